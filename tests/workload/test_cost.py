@@ -1,0 +1,53 @@
+import pytest
+
+from workload.cost import GPUS, MODELS, CostError, CostModel, make_cost_model
+
+
+def test_kv_sizes_of_the_presets() -> None:
+    """Mooncake gives 40 GB for 128 k tokens of LLaMA3-70B; DeepSeek-V3's MLA keeps 70 KB a token."""
+    assert MODELS["llama3-70b"].kv_bytes_per_token * 128 * 1024 == pytest.approx(40 * 2**30, rel=0.01)
+    assert MODELS["llama3-70b-fp8"].kv_bytes_per_token == 160 * 1024
+    assert MODELS["deepseek-v3"].kv_bytes_per_token == pytest.approx(70e3, rel=0.01)
+
+
+@pytest.mark.parametrize(("gpu", "published_gb_s"), [("a800", 6.0), ("h800", 19.0)])
+def test_break_even_is_the_published_rule(gpu: str, published_gb_s: float) -> None:
+    """FAST'25: a prefix of 8,192 tokens needs 6 GB/s on 8 A800 and 19 GB/s on 8 H800, at peak."""
+    cost = make_cost_model("llama3-70b", gpu)
+    at_peak = cost.break_even_bytes_per_s(8192) / cost.gpu.prefill_utilisation
+    assert at_peak / 1e9 == pytest.approx(published_gb_s, rel=0.05)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_prefill_adds_up(model: str) -> None:
+    cost = make_cost_model(model)
+    whole = cost.prefill_s(4096)
+    parts = sum(cost.block_prefill_s(depth) for depth in range(8))
+    assert parts == pytest.approx(whole)
+    assert cost.block_prefill_s(40) > cost.block_prefill_s(0)
+
+
+def test_prefill_is_about_two_operations_a_weight_and_token() -> None:
+    for spec in MODELS.values():
+        assert spec.prefill_ops(1, 0) == pytest.approx(2 * spec.weights, rel=0.25)
+
+
+def test_gate() -> None:
+    cost = CostModel()
+    assert cost.fetch_pays(12, 0, 200e9)
+    assert not cost.fetch_pays(12, 0, 10e9)
+    assert not cost.fetch_pays(12, 0, 200e9, queued_bytes=1e12)
+    assert cost.fetch_s(1e9, 8e9, 1e9) == pytest.approx(2.0)
+
+
+def test_decode_grows_with_context_and_shrinks_with_batch() -> None:
+    cost = CostModel()
+    assert 0 < cost.decode_s(100, 1000) < cost.decode_s(100, 100_000)
+    assert cost.decode_s(100, 1000, batch=8) < cost.decode_s(100, 1000)
+
+
+def test_unknown_presets_list_those_that_exist() -> None:
+    with pytest.raises(CostError, match="llama3-70b"):
+        make_cost_model("x")
+    with pytest.raises(CostError, match=", ".join(GPUS)):
+        make_cost_model(gpu="x")

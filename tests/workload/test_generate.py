@@ -1,0 +1,79 @@
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workload.generate import GenerateError, block_contents, generate, main
+from workload.shapes import SHAPES
+from workload.trace import parse_trace
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shape_is_a_clean_trace(shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--shape", shape, "--requests", "400", "--seed", "5"]) == 0
+    trace = parse_trace(capsys.readouterr().out.splitlines(), shape)
+    assert trace.requests == generate(shape, 5, 400).requests
+    assert not [warning for warning in trace.warnings if "gap" not in warning]
+    rate = len(trace.requests) / trace.duration_s
+    assert SHAPES[shape].requests_per_s / 3 < rate < SHAPES[shape].requests_per_s * 3
+
+
+def test_seeds_differ() -> None:
+    assert generate("agents", 1, 50).requests != generate("agents", 2, 50).requests
+
+
+def test_agents_look_like_mooncakes_tool_and_agent_trace() -> None:
+    """As published: 8,596 tokens in, 182 out, 59 % of blocks hit, requests that share their first 12 blocks."""
+    trace = generate("agents", 1, 8000)
+    requests = trace.requests
+    assert 7300 < sum(r.input_tokens for r in requests) / len(requests) < 9900
+    assert 140 < sum(r.output_tokens for r in requests) / len(requests) < 225
+    distinct = len({block for request in requests for block in request.blocks})
+    assert 0.52 < 1 - distinct / trace.accesses < 0.66
+    heads = Counter(request.blocks[:12] for request in requests if len(request.blocks) >= 12)
+    assert heads.most_common(1)[0][1] > 0.2 * len(requests)
+
+
+def test_agents_come_in_bursts() -> None:
+    requests = generate("agents", 1, 3000).requests
+    together = sum(
+        later.arrival_s - earlier.arrival_s < 0.1 and later.blocks[:10] == earlier.blocks[:10]
+        for earlier, later in pairwise(requests)
+    )
+    assert together > 0.2 * len(requests)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"shape": "x"}, "choose one of agents"),
+        ({"requests": 0}, "at least one"),
+        ({"requests_per_s": -1.0}, "rate"),
+    ],
+)
+def test_bad_arguments(wrong: dict[str, object], reason: str) -> None:
+    with pytest.raises(GenerateError, match=reason):
+        generate(**wrong)  # type: ignore[arg-type]
+
+
+def test_command_line_error_is_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "workload.generate", "--shape", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "choose one of agents" in done.stderr and "Traceback" not in done.stderr
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 2000)), min_size=1, max_size=8))
+def test_blocks_cover_the_prompt(prompt: list[tuple[str, int]]) -> None:
+    blocks = list(block_contents(prompt, 512))
+    sizes = [sum(taken for _, _, taken in block) for block in blocks]
+    assert sum(sizes) == sum(tokens for _, tokens in prompt)
+    assert all(size == 512 for size in sizes[:-1]) and 0 < sizes[-1] <= 512

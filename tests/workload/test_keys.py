@@ -1,0 +1,84 @@
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workload.keys import NO_PARENT, KeySpace, KeySpaceError
+
+KEYS = KeySpace()
+
+
+def test_golden_key() -> None:
+    """The keys are a protocol: a change here means that old and new parties share nothing."""
+    assert [key.hex() for key in KEYS.chain([7, 8])] == GOLDEN
+
+
+GOLDEN = ["93ce1fb3f34b70829fd22a2c81694b84", "797e31a3dd741cc558d649429288ff60"]
+
+
+def test_same_key_in_a_process_with_another_hash_seed() -> None:
+    code = "from workload.keys import KeySpace; print(*(key.hex() for key in KeySpace().chain([7, 8])))"
+    for hash_seed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == GOLDEN
+
+
+@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=20), st.data())
+def test_prefixes_share_keys_and_differ_after(chain: list[int], data: st.DataObject) -> None:
+    changed = data.draw(st.integers(0, len(chain) - 1))
+    other = [*chain[:changed], chain[changed] + 1, *chain[changed + 1 :]]
+    keys, other_keys = list(KEYS.chain(chain)), list(KEYS.chain(other))
+    assert keys[:changed] == other_keys[:changed]
+    assert not set(keys[changed:]) & set(other_keys[changed:])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        KeySpace(model="other"),
+        KeySpace(tensor_parallel=2),
+        KeySpace(tensor_parallel=2, rank=1),
+        KeySpace(dtype="bf16"),
+        KeySpace(block_tokens=256),
+    ],
+)
+def test_every_parameter_matters(other: KeySpace) -> None:
+    assert other.block_key(NO_PARENT, (1,)) != KEYS.block_key(NO_PARENT, (1,))
+    assert other.fingerprint != KEYS.fingerprint
+    with pytest.raises(KeySpaceError, match="cannot be shared"):
+        KEYS.check_same(other)
+
+
+def test_handshake_round_trip() -> None:
+    peer = KeySpace.from_json(KEYS.to_json())
+    KEYS.check_same(peer)
+    assert peer.fingerprint == KEYS.fingerprint
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "1", "{}", '{"model": 1}', "[" * 100_000, KEYS.to_json().replace("512", "0")]
+)
+def test_hostile_handshake(text: str) -> None:
+    with pytest.raises(KeySpaceError):
+        KeySpace.from_json(text)
+
+
+def test_token_chain_cuts_into_blocks() -> None:
+    space = KeySpace(block_tokens=4)
+    keys = list(space.token_chain(range(10)))
+    assert len(keys) == 3
+    assert keys[1] == space.block_key(keys[0], (4, 5, 6, 7))
+
+
+@pytest.mark.parametrize("wrong", [{"rank": 1}, {"model": ""}, {"block_tokens": 0}])
+def test_impossible_parameters(wrong: dict[str, object]) -> None:
+    with pytest.raises(KeySpaceError):
+        KeySpace(**wrong)  # type: ignore[arg-type]

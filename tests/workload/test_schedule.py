@@ -1,0 +1,40 @@
+from collections import Counter
+
+import pytest
+
+from workload.generate import generate
+from workload.schedule import SCHEDULERS, ScheduleError, make_scheduler
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_same_seed_same_nodes_and_all_nodes_work(name: str) -> None:
+    requests = generate("chat", 1, 400).requests
+    first, second = make_scheduler(name, 4, seed=9), make_scheduler(name, 4, seed=9)
+    nodes = [first.assign(request) for request in requests]
+    assert nodes == [second.assign(request) for request in requests]
+    tokens: Counter[int] = Counter()
+    for node, request in zip(nodes, requests, strict=True):
+        tokens[node] += request.input_tokens
+    assert set(tokens) == {0, 1, 2, 3}
+    assert max(tokens.values()) < 2 * sum(tokens.values()) / 4
+
+
+def test_locality_keeps_conversations_together() -> None:
+    requests = generate("chat", 1, 600).requests
+
+    def local_blocks(name: str) -> int:
+        scheduler, held, local = make_scheduler(name, 8), [set[int]() for _ in range(8)], 0
+        for request in requests:
+            node = scheduler.assign(request)
+            local += sum(block in held[node] for block in request.blocks)
+            held[node].update(request.blocks)
+        return local
+
+    assert local_blocks("locality") > 1.5 * local_blocks("random")
+
+
+def test_errors() -> None:
+    with pytest.raises(ScheduleError, match="random, round_robin, locality"):
+        make_scheduler("x", 2)
+    with pytest.raises(ScheduleError, match="at least one node"):
+        make_scheduler("random", 0)

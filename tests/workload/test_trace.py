@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from workload.generate import generate, to_line
+from workload.trace import BAILIAN, MOONCAKE, TraceError, load_trace, parse_trace
+
+GOOD = {"timestamp": 1500, "input_length": 700, "output_length": 9, "hash_ids": [0, 1]}
+CHAT = {
+    "chat_id": 3,
+    "parent_chat_id": -1,
+    "timestamp": 2.5,
+    "turn": 1,
+    "input_length": 30,
+    "output_length": 4,
+    "type": "text",
+    "hash_ids": [5, 6],
+}
+
+
+def lines(*records: object) -> list[str]:
+    return [json.dumps(record) for record in records]
+
+
+def test_mooncake_line() -> None:
+    trace = parse_trace(lines(GOOD), "t")
+    assert trace.schema is MOONCAKE
+    (request,) = trace.requests
+    assert (request.arrival_s, request.input_tokens, request.output_tokens) == (1.5, 700, 9)
+    assert request.blocks == (0, 1)
+    assert trace.warnings == ()
+
+
+def test_bailian_line() -> None:
+    trace = parse_trace(lines(CHAT), "t")
+    assert trace.schema is BAILIAN
+    assert trace.block_tokens == 16
+    assert trace.requests[0].arrival_s == 2.5
+    assert trace.requests[0].parent_chat_id == -1
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[1]", "expected a JSON object, found list"),
+        (json.dumps({"timestamp": 1}), "no field hash_ids, input_length, output_length"),
+        (json.dumps({"chat_id": 1}), "bailian schema: no field"),
+        (json.dumps(CHAT), "bailian schema, but the lines above are mooncake"),
+        (json.dumps(GOOD | {"hash_ids": []}), "hash_ids is empty"),
+        (json.dumps(GOOD | {"hash_ids": [1, -1]}), "whole numbers"),
+        (json.dumps(GOOD | {"hash_ids": [1, 1]}), "holds a block twice"),
+        (json.dumps(GOOD | {"hash_ids": "12"}), "must be a list"),
+        (json.dumps(GOOD | {"input_length": 0}), "input_length must be a whole number, 1 or more, not 0"),
+        (json.dumps(GOOD | {"output_length": 1.5}), "output_length must be a whole number"),
+        (json.dumps(GOOD | {"timestamp": -1}), "timestamp must be a number, 0 or more"),
+        (json.dumps(GOOD | {"timestamp": "1"}), "timestamp must be a number"),
+        (
+            '{"timestamp": NaN, "input_length": 1, "output_length": 1, "hash_ids": [1]}',
+            "timestamp must be a number",
+        ),
+        (json.dumps(GOOD | {"timestamp": 1499}), "before the line above"),
+    ],
+)
+def test_bad_line_is_named(line: str, reason: str) -> None:
+    with pytest.raises(TraceError) as error:
+        parse_trace([*lines(GOOD), line], "some.jsonl")
+    assert str(error.value).startswith("some.jsonl:2: ")
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("second", "warning"),
+    [
+        (GOOD | {"extra": 1}, "unknown field 'extra' ignored: line 2"),
+        (GOOD | {"output_length": 0}, "output_length is 0: line 2"),
+        (GOOD | {"timestamp": 99_000}, "gap without arrivals: line 2, 98 s"),
+        (GOOD | {"input_length": 5000}, "chain does not fit input_length: line 2, 2 blocks, 5000 tokens"),
+        (GOOD | {"hash_ids": [4, 1]}, "a block follows two different blocks: line 2, block 1"),
+    ],
+)
+def test_oddities_are_warned_of(second: dict[str, object], warning: str) -> None:
+    trace = parse_trace(lines(GOOD, second), "t")
+    assert len(trace.requests) == 2
+    assert trace.warnings == (f"t: {warning}",)
+
+
+def test_many_warnings_are_counted() -> None:
+    trace = parse_trace(lines(*[GOOD | {"extra": 1}] * 5), "t")
+    assert trace.warnings == ("t: unknown field 'extra' ignored: line 1; line 2; line 3 (and 2 more)",)
+
+
+def test_files(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="No such file"):
+        load_trace(tmp_path / "none.jsonl")
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(TraceError, match="no requests"):
+        load_trace(tmp_path / "empty.jsonl")
+    (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe")
+    with pytest.raises(TraceError, match="UTF-8"):
+        load_trace(tmp_path / "binary.jsonl")
+
+
+def test_generated_trace_reads_back(tmp_path: Path) -> None:
+    trace = generate("agents", seed=3, requests=50)
+    path = tmp_path / "agents.jsonl"
+    path.write_text("".join(to_line(request) + "\n" for request in trace.requests))
+    read = load_trace(path)
+    assert read.requests == trace.requests
+    assert read.warnings == ()
+
+
+def test_window_keeps_the_past_and_compresses_time() -> None:
+    trace = generate("chat", seed=1, requests=200)
+    start_s = trace.requests[100].arrival_s
+    window = trace.window(start_s, limit=20, speed=4.0)
+    assert len(window.requests) == 20
+    assert [r.blocks for r in window.past] == [r.blocks for r in trace.requests if r.arrival_s < start_s]
+    assert window.requests[0].arrival_s == 0.0
+    expected_s = (trace.requests[119].arrival_s - start_s) / 4.0
+    assert window.requests[19].arrival_s == pytest.approx(expected_s)
+
+
+@pytest.mark.parametrize("wrong", [{"start_s": 1e9}, {"start_s": -1.0}, {"limit": 0}, {"speed": 0.0}])
+def test_window_refuses(wrong: dict[str, float]) -> None:
+    with pytest.raises(TraceError):
+        generate("chat", requests=5).window(**wrong)  # type: ignore[arg-type]

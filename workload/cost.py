@@ -1,0 +1,175 @@
+"""What computing and moving KV costs: model and GPU presets, prefill, decode, transfer, and the gate between them.
+
+Arithmetic of Mooncake (FAST'25, section 3.1): a prefill of n tokens takes layers * (a*n^2*d + b*n*d^2) operations
+with a = 4 and b = 22; fetching a prefix of p tokens beats computing it when bandwidth over operations B/G exceeds
+2*d*s / (gqa * (a*p*d + b*d^2)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+ATTENTION_OPS = 4.0
+LINEAR_OPS = 22.0
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """The shape of a model, as far as its KV and its cost depend on it."""
+
+    name: str
+    layers: int
+    hidden: int
+    kv_values_per_layer: int
+    """Numbers kept per token and layer: 2 * kv_heads * head_dim, or latent + rope dimensions with MLA."""
+    kv_dtype_bytes: float
+    weights: float
+    """Weights read by one decoded token (active ones of a mixture of experts)."""
+    source: str
+    attention_width: int | None = None
+    """Query heads times mean of key and value head size, where that is not the hidden size."""
+    linear_ops_per_token: float | None = None
+    """Operations a token outside attention, where b*d^2*layers does not describe the model."""
+
+    @property
+    def kv_bytes_per_token(self) -> float:
+        """Bytes of KV that one token leaves behind, over all layers and ranks."""
+        return self.layers * self.kv_values_per_layer * self.kv_dtype_bytes
+
+    def block_bytes(self, tokens: int) -> float:
+        """Bytes of KV of a block of `tokens`."""
+        return self.kv_bytes_per_token * tokens
+
+    def prefill_ops(self, new_tokens: float, context_tokens: float = 0.0) -> float:
+        """Operations of prefilling `new_tokens` behind `context_tokens` whose KV is there already."""
+        end = context_tokens + new_tokens
+        width = self.attention_width or self.hidden
+        attention = ATTENTION_OPS * (end * end - context_tokens * context_tokens) * width * self.layers
+        linear = self.linear_ops_per_token or LINEAR_OPS * self.hidden * self.hidden * self.layers
+        return attention + linear * new_tokens
+
+
+@dataclass(frozen=True)
+class GpuSpec:
+    """The accelerators of one inference node."""
+
+    name: str
+    ops_per_s: float
+    memory_bytes_per_s: float
+    source: str
+    count: int = 8
+    prefill_utilisation: float = 0.5
+    """Share of the peak that prefill reaches; large dense prefills reach 0.4 to 0.6."""
+    memory_utilisation: float = 0.7
+    """Share of the memory bandwidth that decode reaches."""
+
+
+# KV shapes are those of the models' published config.json.
+MODELS = {
+    spec.name: spec
+    for spec in (
+        ModelSpec("llama3-70b", 80, 8192, 2 * 8 * 128, 2.0, 70e9, "meta-llama/Meta-Llama-3-70B config.json"),
+        ModelSpec(
+            "llama3-70b-fp8", 80, 8192, 2 * 8 * 128, 1.0, 70e9, "the same with 8-bit KV: 160 KiB a token"
+        ),
+        ModelSpec(
+            "qwen3-32b",
+            64,
+            5120,
+            2 * 8 * 128,
+            2.0,
+            32.8e9,
+            "Qwen/Qwen3-32B config.json",
+            64 * 128,
+            2 * 31.2e9,
+        ),
+        ModelSpec(
+            "deepseek-v3", 61, 7168, 512 + 64, 2.0, 37e9, "arXiv 2412.19437, section 4.2", 128 * 160, 2 * 37e9
+        ),
+    )
+}
+
+# Dense BF16 peaks and memory bandwidths of NVIDIA's data sheets.
+GPUS = {
+    spec.name: spec
+    for spec in (
+        GpuSpec("a800", 312e12, 2.039e12, "NVIDIA A100/A800 80GB SXM data sheet"),
+        GpuSpec("h800", 989e12, 3.35e12, "NVIDIA H100/H800 SXM data sheet"),
+        GpuSpec("h20", 148e12, 4.0e12, "NVIDIA H20 data sheet"),
+    )
+}
+
+DEFAULT_MODEL = "llama3-70b-fp8"
+DEFAULT_GPU = "a800"
+DEFAULT_LINK_BIT_S = 200e9
+
+
+class CostError(ValueError):
+    """A model or GPU that does not exist; the message lists those that do."""
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Seconds and bytes of one inference node at real scale; the scale model converts them for the emulator."""
+
+    model: ModelSpec = field(default_factory=lambda: MODELS[DEFAULT_MODEL])
+    gpu: GpuSpec = field(default_factory=lambda: GPUS[DEFAULT_GPU])
+    block_tokens: int = 512
+
+    @property
+    def block_bytes(self) -> float:
+        """Bytes of KV of one full block."""
+        return self.model.block_bytes(self.block_tokens)
+
+    def prefill_s(self, new_tokens: float, context_tokens: float = 0.0) -> float:
+        """Time to prefill `new_tokens` behind `context_tokens` of KV that need not be computed."""
+        return self.model.prefill_ops(new_tokens, context_tokens) / self._prefill_ops_per_s
+
+    def block_prefill_s(self, depth: int) -> float:
+        """Time to recompute the block at `depth` (0 is the first) behind its whole prefix."""
+        return self.prefill_s(self.block_tokens, depth * self.block_tokens)
+
+    def decode_s(self, output_tokens: int, context_tokens: float, batch: int = 1) -> float:
+        """Time to decode, bound by memory: weights shared by `batch` requests, KV read by each alone."""
+        kv_bytes = self.model.kv_bytes_per_token * (context_tokens + output_tokens / 2)
+        read_bytes = self.model.weights * 2.0 / batch + kv_bytes
+        return (
+            output_tokens
+            * read_bytes
+            / (self.gpu.memory_bytes_per_s * self.gpu.count * self.gpu.memory_utilisation)
+        )
+
+    def fetch_s(self, fetched_bytes: float, rate_bit_s: float, queued_bytes: float = 0.0) -> float:
+        """Time to receive `fetched_bytes` behind `queued_bytes` over a link of `rate_bit_s`."""
+        return (fetched_bytes + queued_bytes) * 8.0 / rate_bit_s
+
+    def fetch_pays(
+        self,
+        blocks: int,
+        context_blocks: int,
+        rate_bit_s: float,
+        queued_bytes: float = 0.0,
+        margin: float = 1.0,
+    ) -> bool:
+        """The gate: whether fetching `blocks` behind `context_blocks` is `margin` times faster than computing them."""
+        fetch_s = self.fetch_s(blocks * self.block_bytes, rate_bit_s, queued_bytes)
+        tokens = self.block_tokens
+        return fetch_s * margin <= self.prefill_s(blocks * tokens, context_blocks * tokens)
+
+    def break_even_bytes_per_s(self, prefix_tokens: float) -> float:
+        """Bandwidth from which fetching a prefix beats computing it (Mooncake's B/G rule, at this utilisation)."""
+        kv_bytes = self.model.kv_bytes_per_token * prefix_tokens
+        return kv_bytes / self.prefill_s(prefix_tokens)
+
+    @property
+    def _prefill_ops_per_s(self) -> float:
+        return self.gpu.ops_per_s * self.gpu.count * self.gpu.prefill_utilisation
+
+
+def make_cost_model(model: str = DEFAULT_MODEL, gpu: str = DEFAULT_GPU, block_tokens: int = 512) -> CostModel:
+    """A cost model from names of presets; raises CostError that lists them."""
+    if model not in MODELS:
+        raise CostError(f"no model {model!r}: choose one of {', '.join(MODELS)}")
+    if gpu not in GPUS:
+        raise CostError(f"no GPU {gpu!r}: choose one of {', '.join(GPUS)}")
+    return CostModel(MODELS[model], GPUS[gpu], block_tokens)

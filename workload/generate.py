@@ -1,0 +1,134 @@
+"""Seeded traces of Mooncake's schema in shapes that the published ones do not cover.
+
+Blocks are numbered in order of arrival by what they hold and what they follow, so equal prefixes get equal ids, as in
+the published traces. `python -m workload.generate --help` lists the shapes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from random import Random
+
+from workload.shapes import SHAPES, Draft, Sessions
+from workload.trace import MOONCAKE, Request, Trace
+
+DEFAULT_SHAPE = "agents"
+DEFAULT_REQUESTS = 2000
+DEFAULT_SEED = 1
+
+Slice = tuple[str, int, int]
+
+
+class GenerateError(ValueError):
+    """A shape or size that cannot be generated."""
+
+
+def generate(
+    shape: str = DEFAULT_SHAPE,
+    seed: int = DEFAULT_SEED,
+    requests: int = DEFAULT_REQUESTS,
+    requests_per_s: float | None = None,
+) -> Trace:
+    """A trace of `requests` requests; the same arguments give the same trace on any machine."""
+    if shape not in SHAPES:
+        raise GenerateError(f"no shape {shape!r}: choose one of {', '.join(SHAPES)}")
+    if requests < 1:
+        raise GenerateError(f"there must be at least one request, not {requests}")
+    rate = SHAPES[shape].requests_per_s if requests_per_s is None else requests_per_s
+    if not 0 < rate < float("inf"):
+        raise GenerateError(f"the rate must be above 0 requests a second, not {rate:g}")
+    drafts = islice(in_order(SHAPES[shape].sessions(Random(seed), rate)), requests)
+    return Trace(f"{shape} seed {seed}", MOONCAKE, tuple(number_blocks(drafts)))
+
+
+def in_order(sessions: Sessions) -> Iterator[Draft]:
+    """All requests of all sessions by arrival; sessions come in order of their start."""
+    waiting: list[Draft] = []
+    for session in sessions:
+        while waiting and waiting[0].arrival_s <= session[0].arrival_s:
+            yield heapq.heappop(waiting)
+        for draft in session:
+            heapq.heappush(waiting, draft)
+
+
+def number_blocks(drafts: Iterator[Draft]) -> Iterator[Request]:
+    """Requests whose block ids are equal where content and everything before it are equal."""
+    ids: dict[tuple[int, tuple[Slice, ...]], int] = {}
+    for draft in drafts:
+        chain, parent = [], -1
+        for content in block_contents(draft.prompt, MOONCAKE.block_tokens):
+            parent = ids.setdefault((parent, content), len(ids))
+            chain.append(parent)
+        tokens = sum(tokens for _, tokens in draft.prompt)
+        # The schema's timestamps are whole milliseconds: what is generated reads back the same.
+        yield Request(int(draft.arrival_s * 1000) / 1000, tokens, draft.output_tokens, tuple(chain))
+
+
+def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iterator[tuple[Slice, ...]]:
+    """What each block of a prompt holds: slices (segment, offset, tokens); the last block may be partial."""
+    content: list[Slice] = []
+    room = block_tokens
+    for name, tokens in prompt:
+        offset = 0
+        while offset < tokens:
+            taken = min(room, tokens - offset)
+            content.append((name, offset, taken))
+            offset += taken
+            room -= taken
+            if room == 0:
+                yield tuple(content)
+                content, room = [], block_tokens
+    if content:
+        yield tuple(content)
+
+
+def to_line(request: Request) -> str:
+    """A request as one line of Mooncake's schema."""
+    return json.dumps(
+        {
+            "timestamp": round(request.arrival_s * MOONCAKE.ticks_per_s),
+            "input_length": request.input_tokens,
+            "output_length": request.output_tokens,
+            "hash_ids": list(request.blocks),
+        }
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line: JSON lines on standard output."""
+    shapes = "\n".join(
+        f"  {shape.name:8} {shape.what} ({shape.requests_per_s:g}/s)" for shape in SHAPES.values()
+    )
+    parser = argparse.ArgumentParser(
+        prog="python -m workload.generate",
+        description="Write a generated trace in Mooncake's schema (JSON lines) to standard output.",
+        epilog=f"shapes:\n{shapes}\n\nexample:\n  python -m workload.generate --shape rag --seed 7 > rag.jsonl",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--shape", default=DEFAULT_SHAPE, help=f"one of those below (default {DEFAULT_SHAPE})"
+    )
+    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help=f"default {DEFAULT_SEED}")
+    parser.add_argument("--requests", type=int, default=DEFAULT_REQUESTS, help=f"default {DEFAULT_REQUESTS}")
+    parser.add_argument("--rate", type=float, help="requests a second (default: the shape's own)")
+    chosen = parser.parse_args(arguments)
+    try:
+        trace = generate(chosen.shape, chosen.seed, chosen.requests, chosen.rate)
+    except GenerateError as error:
+        parser.error(str(error))
+    try:
+        for request in trace.requests:
+            print(to_line(request))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        sys.stderr.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Block keys: hash chains that any process on any machine derives alike.
+
+A key is BLAKE2b-128 of (model, tensor-parallel size and rank, dtype, tokens a block, parent key, token ids of the
+block); for traces, which publish no tokens, the block's hash id stands for its tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from hashlib import blake2b
+
+KEY_BYTES = 16
+FINGERPRINT_BYTES = 8
+NO_PARENT = bytes(KEY_BYTES)
+_PERSON = b"weir-block-key-1"
+
+
+class KeySpaceError(ValueError):
+    """Key parameters that are unusable, or that differ between two parties."""
+
+
+@dataclass(frozen=True)
+class KeySpace:
+    """The parameters under which KV blocks are interchangeable; parties compare them before they share blocks."""
+
+    model: str = "llama3-70b-fp8"
+    tensor_parallel: int = 1
+    rank: int = 0
+    dtype: str = "fp8"
+    block_tokens: int = 512
+
+    def __post_init__(self) -> None:
+        if not self.model or not self.dtype:
+            raise KeySpaceError("a key space needs a model and a dtype")
+        if not 0 <= self.rank < self.tensor_parallel:
+            raise KeySpaceError(
+                f"rank {self.rank} is not within tensor parallelism of {self.tensor_parallel}"
+            )
+        if self.block_tokens < 1:
+            raise KeySpaceError("a block holds at least one token")
+
+    def block_key(self, parent: bytes, token_ids: Iterable[int]) -> bytes:
+        """The 16-byte key of the block of `token_ids` that follows `parent` (NO_PARENT for the first block)."""
+        digest = self._seeded.copy()
+        digest.update(parent)
+        digest.update(b"".join(token.to_bytes(8, "little") for token in token_ids))
+        return digest.digest()
+
+    def chain(self, hash_ids: Iterable[int]) -> Iterator[bytes]:
+        """Keys of a trace's chain, first block first."""
+        parent = NO_PARENT
+        for hash_id in hash_ids:
+            parent = self.block_key(parent, (hash_id,))
+            yield parent
+
+    def token_chain(self, token_ids: Sequence[int]) -> Iterator[bytes]:
+        """Keys of the blocks of a prompt; the last block may be partial."""
+        parent = NO_PARENT
+        for start in range(0, len(token_ids), self.block_tokens):
+            parent = self.block_key(parent, token_ids[start : start + self.block_tokens])
+            yield parent
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Eight bytes that differ where any parameter differs."""
+        return blake2b(self.to_json().encode(), digest_size=FINGERPRINT_BYTES, person=_PERSON).digest()
+
+    def to_json(self) -> str:
+        """The parameters as one canonical line, for a handshake."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> KeySpace:
+        """Parse a peer's parameters; raises KeySpaceError on anything else."""
+        try:
+            given = json.loads(text)
+            wanted = {entry.name: type(entry.default) for entry in fields(cls)}
+            if given.keys() != wanted.keys() or any(
+                type(given[name]) is not kind for name, kind in wanted.items()
+            ):
+                raise ValueError("wrong fields")
+            return cls(**given)
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise KeySpaceError(f"not the parameters of a key space: {error}") from None
+
+    def check_same(self, other: KeySpace) -> None:
+        """Raise KeySpaceError naming every parameter in which `other` differs."""
+        mine, theirs = asdict(self), asdict(other)
+        different = [
+            f"{name} {mine[name]!r} here, {theirs[name]!r} there"
+            for name in mine
+            if mine[name] != theirs[name]
+        ]
+        if different:
+            raise KeySpaceError("blocks cannot be shared: " + "; ".join(different))
+
+    @cached_property
+    def _seeded(self) -> blake2b:
+        return blake2b(self.fingerprint + self.to_json().encode(), digest_size=KEY_BYTES, person=_PERSON)

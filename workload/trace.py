@@ -1,0 +1,232 @@
+"""Request traces in Mooncake's and Bailian's schemas, told apart by their fields.
+
+Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas, a field
+that is missing or has the wrong type, an empty chain, a block twice in one chain, an input of zero tokens, times that
+go backwards, two schemas in one file, no requests at all.
+Warnings (reported, the file is used): unknown fields, an output of zero tokens, a gap of more than a minute
+without arrivals, a chain whose length does not fit its tokens, a block that follows two different blocks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+GAP_WARNING_S = 60.0
+WARNINGS_SHOWN = 3
+
+
+class TraceError(Exception):
+    """A trace cannot be used; the message says file, line and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One inference request: `blocks` is the chain of its prefix blocks, equal ids mean equal prefixes."""
+
+    arrival_s: float
+    input_tokens: int
+    output_tokens: int
+    blocks: tuple[int, ...]
+    chat_id: int | None = None
+    parent_chat_id: int | None = None
+    turn: int | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How one published trace format names and measures things."""
+
+    name: str
+    block_tokens: int
+    ticks_per_s: float
+    required: frozenset[str]
+    optional: frozenset[str] = frozenset()
+
+
+# Mooncake (FAST'25) open traces: https://github.com/kvcache-ai/Mooncake, milliseconds and blocks of 512 tokens.
+MOONCAKE = Schema(
+    "mooncake", 512, 1000.0, frozenset({"timestamp", "input_length", "output_length", "hash_ids"})
+)
+# Alibaba Bailian traces: https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon, seconds and blocks of 16.
+BAILIAN = Schema(
+    "bailian",
+    16,
+    1.0,
+    MOONCAKE.required | {"chat_id", "parent_chat_id", "turn"},
+    frozenset({"type"}),
+)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Requests in order of arrival, with what came before them (`past`) and what was odd about the file."""
+
+    name: str
+    schema: Schema
+    requests: tuple[Request, ...]
+    past: tuple[Request, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens that a full block holds."""
+        return self.schema.block_tokens
+
+    @property
+    def duration_s(self) -> float:
+        """Time between the first arrival's zero and the last arrival."""
+        return self.requests[-1].arrival_s if self.requests else 0.0
+
+    @property
+    def accesses(self) -> int:
+        """Block accesses of all requests."""
+        return sum(len(request.blocks) for request in self.requests)
+
+    def window(self, start_s: float = 0.0, limit: int | None = None, speed: float = 1.0) -> Trace:
+        """The requests from `start_s` on, at most `limit`, `speed` times as fast; what came before is the past."""
+        if speed <= 0:
+            raise TraceError(f"{self.name}: speed must be above 0, not {speed:g}")
+        if start_s < 0 or (limit is not None and limit < 1):
+            raise TraceError(f"{self.name}: start must be 0 or more and the limit at least 1 request")
+        kept = [request for request in self.requests if request.arrival_s >= start_s]
+        if not kept:
+            raise TraceError(
+                f"{self.name}: nothing arrives after {start_s:g} s, the last request comes at {self.duration_s:g} s"
+            )
+        past = tuple(request for request in self.requests if request.arrival_s < start_s)
+        moved = (
+            replace(request, arrival_s=(request.arrival_s - start_s) / speed) for request in kept[:limit]
+        )
+        return replace(self, requests=tuple(moved), past=self.past + past)
+
+
+def load_trace(path: str | Path) -> Trace:
+    """Read a JSONL trace; raises TraceError with file, line and reason on the first line that cannot be used."""
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return parse_trace(lines, str(path))
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path}: not a text file in UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def parse_trace(lines: Iterable[str], name: str) -> Trace:
+    """Parse trace lines; `name` is what messages call the file."""
+    reader = _Reader(name)
+    requests = tuple(reader.read(lines))
+    if reader.schema is None:
+        raise TraceError(f"{name}: no requests in it")
+    return Trace(name, reader.schema, requests, warnings=reader.summary())
+
+
+@dataclass
+class _Reader:
+    """State of one pass over the file: the schema found, the last arrival, and the oddities seen."""
+
+    name: str
+    schema: Schema | None = None
+    last_arrival_s: float = 0.0
+    parents: dict[int, int] = field(default_factory=dict)
+    odd: dict[str, list[str]] = field(default_factory=dict)
+
+    def read(self, lines: Iterable[str]) -> Iterator[Request]:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield self._request(number, line)
+
+    def summary(self) -> tuple[str, ...]:
+        """One line a kind of oddity: where it was seen first and how often."""
+        told = []
+        for kind, places in self.odd.items():
+            more = f" (and {len(places) - WARNINGS_SHOWN} more)" if len(places) > WARNINGS_SHOWN else ""
+            told.append(f"{self.name}: {kind}: {'; '.join(places[:WARNINGS_SHOWN])}{more}")
+        return tuple(told)
+
+    def _request(self, number: int, line: str) -> Request:
+        record = self._record(number, line)
+        schema = self._schema(number, record)
+        arrival_s = self._number(number, record, "timestamp") / schema.ticks_per_s
+        input_tokens = self._whole(number, record, "input_length", least=1)
+        output_tokens = self._whole(number, record, "output_length", least=0)
+        blocks = self._chain(number, record)
+        if arrival_s < self.last_arrival_s:
+            raise self._error(
+                number, f"arrives at {arrival_s:g} s, before the line above ({self.last_arrival_s:g} s)"
+            )
+        if arrival_s - self.last_arrival_s > GAP_WARNING_S:
+            self._note("gap without arrivals", number, f"{arrival_s - self.last_arrival_s:.0f} s")
+        if output_tokens == 0:
+            self._note("output_length is 0", number)
+        if len(blocks) != -(-input_tokens // schema.block_tokens):
+            self._note(
+                "chain does not fit input_length", number, f"{len(blocks)} blocks, {input_tokens} tokens"
+            )
+        self._check_parents(number, blocks)
+        self.last_arrival_s = arrival_s
+        if schema is MOONCAKE:
+            return Request(arrival_s, input_tokens, output_tokens, blocks)
+        chat = [self._whole(number, record, key, least=-1) for key in ("chat_id", "parent_chat_id", "turn")]
+        return Request(arrival_s, input_tokens, output_tokens, blocks, *chat)
+
+    def _record(self, number: int, line: str) -> dict[str, Any]:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise self._error(number, f"not JSON ({error})") from None
+        if not isinstance(record, dict):
+            raise self._error(number, f"expected a JSON object, found {type(record).__name__}")
+        return record
+
+    def _schema(self, number: int, record: dict[str, Any]) -> Schema:
+        schema = BAILIAN if "chat_id" in record else MOONCAKE
+        missing = sorted(schema.required - record.keys())
+        if missing:
+            raise self._error(number, f"{schema.name} schema: no field {', '.join(missing)}")
+        if self.schema not in (None, schema):
+            raise self._error(number, f"{schema.name} schema, but the lines above are {self.schema.name}")
+        for unknown in sorted(record.keys() - schema.required - schema.optional):
+            self._note(f"unknown field {unknown!r} ignored", number)
+        self.schema = schema
+        return schema
+
+    def _chain(self, number: int, record: dict[str, Any]) -> tuple[int, ...]:
+        chain = record["hash_ids"]
+        if not isinstance(chain, list) or not all(type(block) is int and block >= 0 for block in chain):
+            raise self._error(number, "hash_ids must be a list of whole numbers, 0 or more")
+        if not chain:
+            raise self._error(number, "hash_ids is empty: a request has at least one block")
+        if len(set(chain)) != len(chain):
+            raise self._error(
+                number, "hash_ids holds a block twice: the ids are prefixes, so they cannot repeat"
+            )
+        return tuple(chain)
+
+    def _check_parents(self, number: int, blocks: tuple[int, ...]) -> None:
+        parent = -1
+        for block in blocks:
+            if self.parents.setdefault(block, parent) != parent:
+                self._note("a block follows two different blocks", number, f"block {block}")
+            parent = block
+
+    def _number(self, number: int, record: dict[str, Any], key: str) -> float:
+        value = record[key]
+        if type(value) not in (int, float) or not 0 <= value < float("inf"):
+            raise self._error(number, f"{key} must be a number, 0 or more, not {value!r}")
+        return float(value)
+
+    def _whole(self, number: int, record: dict[str, Any], key: str, least: int) -> int:
+        value = record[key]
+        if type(value) is not int or value < least:
+            raise self._error(number, f"{key} must be a whole number, {least} or more, not {value!r}")
+        return value
+
+    def _note(self, kind: str, number: int, detail: str = "") -> None:
+        self.odd.setdefault(kind, []).append(f"line {number}" + (f", {detail}" if detail else ""))
+
+    def _error(self, number: int, reason: str) -> TraceError:
+        return TraceError(f"{self.name}:{number}: {reason}")
