@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import blake2b
+
+import pytest
+
+from hostlib.homes import home_of
+
+NODES = ["10.0.0.101", "10.0.0.102", "10.0.0.103"]
+KEYS = [blake2b(bytes([n % 256, n // 256]), digest_size=16).digest() for n in range(3000)]
+
+
+def test_the_order_of_the_list_does_not_matter() -> None:
+    assert [home_of(key, NODES) for key in KEYS] == [home_of(key, NODES[::-1]) for key in KEYS]
+
+
+def test_keys_spread_evenly() -> None:
+    counts = Counter(home_of(key, NODES) for key in KEYS)
+    assert all(900 < counts[node] < 1100 for node in NODES)
+
+
+@pytest.mark.parametrize("gone", NODES)
+def test_a_node_that_leaves_moves_only_its_own_keys(gone: str) -> None:
+    rest = [node for node in NODES if node != gone]
+    for key in KEYS:
+        if home_of(key, NODES) != gone:
+            assert home_of(key, rest) == home_of(key, NODES)

@@ -1,0 +1,159 @@
+"""The codec against the P4 sources, against itself, and against hostile bytes."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostlib import wire
+from hostlib.errors import ChecksumError, MalformedError
+
+P4_INCLUDE = Path(__file__).parents[2] / "p4" / "include"
+KEY = bytes(range(16))
+
+
+def u(bits: int) -> st.SearchStrategy[int]:
+    return st.integers(0, (1 << bits) - 1)
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> wire.Message:
+    op = draw(st.sampled_from(sorted(v for k, v in vars(wire).items() if k.startswith("OP_"))))
+    fragments = draw(st.integers(1, 0xFFFF))
+    carries_value = op in (wire.OP_VALUE, wire.OP_PUT)
+    return wire.Message(
+        op=op,
+        key=draw(st.binary(min_size=16, max_size=16)),
+        fragment=draw(st.integers(0, fragments - 1)),
+        fragments=fragments,
+        flags=draw(u(16)),
+        generation=draw(u(32)),
+        sequence=draw(u(32)),
+        depth=draw(u(16)),
+        chain_blocks=draw(u(16)),
+        parent=draw(u(32)),
+        hint_ms=draw(u(16)),
+        value=draw(st.binary(max_size=wire.VALUE_BYTES)) if carries_value else b"",
+    )
+
+
+def test_constants_are_those_of_the_p4_program() -> None:
+    source = (P4_INCLUDE / "protocol.p4").read_text()
+    constants = {
+        name: int(value, 0)
+        for name, value in re.findall(r"^const bit<\d+>\s+(\w+)\s*=\s*(\w+);", source, re.MULTILINE)
+    }
+    prefixes = ("KV_", "VALUE_BYTES", "OP_", "FLAG_")
+    ours = {name: value for name, value in vars(wire).items() if name.startswith(prefixes)}
+    assert len(constants) >= 18
+    assert ours == constants
+
+
+def test_layout_is_that_of_the_p4_header() -> None:
+    source = (P4_INCLUDE / "headers.p4").read_text()
+    typedefs = {name: int(bits) for bits, name in re.findall(r"typedef bit<(\d+)>\s+(\w+);", source)}
+    body = re.search(r"header kv_t \{(.*?)\}", source, re.DOTALL)
+    assert body is not None
+    fields = [
+        (name, int(bits) if bits else typedefs[alias])
+        for bits, alias, name in re.findall(r"^\s*(?:bit<(\d+)>|(\w+_t))\s+(\w+);", body[1], re.MULTILINE)
+    ]
+    assert tuple(fields) == wire.FIELDS
+    assert sum(bits for _, bits in fields) == 8 * wire.KV_HEADER_BYTES
+
+
+def test_each_field_is_where_the_layout_says() -> None:
+    message = wire.Message(
+        wire.OP_PUT, KEY, 3, 9, flags=0x0102, generation=0x11121314, sequence=0x21222324,
+        depth=0x3132, chain_blocks=0x4142, parent=0x51525354, hint_ms=0x6162, value=b"abc",
+    )  # fmt: skip
+    datagram = wire.encode(message)
+    values = {**message._asdict(), "version": 1, "key": int.from_bytes(KEY, "big"), "value_bytes": 3}
+    values["checksum"] = zlib.crc32(KEY + b"\0\3\0\x09\0\3" + b"abc".ljust(512, b"\0"))
+    at = 0
+    for name, bits in wire.FIELDS:
+        end = at + bits // 8
+        assert int.from_bytes(datagram[at:end], "big") == values[name], name
+        at = end
+    assert datagram[at:] == b"abc" + bytes(509)
+
+
+@given(messages())
+def test_decoding_undoes_encoding(message: wire.Message) -> None:
+    datagram = wire.encode(message)
+    assert wire.decode(datagram) == message
+    assert wire.decode(memoryview(datagram)) == message
+
+
+@given(st.binary(max_size=1200))
+def test_arbitrary_bytes_are_refused_or_decoded(datagram: bytes) -> None:
+    try:
+        wire.decode(datagram)
+    except MalformedError as error:
+        assert error.reason in {"short", "version", "op", "length", "fragment", "value_bytes", "checksum"}
+
+
+@given(messages(), st.data())
+def test_a_flipped_bit_in_what_is_checked_is_noticed(message: wire.Message, data: st.DataObject) -> None:
+    datagram = bytearray(wire.encode(message))
+    checked = [*range(4, 24), 40, 41, *range(wire.KV_HEADER_BYTES, len(datagram))]
+    at = data.draw(st.sampled_from(checked))
+    datagram[at] ^= 1 << data.draw(st.integers(0, 7))
+    if message.value or message.op in (wire.OP_VALUE, wire.OP_PUT):
+        with pytest.raises(MalformedError):
+            wire.decode(datagram)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: d[:47], "short"),
+        (lambda d: b"", "short"),
+        (lambda d: b"\x02" + d[1:], "version"),
+        (lambda d: d[:1] + b"\x06" + d[2:], "op"),
+        (lambda d: d + b"\0", "length"),
+        (lambda d: d[:-1], "length"),
+        (lambda d: d[:1] + bytes([wire.OP_GET]) + d[2:], "length"),
+        (lambda d: d[:20] + b"\0\2" + d[22:], "fragment"),
+        (lambda d: d[:20] + b"\0\0\0\0" + d[24:], "fragment"),
+        (lambda d: d[:40] + b"\2\1" + d[42:], "value_bytes"),
+        (lambda d: d[:-1] + b"\1", "checksum"),
+    ],
+)
+def test_malformed_messages_say_why(change: object, reason: str) -> None:
+    datagram = wire.encode(wire.Message(wire.OP_VALUE, KEY, 1, 2, value=b"v" * 100))
+    with pytest.raises(MalformedError) as caught:
+        wire.decode(change(datagram))  # type: ignore[operator]  # a lambda of the table above
+    assert caught.value.reason == reason
+
+
+def test_a_checksum_error_shows_what_the_message_claims() -> None:
+    datagram = wire.encode(wire.Message(wire.OP_VALUE, KEY, 1, 2, value=b"v" * 100))
+    with pytest.raises(ChecksumError) as caught:
+        wire.decode(datagram[:-1] + b"\1")
+    assert (caught.value.message.key, caught.value.message.fragment) == (KEY, 1)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        wire.Message(wire.OP_GET, b"short", 0, 1),
+        wire.Message(wire.OP_VALUE, KEY, 0, 1, value=bytes(513)),
+        wire.Message(wire.OP_GET, KEY, 0, 1, value=b"x"),
+        wire.Message(wire.OP_GET, KEY, 0, 1 << 16),
+        wire.Message(wire.OP_GET, KEY, 0, 1, hint_ms=-1),
+    ],
+)
+def test_what_does_not_fit_is_not_encoded(message: wire.Message) -> None:
+    with pytest.raises(ValueError):
+        wire.encode(message)
+
+
+@pytest.mark.parametrize(("block_bytes", "fragments"), [(0, 1), (1, 1), (512, 1), (513, 2), (16384, 32)])
+def test_fragment_count(block_bytes: int, fragments: int) -> None:
+    assert wire.fragment_count(block_bytes) == fragments
