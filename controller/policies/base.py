@@ -1,0 +1,138 @@
+"""What every policy is: events in, decisions out, never more blocks than its capacity."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from controller.policies.events import (
+    Admit,
+    Decision,
+    Event,
+    Evict,
+    Found,
+    Hits,
+    HomeLoad,
+    Key,
+    Lost,
+    Miss,
+    Pin,
+    Unpin,
+)
+
+NOTHING: tuple[Decision, ...] = ()
+
+
+class Policy(ABC):
+    """Decides which blocks the pool holds. Subclasses keep their own record of what is in the pool."""
+
+    name: ClassVar[str]
+
+    def __init__(self, capacity_blocks: int) -> None:
+        if capacity_blocks < 1:
+            raise ValueError(f"a pool holds at least one block, not {capacity_blocks}")
+        self.capacity_blocks = capacity_blocks
+        self.pinned: set[Key] = set()
+
+    def handle(self, event: Event) -> Sequence[Decision]:
+        """Take any event; the decisions are to be carried out in their order."""
+        match event:
+            case Miss():
+                return self.miss(event)
+            case Hits():
+                self.hits(event)
+            case HomeLoad():
+                self.home_load(event)
+            case Lost():
+                self.lost(event)
+            case Found():
+                return self.found(event)
+            case Pin():
+                self.pinned.add(event.key)
+            case Unpin():
+                self.pinned.discard(event.key)
+        return NOTHING
+
+    @abstractmethod
+    def __contains__(self, key: object) -> bool:
+        """Whether the pool holds the block, as far as decisions and reports go."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Blocks in the pool."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Key]:
+        """Keys of the blocks in the pool."""
+
+    @abstractmethod
+    def miss(self, event: Miss) -> Sequence[Decision]:
+        """A block that is not in the pool was asked for: admit it or not, and evict what for."""
+
+    @abstractmethod
+    def hits(self, event: Hits) -> None:
+        """A block was asked for that was in the pool; it may have left since."""
+
+    @abstractmethod
+    def lost(self, event: Lost) -> None:
+        """Forget that the pool holds the block."""
+
+    @abstractmethod
+    def found(self, event: Found) -> Sequence[Decision]:
+        """The pool holds the block: keep it, making room, or evict it."""
+
+    def home_load(self, event: HomeLoad) -> None:
+        """The wait at a storage node changed."""
+
+
+class QueuePolicy(Policy):
+    """A policy that admits every miss and differs from others only in its choice of a victim."""
+
+    @abstractmethod
+    def _add(self, key: Key, count: int) -> None:
+        """The block entered the pool, asked for `count` times."""
+
+    @abstractmethod
+    def _touch(self, key: Key, count: int) -> None:
+        """The block, which is in the pool, was asked for `count` times."""
+
+    @abstractmethod
+    def _remove(self, key: Key) -> None:
+        """The block, which is in the pool, leaves it."""
+
+    @abstractmethod
+    def _victims(self) -> Iterator[Key]:
+        """Blocks in the pool, those to evict first first."""
+
+    def miss(self, event: Miss) -> Sequence[Decision]:
+        if event.key in self:
+            self._touch(event.key, event.times)
+            return NOTHING
+        return self._admit(event.key, event.times)
+
+    def hits(self, event: Hits) -> None:
+        if event.key in self:
+            self._touch(event.key, event.times)
+
+    def lost(self, event: Lost) -> None:
+        if event.key in self:
+            self._remove(event.key)
+
+    def found(self, event: Found) -> Sequence[Decision]:
+        if event.key in self:
+            return NOTHING
+        decisions = self._admit(event.key, 1)
+        # What is in the pool already needs no admission; without room for it, it has to go.
+        return decisions[:-1] if decisions else (Evict(event.key),)
+
+    def _admit(self, key: Key, count: int) -> Sequence[Decision]:
+        if len(self) < self.capacity_blocks:
+            self._add(key, count)
+            return (Admit(key),)
+        victim = next((other for other in self._victims() if other not in self.pinned), None)
+        if victim is None:
+            return NOTHING
+        self._remove(victim)
+        self._add(key, count)
+        return (Evict(victim), Admit(key))

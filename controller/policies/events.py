@@ -1,0 +1,90 @@
+"""What a policy is told and what it answers. Events and decisions are plain tuples: cheap to make, easy to log."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Key = bytes | int
+"""A block key (16 bytes) in the live system, a trace's block id in a replay."""
+
+
+class Miss(NamedTuple):
+    """A block was asked for and is not in the pool."""
+
+    key: Key
+    now_s: float
+    depth: int = 0
+    """Place in its chain, 0 is the first block."""
+    chain_blocks: int = 0
+    """Length of the chain it was asked with, 0 where unknown."""
+    parent: Key | None = None
+    """The block before it, None for the first block or where unknown."""
+    times: int = 1
+    """Requests that this event stands for (a sketch's estimate since the last event)."""
+    home: int = 0
+    """The storage node that holds it."""
+
+
+class Hits(NamedTuple):
+    """A block in the pool was asked for."""
+
+    key: Key
+    now_s: float
+    times: int = 1
+
+
+class HomeLoad(NamedTuple):
+    """How long a fetch from a storage node has to wait at present."""
+
+    home: int
+    now_s: float
+    wait_s: float
+
+
+class Lost(NamedTuple):
+    """The pool does not hold the block, whatever the policy decided."""
+
+    key: Key
+    now_s: float
+
+
+class Found(NamedTuple):
+    """The pool holds the block, whatever the policy decided."""
+
+    key: Key
+    now_s: float
+
+
+class Pin(NamedTuple):
+    """The block must stay until it is unpinned."""
+
+    key: Key
+    now_s: float
+
+
+class Unpin(NamedTuple):
+    """The block may be evicted again."""
+
+    key: Key
+    now_s: float
+
+
+class Admit(NamedTuple):
+    """Bring the block into the pool."""
+
+    key: Key
+
+
+class Evict(NamedTuple):
+    """Take the block out of the pool."""
+
+    key: Key
+    residual_s: float | None = None
+    """Seconds it would still have saved; None where the policy cannot say."""
+
+
+Event = Miss | Hits | HomeLoad | Lost | Found | Pin | Unpin
+Decision = Admit | Evict
+EVENTS: dict[str, type[Event]] = {
+    kind.__name__: kind for kind in (Miss, Hits, HomeLoad, Lost, Found, Pin, Unpin)
+}

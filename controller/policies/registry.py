@@ -1,0 +1,31 @@
+"""Policies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller.policies.base import Policy
+from controller.policies.fifo import Fifo
+from controller.policies.lfu import Lfu
+from controller.policies.lru import Lru
+from workload.cost import CostModel
+
+_MAKERS: dict[str, Callable[[int, int, CostModel], Policy]] = {
+    "fifo": lambda capacity, seed, cost: Fifo(capacity),
+    "lru": lambda capacity, seed, cost: Lru(capacity),
+    "lfu": lambda capacity, seed, cost: Lfu(capacity),
+}
+POLICY_NAMES = tuple(_MAKERS)
+
+
+class PolicyError(ValueError):
+    """A policy that does not exist or cannot be made; the message says which exist."""
+
+
+def make_policy(name: str, capacity_blocks: int, *, seed: int = 0, cost: CostModel | None = None) -> Policy:
+    """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names that exist."""
+    if name not in _MAKERS:
+        raise PolicyError(f"no policy {name!r}: choose one of {', '.join(POLICY_NAMES)}")
+    if capacity_blocks < 1:
+        raise PolicyError(f"a pool holds at least one block, not {capacity_blocks}")
+    return _MAKERS[name](capacity_blocks, seed, cost or CostModel())
