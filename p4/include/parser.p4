@@ -1,0 +1,66 @@
+// Parser: Ethernet, IPv4, UDP, and on KV_PORT the pool's protocol. What is malformed
+// leaves with a parser error; ingress drops and counts it.
+#ifndef WEIR_PARSER_P4
+#define WEIR_PARSER_P4
+
+error {
+    BadIpv4Header,      // not version 4, options, or a total length that does not fit UDP's
+    BadKvVersion,
+    BadKvLength,        // UDP's length is not the operation's
+    BadKvFragment,      // fragment >= fragments
+    BadKvValueBytes     // more than VALUE_BYTES
+}
+
+parser weir_parser(
+    packet_in packet,
+    out headers_t headers,
+    inout metadata_t metadata,
+    inout standard_metadata_t standard_metadata)
+{
+    state start {
+        packet.extract(headers.ethernet);
+        transition select(headers.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(headers.ipv4);
+        verify(headers.ipv4.version == 4 && headers.ipv4.ihl == 5, error.BadIpv4Header);
+        // Only whole datagrams: bit 0 of `flags` is "more fragments".
+        transition select(headers.ipv4.protocol, headers.ipv4.flags, headers.ipv4.frag_offset) {
+            (IP_PROTOCOL_UDP, 0 &&& 1, 0): parse_udp;
+            default: accept;
+        }
+    }
+    state parse_udp {
+        packet.extract(headers.udp);
+        transition select(headers.udp.dst_port) {
+            KV_PORT: parse_kv;
+            default: accept;
+        }
+    }
+    state parse_kv {
+        packet.extract(headers.kv);
+        verify(headers.ipv4.total_len == IPV4_HEADER_BYTES + headers.udp.length, error.BadIpv4Header);
+        verify(headers.kv.version == KV_VERSION, error.BadKvVersion);
+        verify(headers.kv.fragment < headers.kv.fragments, error.BadKvFragment);
+        verify(headers.kv.value_bytes <= VALUE_BYTES, error.BadKvValueBytes);
+        transition select(headers.kv.op) {
+            OP_VALUE: parse_value;
+            OP_PUT: parse_value;
+            default: check_no_value;
+        }
+    }
+    state check_no_value {
+        verify(headers.udp.length == UDP_HEADER_BYTES + KV_HEADER_BYTES, error.BadKvLength);
+        transition accept;
+    }
+    state parse_value {
+        verify(headers.udp.length == UDP_HEADER_BYTES + KV_HEADER_BYTES + VALUE_BYTES, error.BadKvLength);
+        packet.extract(headers.value);
+        transition accept;
+    }
+}
+
+#endif

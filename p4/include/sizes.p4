@@ -1,0 +1,30 @@
+// Compile-time parameters. Override with -D NAME=value; powers of two where the comment says so.
+#ifndef WEIR_SIZES_P4
+#define WEIR_SIZES_P4
+
+#ifndef POOL_BLOCKS
+#define POOL_BLOCKS 1024            // entries of the pool index
+#endif
+#ifndef POOL_SLOTS
+#define POOL_SLOTS 32768            // 512-byte values: POOL_BLOCKS times the fragments of a block
+#endif
+#ifndef PENDING_CELLS
+#define PENDING_CELLS 16384         // fragments in flight at once; a power of two
+#endif
+#ifndef PENDING_TIMEOUT_US
+#define PENDING_TIMEOUT_US 200000   // a claim older than this no longer absorbs requests
+#endif
+#ifndef SKETCH_CELLS
+#define SKETCH_CELLS 4096           // counters in each of the sketch's three rows; a power of two
+#endif
+#ifndef SKETCH_EPOCH_SHIFT
+#define SKETCH_EPOCH_SHIFT 26       // counts are halved every 2^26 us = 67 s
+#endif
+#ifndef CPU_PORT
+#define CPU_PORT 510                // the controller's; simple_switch_grpc takes it as --cpu-port
+#endif
+
+#define WAITER_PORTS 64             // width of the waiters' bitmap: ports 0..63 may wait
+#define MULTICAST_WAITERS 1         // the multicast group that holds every port of the switch
+
+#endif

@@ -1,0 +1,85 @@
+// Sketch of misses: a count-min sketch over the keys of GETs that the pool did not serve, and a
+// digest to the controller when a key gets hot. Only a block's first fragment counts, and no retries.
+//
+// A row's index is a slice of the key, which is a hash already: different slices are independent,
+// as differently salted CRCs of it would not be. A cell is epoch ++ count; counts are halved from one
+// epoch to the next, in passing, because the control plane can't write registers on BMv2.
+//
+// settings: the controller sets the count from which a key is reported, 0 for never; it is reported
+// again at each power of two.
+#ifndef WEIR_SKETCH_P4
+#define WEIR_SKETCH_P4
+
+struct hot_miss_t {
+    block_key_t    key;
+    bit<32>        parent;
+    bit<16>        depth;
+    bit<16>        chain_blocks;
+    bit<16>        fragments;
+    bit<16>        hint_ms;
+    bit<16>        count;
+    bit<16>        ingress_port;
+    ipv4_address_t home;
+}
+
+control sketch_row(
+    inout bit<16> count,
+    in bit<32> index,
+    in bit<16> epoch)
+{
+    register<bit<32>>(SKETCH_CELLS) cells;
+
+    apply {
+        bit<32> cell;
+        cells.read(cell, index);
+        bit<16> seen = cell[15:0];
+        if (cell[31:16] + 1 == epoch) {
+            seen = seen >> 1;
+        } else if (cell[31:16] != epoch) {
+            seen = 0;
+        }
+        seen = seen |+| 1;
+        cells.write(index, epoch ++ seen);
+        if (seen < count) {
+            count = seen;
+        }
+    }
+}
+
+control sketch(
+    in headers_t headers,
+    in standard_metadata_t standard_metadata)
+{
+    bit<16> threshold = 0;
+    sketch_row() row_0;
+    sketch_row() row_1;
+    sketch_row() row_2;
+
+    action report_from(bit<16> count) {
+        threshold = count;
+    }
+
+    table settings {
+        actions = {
+            report_from;
+        }
+        default_action = report_from(2);
+    }
+
+    apply {
+        settings.apply();
+        bit<16> epoch = (bit<16>) (standard_metadata.ingress_global_timestamp >> SKETCH_EPOCH_SHIFT);
+        bit<16> count = 0xffff;
+        row_0.apply(count, headers.kv.key[31:0] & (SKETCH_CELLS - 1), epoch);
+        row_1.apply(count, headers.kv.key[63:32] & (SKETCH_CELLS - 1), epoch);
+        row_2.apply(count, headers.kv.key[95:64] & (SKETCH_CELLS - 1), epoch);
+        if (threshold != 0 && (count == threshold || count > threshold && count & (count - 1) == 0)) {
+            digest<hot_miss_t>(1, {
+                headers.kv.key, headers.kv.parent, headers.kv.depth, headers.kv.chain_blocks,
+                headers.kv.fragments, headers.kv.hint_ms, count,
+                (bit<16>) standard_metadata.ingress_port, headers.ipv4.dst_addr });
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,88 @@
+// Weir: a switch that holds a pool of LLM KV cache.
+//
+// Hot blocks lie in register arrays and are served from there; requests for a fragment that is in
+// flight already are merged, and the reply goes to all who wait. Everything else is IPv4.
+// docs/pipeline.md walks through it; include/protocol.p4 has the protocol's constants.
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/sizes.p4"
+#include "include/protocol.p4"
+#include "include/headers.p4"
+#include "include/metadata.p4"
+#include "include/parser.p4"
+#include "include/role_check.p4"
+#include "include/pool_index.p4"
+#include "include/slots.p4"
+#include "include/sketch.p4"
+#include "include/pending.p4"
+#include "include/forwarding.p4"
+#include "include/replicas.p4"
+#include "include/checksums.p4"
+
+control ingress(
+    inout headers_t headers,
+    inout metadata_t metadata,
+    inout standard_metadata_t standard_metadata)
+{
+    counter(OUTCOMES, CounterType.packets_and_bytes) outcomes;
+
+    role_check() roles;
+    pool_index() index;
+    slots() pool;
+    sketch() misses;
+    pending() in_flight;
+    forwarding() routing;
+
+    apply {
+        metadata.fate = fate_t.ROUTE;
+        metadata.outcome = OUTCOME_FORWARDED;
+
+        if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
+            metadata.fate = fate_t.DROP;
+            metadata.outcome = OUTCOME_MALFORMED;
+        } else if (headers.kv.isValid()) {
+            roles.apply(headers, metadata, standard_metadata);
+            if (metadata.fate != fate_t.DROP) {
+                if (headers.kv.op == OP_PUT || headers.kv.op == OP_PUT_ACK) {
+                    metadata.outcome = OUTCOME_PUT;
+                } else {
+                    if (headers.kv.op == OP_VALUE || headers.kv.op == OP_NOT_FOUND) {
+                        metadata.outcome = OUTCOME_REPLY;
+                    }
+                    index.apply(headers, metadata);
+                    pool.apply(headers, metadata);
+                    if (metadata.outcome == OUTCOME_FORWARDED || metadata.outcome == OUTCOME_REPLY) {
+                        // A GET that the pool did not serve, or a reply.
+                        if (headers.kv.op == OP_GET && !metadata.present && headers.kv.fragment == 0
+                            && headers.kv.flags & (FLAG_RETRY | FLAG_BYPASS | FLAG_FILL) == 0) {
+                            misses.apply(headers, standard_metadata);
+                        }
+                        in_flight.apply(headers, metadata, standard_metadata);
+                    }
+                }
+            }
+        }
+        routing.apply(headers, metadata, standard_metadata);
+        outcomes.count(metadata.outcome);
+    }
+}
+
+control egress(
+    inout headers_t headers,
+    inout metadata_t metadata,
+    inout standard_metadata_t standard_metadata)
+{
+    replicas() waiters;
+
+    apply {
+        waiters.apply(headers, metadata, standard_metadata);
+        if (standard_metadata.egress_port == CPU_PORT) {
+            headers.packet_in.setValid();
+            headers.packet_in.ingress_port = (bit<16>) standard_metadata.ingress_port;
+        }
+    }
+}
+
+V1Switch(weir_parser(), verify_ipv4_checksum(), ingress(), egress(), update_checksums(), weir_deparser()) main;

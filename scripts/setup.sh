@@ -1,0 +1,34 @@
+#!/bin/sh
+# Installs what Weir needs on Debian 12: packages, a virtual environment that sees Debian's
+# mininet, and the pinned Python packages. Idempotent; does nothing where all is there.
+set -eu
+cd "$(dirname "$0")/.."
+
+# mininet's recommended packages (Open vSwitch) are not needed: the switch is ours.
+packages="gcc libc6-dev python3 python3-venv python3-dev mininet iproute2 ethtool procps psmisc"
+
+missing=""
+for package in $packages; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "setup: these Debian packages are missing and need root to install:$missing" >&2
+    exit 1
+  fi
+  echo "setup: installing Debian packages:$missing"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  # shellcheck disable=SC2086 # a list of words
+  apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
+
+# Debian's own interpreter: another python3 may come first on PATH and would not see mininet.
+if [ ! -x .venv/bin/python ]; then
+  echo "setup: creating the virtual environment .venv"
+  /usr/bin/python3 -m venv --system-site-packages .venv
+fi
+echo "setup: installing the Python packages of requirements.lock"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+touch .venv/.ready

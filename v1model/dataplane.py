@@ -1,0 +1,174 @@
+"""The control interface of a loaded program: what the P4Runtime server, the library form and the
+tests use. Names are the IR's (fully qualified control-plane names); values are Python ints; there
+is nothing of protobuf, gRPC or C here. `v1model.switch.Switch` implements it.
+
+Every call is atomic against packets: a packet sees the state before it or after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from v1model.ir import ActionCall, KeyMatch, Program
+
+
+class DataPlaneError(Exception):
+    """`code` is one of gRPC's canonical names: ALREADY_EXISTS, NOT_FOUND, INVALID_ARGUMENT,
+    RESOURCE_EXHAUSTED, PERMISSION_DENIED, OUT_OF_RANGE, FAILED_PRECONDITION, UNIMPLEMENTED."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class CounterValue:
+    packets: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeterConfig:
+    """Two-rate three-colour (RFC 2698): rates in units/s, bursts in units (packets or bytes)."""
+
+    cir: int
+    cburst: int
+    pir: int
+    pburst: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """matches: one per key, None for don't-care. action: an ActionCall, or for a table with an
+    action profile the member id or group id (`member`, `group`). priority 0 where keys need none."""
+
+    table: str
+    matches: tuple[KeyMatch | None, ...]
+    action: ActionCall | None
+    priority: int = 0
+    member: int | None = None
+    group: int | None = None
+    idle_timeout_ns: int = 0
+    is_const: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    port: int
+    instance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CloneSession:
+    replicas: tuple[Replica, ...]
+    packet_length_bytes: int = 0  # 0: whole packet
+    class_of_service: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DigestConfig:
+    """max_list_size 0 counts as BMv2's 1,024; max_timeout_ns 0: never; ack_timeout_ns 0: no cache."""
+
+    max_timeout_ns: int = 0
+    max_list_size: int = 0
+    ack_timeout_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DigestList:
+    """data: one tuple of field values per sample, in the digest struct's order."""
+
+    digest: str
+    list_id: int
+    timestamp_ns: int
+    data: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A packet that left the switch."""
+
+    port: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    member_id: int
+    action: ActionCall
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """members: (member id, weight)."""
+
+    group_id: int
+    members: tuple[tuple[int, int], ...] = field(default=())
+    max_size: int = 0
+
+
+class DataPlane(Protocol):
+    """Errors are DataPlaneError. Indices out of range: OUT_OF_RANGE; unknown names: NOT_FOUND."""
+
+    program: Program
+
+    # tables
+    def insert(self, entry: TableEntry) -> None: ...
+    def modify(self, entry: TableEntry) -> None: ...
+    def delete(self, entry: TableEntry) -> None: ...  # matches and priority decide
+    def find(self, entry: TableEntry) -> TableEntry: ...  # the same matches and priority
+    def entries(self, table: str) -> Iterator[TableEntry]: ...
+    def set_default(self, table: str, action: ActionCall | None) -> None: ...  # None: as in the program
+    def default(self, table: str) -> ActionCall: ...
+    def idle_time_ns(self, entry: TableEntry) -> int: ...  # since the entry's last hit
+
+    # counters, meters, registers; `entry` None in the direct forms: the default action's
+    def direct_counter(self, entry: TableEntry) -> CounterValue: ...
+    def direct_counters(self, table: str) -> Iterator[tuple[TableEntry, CounterValue]]: ...  # one sweep
+    def set_direct_counter(self, entry: TableEntry, value: CounterValue) -> None: ...
+    def counter(self, name: str, index: int) -> CounterValue: ...
+    def counters(self, name: str) -> Sequence[CounterValue]: ...
+    def set_counter(self, name: str, index: int, value: CounterValue) -> None: ...
+    def meter(self, name: str, index: int) -> MeterConfig | None: ...
+    def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None: ...
+    def direct_meter(self, entry: TableEntry) -> MeterConfig | None: ...
+    def set_direct_meter(self, entry: TableEntry, config: MeterConfig | None) -> None: ...
+    def register(self, name: str, index: int) -> int: ...
+    def set_register(self, name: str, index: int, value: int) -> None: ...
+
+    # action profiles and selectors
+    def insert_member(self, profile: str, member: Member) -> None: ...
+    def modify_member(self, profile: str, member: Member) -> None: ...
+    def delete_member(self, profile: str, member_id: int) -> None: ...
+    def members(self, profile: str) -> Iterator[Member]: ...
+    def insert_group(self, profile: str, group: Group) -> None: ...
+    def modify_group(self, profile: str, group: Group) -> None: ...
+    def delete_group(self, profile: str, group_id: int) -> None: ...
+    def groups(self, profile: str) -> Iterator[Group]: ...
+
+    # packet replication
+    def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None: ...  # None deletes
+    def multicast_groups(self) -> dict[int, tuple[Replica, ...]]: ...
+    def set_clone_session(self, session: int, config: CloneSession | None) -> None: ...
+    def clone_sessions(self) -> dict[int, CloneSession]: ...
+
+    # digests
+    def set_digest(self, digest: str, config: DigestConfig | None) -> None: ...
+    def digests(self) -> dict[str, DigestConfig]: ...
+    def acknowledge_digest(self, digest: str, list_id: int) -> None: ...
+
+    # events, packets
+    def packet_out(self, data: bytes) -> None:
+        """Into the CPU port: data starts with the packet_out header, if the program has one."""
+
+    def wait_events(self, timeout_s: float) -> list[Output | DigestList | TableEntry]:
+        """Blocks until something happened: packets for the CPU port (packet_in header in front),
+        due digest lists, and entries whose idle timeout ran out. Empty after `timeout_s`.
+        Queues are bounded; what did not fit is counted."""
+
+    def reset(self) -> None:
+        """Back to the state after loading (RECONCILE_AND_COMMIT of another program makes a new one)."""

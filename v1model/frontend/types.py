@@ -1,0 +1,124 @@
+"""P4_16's types after resolution (spec section 7). Structural where P4 is, nominal where P4 is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from v1model.frontend import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class BoolType(Type):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class StringType(Type):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class VoidType(Type):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorType(Type):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKindType(Type):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerType(Type):
+    """Arbitrary-precision `int`: compile time only."""
+
+
+@dataclass(frozen=True, slots=True)
+class BitType(Type):
+    """bit<width>, or int<width> when signed."""
+
+    width: int
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VarbitType(Type):
+    max_width: int
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType(Type):
+    elements: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListType(Type):
+    element: Type
+
+
+@dataclass(frozen=True, slots=True)
+class SetType(Type):
+    """What `&&&` and `..` yield: a set of elements."""
+
+    element: Type
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType(Type):
+    """A struct, header or header_union (kind); nominal: name plus the instantiated fields."""
+
+    kind: str
+    name: str
+    fields: tuple[tuple[str, Type], ...]
+    declaration: ast.StructDeclaration = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StackType(Type):
+    element: Type
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType(Type):
+    """members: name -> value (its index where the enum is not serializable)."""
+
+    name: str
+    members: tuple[tuple[str, int], ...]
+    underlying: BitType | None
+    declaration: ast.EnumDeclaration = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NewType(Type):
+    """`type T N`: distinct from its `base`."""
+
+    name: str
+    base: Type
+    declaration: ast.TypedefDeclaration = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeVariable(Type):
+    """A type parameter inside a generic declaration."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredType(Type):
+    """A parser, control, package, extern object, table or action: its declaration and type arguments."""
+
+    declaration: ast.Declaration
+    arguments: tuple[Type, ...] = ()
