@@ -7,8 +7,11 @@ hit rates", IEEE/ACM Transactions on Networking 6(1), 1998).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def home_of(key: bytes, nodes: Sequence[str]) -> str:

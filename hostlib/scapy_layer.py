@@ -30,7 +30,7 @@ FLAGS = {value: name.removeprefix("FLAG_") for name, value in vars(wire).items()
 _VALUE_OPS = (wire.OP_VALUE, wire.OP_PUT)
 
 
-class KV(Packet):
+class KV(Packet):  # type: ignore[misc]  # Scapy ships no types
     """`kv_t`, with the value as payload.
 
     `fragment` is called `frag` here and `parent` `parent_key`: Scapy's packets have attributes of

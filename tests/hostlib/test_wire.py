@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -92,10 +93,10 @@ def test_decoding_undoes_encoding(message: wire.Message) -> None:
 
 @given(st.binary(max_size=1200))
 def test_arbitrary_bytes_are_refused_or_decoded(datagram: bytes) -> None:
-    try:
-        wire.decode(datagram)
-    except MalformedError as error:
-        assert error.reason in {"short", "version", "op", "length", "fragment", "value_bytes", "checksum"}
+    with suppress(MalformedError):
+        message = wire.decode(datagram)
+        assert message.fragment < message.fragments
+        assert len(message.value) <= wire.VALUE_BYTES
 
 
 @given(messages(), st.data())
@@ -150,7 +151,7 @@ def test_a_checksum_error_shows_what_the_message_claims() -> None:
     ],
 )
 def test_what_does_not_fit_is_not_encoded(message: wire.Message) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"bytes in op|Message\(op="):
         wire.encode(message)
 
 

@@ -1,0 +1,220 @@
+"""A UDP endpoint in asyncio that sends and receives in bursts.
+
+Datagrams of one length to one address leave in a single call (UDP_SEGMENT) and arrive in a single call
+(UDP_GRO), which is what makes Python fast enough. The kernel cuts the bursts into packets of their own,
+in software where the interface can't; kernels before 6.10 refuse that where checksum offload is off
+("udp: Allow GSO transmit from devices with no checksum offload"), and then the endpoint falls back to
+one call a datagram.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import socket
+import struct
+import termios
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from hostlib.wire import KV_PORT, Buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hostlib.transport import Receiver
+
+# From linux/udp.h and asm-generic/socket.h; Python 3.11's socket module lacks them.
+UDP_SEGMENT = 103
+UDP_GRO = 104
+SO_RXQ_OVFL = 40
+SO_RCVBUFFORCE = 33
+SO_SNDBUFFORCE = 32
+
+_ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
+_MAX_DATAGRAM_BYTES = 65_535
+_RECEIVES_PER_WAKEUP = 32
+_SEGMENT_SIZE = struct.Struct("=H")
+_UINT = struct.Struct("=I")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointOptions:
+    """Bounds of an endpoint."""
+
+    burst_datagrams: int = 8
+    """Longest burst handed to the kernel: a shaped link sends a burst as one lump, so it adds delay."""
+    queue_datagrams: int = 8192
+    """Datagrams that wait for the socket to become writable; more are dropped and counted."""
+    receive_buffer_bytes: int = 8 << 20
+    send_buffer_bytes: int = 1 << 20
+
+
+@dataclass(slots=True)
+class EndpointStats:
+    """Counters of an endpoint, in datagrams unless the name says otherwise."""
+
+    sent: int = 0
+    sent_bytes: int = 0
+    received: int = 0
+    received_bytes: int = 0
+    foreign: int = 0
+    """Dropped: not from the protocol's port."""
+    queue_drops: int = 0
+    """Not sent: the queue was full or the kernel refused."""
+    socket_drops: int = 0
+    """Not received: the socket's buffer was full (SO_RXQ_OVFL) or a checksum was wrong."""
+
+
+class UdpEndpoint:
+    """A `Transport` over UDP, bound to the protocol's port at one address; use inside a running loop."""
+
+    def __init__(self, address: str, options: EndpointOptions | None = None) -> None:
+        self.stats = EndpointStats()
+        self._options = options or EndpointOptions()
+        self._loop = asyncio.get_running_loop()
+        self._socket = self._open(address)
+        self._receiver: Receiver | None = None
+        self._buffer = bytearray(_MAX_DATAGRAM_BYTES)
+        self._view = memoryview(self._buffer)
+        self._bursts: deque[tuple[str, list[bytes]]] = deque()
+        self._queued = 0
+        self._queued_bytes = 0
+        self._segmentation = True
+        self._loop.add_reader(self._socket, self._on_readable)
+
+    def set_receiver(self, receiver: Receiver) -> None:
+        """Where incoming datagrams go from now on."""
+        self._receiver = receiver
+
+    @property
+    def queued_bytes(self) -> int:
+        """Payload bytes waiting here, plus what the socket holds in the kernel, overhead included."""
+        return self._queued_bytes + self._kernel_bytes()
+
+    def send(self, address: str, datagrams: Sequence[bytes]) -> None:
+        """Send in order, without blocking; what the bounded queue can't hold is dropped and counted."""
+        for burst in self._split(datagrams):
+            if self._bursts or not self._try_send(address, burst):
+                self._enqueue(address, burst)
+
+    def close(self) -> None:
+        """Close the socket; what is still queued is lost."""
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        self._bursts.clear()
+
+    def _open(self, address: str) -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        try:
+            sock.bind((address, KV_PORT))
+            for option, forced, value in (
+                (socket.SO_RCVBUF, SO_RCVBUFFORCE, self._options.receive_buffer_bytes),
+                (socket.SO_SNDBUF, SO_SNDBUFFORCE, self._options.send_buffer_bytes),
+            ):
+                sock.setsockopt(socket.SOL_SOCKET, option, value)
+                with suppress(PermissionError):  # only root may go beyond the system's limit
+                    sock.setsockopt(socket.SOL_SOCKET, forced, value)
+            sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
+            sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+    def _split(self, datagrams: Sequence[bytes]) -> Iterator[list[bytes]]:
+        for _, group in groupby(datagrams, key=len):
+            equal = list(group)
+            for start in range(0, len(equal), self._options.burst_datagrams):
+                yield equal[start : start + self._options.burst_datagrams]
+
+    def _enqueue(self, address: str, burst: list[bytes]) -> None:
+        if self._queued + len(burst) > self._options.queue_datagrams:
+            self.stats.queue_drops += len(burst)
+            return
+        if not self._bursts:
+            self._loop.add_writer(self._socket, self._on_writable)
+        self._bursts.append((address, burst))
+        self._queued += len(burst)
+        self._queued_bytes += len(burst) * len(burst[0])
+
+    def _on_writable(self) -> None:
+        while self._bursts:
+            address, burst = self._bursts[0]
+            count, datagram_bytes = len(burst), len(burst[0])
+            done = self._try_send(address, burst)
+            left = 0 if done else len(burst)
+            self._queued -= count - left
+            self._queued_bytes -= (count - left) * datagram_bytes
+            if not done:
+                return
+            self._bursts.popleft()
+        self._loop.remove_writer(self._socket)
+
+    def _try_send(self, address: str, burst: list[bytes]) -> bool:
+        """Whether the burst is dealt with: False means try again when the socket is writable."""
+        while burst:
+            try:
+                sent = self._send_now(address, burst)
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                if error.errno == errno.EIO and self._segmentation:
+                    self._segmentation = False
+                    continue
+                # ENOBUFS: the interface's queue is full. Others: no route, a port unreachable.
+                self.stats.queue_drops += len(burst)
+                return True
+            self.stats.sent += sent
+            self.stats.sent_bytes += sent * len(burst[0])
+            del burst[:sent]
+        return True
+
+    def _send_now(self, address: str, burst: list[bytes]) -> int:
+        if len(burst) == 1 or not self._segmentation:
+            self._socket.sendto(burst[0], (address, KV_PORT))
+            return 1
+        segment = (socket.IPPROTO_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(burst[0])))
+        self._socket.sendmsg(burst, [segment], 0, (address, KV_PORT))
+        return len(burst)
+
+    def _on_readable(self) -> None:
+        for _ in range(_RECEIVES_PER_WAKEUP):
+            try:
+                length, ancillary, _, (address, port) = self._socket.recvmsg_into(
+                    [self._buffer], _ANCILLARY_BYTES
+                )
+            except BlockingIOError:
+                return
+            except OSError:  # an ICMP error of an earlier send
+                continue
+            self._deliver(address, port, length, self._segment_bytes(ancillary) or length)
+
+    def _segment_bytes(self, ancillary: list[tuple[int, int, bytes]]) -> int:
+        segment_bytes = 0
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == SO_RXQ_OVFL:
+                self.stats.socket_drops = _UINT.unpack(data)[0]
+            elif level == socket.IPPROTO_UDP and kind == UDP_GRO:
+                segment_bytes = _UINT.unpack(data)[0]
+        return segment_bytes
+
+    def _deliver(self, address: str, port: int, length: int, segment_bytes: int) -> None:
+        datagrams: list[Buffer] = [
+            self._view[start : min(start + segment_bytes, length)]
+            for start in range(0, max(1, length), max(1, segment_bytes))
+        ]
+        self.stats.received += len(datagrams)
+        self.stats.received_bytes += length
+        if port != KV_PORT:
+            self.stats.foreign += len(datagrams)
+        elif self._receiver is not None:
+            self._receiver(address, datagrams)
+
+    def _kernel_bytes(self) -> int:
+        return int(_UINT.unpack(fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4)))[0])

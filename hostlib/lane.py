@@ -1,0 +1,141 @@
+"""Flow control towards one home, for one operation: what may be in flight, and when it counts as lost.
+
+The receiver drives: a home sends only what was asked for, so the sum of the windows of all nodes is the
+longest queue that an incast can build. The window grows by one fragment a round trip and halves, at most
+once a round trip, when something is lost (AIMD). Timeouts follow RFC 6298, with exponential backoff.
+Pure: time is a parameter.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Owner = TypeVar("Owner")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneOptions:
+    """Windows in fragments, times in seconds."""
+
+    initial_window: int = 64
+    min_window: int = 4
+    max_window: int = 128
+    initial_timeout_s: float = 1.0
+    min_timeout_s: float = 0.2
+    max_timeout_s: float = 2.0
+    deadline_s: float = 10.0
+    """How long one fragment is asked for, from its first transmission."""
+
+
+@dataclass(slots=True, eq=False)
+class Request(Generic[Owner]):
+    """One fragment asked for (or offered, for a PUT) by its owner, a transfer."""
+
+    owner: Owner
+    fragment: int
+    flags: int = 0
+    """Flags that every transmission carries."""
+    tries: int = 0
+    first_sent_s: float = 0.0
+    sent_s: float = 0.0
+    timeout_s: float = 0.0
+    done: bool = False
+    """Answered, or no longer wanted."""
+
+
+class Lane(Generic[Owner]):
+    """Requests towards one home: waiting, then in flight within the window, then answered or lost."""
+
+    def __init__(self, home: str, options: LaneOptions) -> None:
+        self.home = home
+        self.window = float(options.initial_window)
+        self._options = options
+        self._waiting: deque[Request[Owner]] = deque()
+        self._in_flight: dict[Request[Owner], None] = {}
+        self._smoothed_s = 0.0
+        self._variance_s = 0.0
+        self._halved_s = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits or is in flight."""
+        return bool(self._waiting or self._in_flight)
+
+    @property
+    def timeout_s(self) -> float:
+        """After which a first transmission counts as lost."""
+        if not self._smoothed_s:
+            return self._options.initial_timeout_s
+        return max(self._options.min_timeout_s, self._smoothed_s + 4 * self._variance_s)
+
+    def add(self, requests: Iterable[Request[Owner]]) -> None:
+        """Queue first transmissions."""
+        self._waiting.extend(requests)
+
+    def again(self, request: Request[Owner]) -> None:
+        """Queue a request in flight for retransmission, before all first transmissions."""
+        if request in self._in_flight:
+            del self._in_flight[request]
+            self._waiting.appendleft(request)
+
+    def take(self, now_s: float) -> list[Request[Owner]]:
+        """Requests to transmit now."""
+        taken: list[Request[Owner]] = []
+        room = int(self.window) - len(self._in_flight)
+        while self._waiting and len(taken) < room:
+            request = self._waiting.popleft()
+            if request.done:
+                continue
+            if not request.tries:
+                request.first_sent_s = now_s
+            request.sent_s = now_s
+            request.timeout_s = min(
+                self._options.max_timeout_s, self.timeout_s * (1 << min(request.tries, 8))
+            )
+            self._in_flight[request] = None
+            taken.append(request)
+        return taken
+
+    def settle(self, request: Request[Owner], now_s: float, is_sample: bool) -> None:
+        """The request is answered; `is_sample` says that the answer tells the home's round trip time."""
+        request.done = True
+        if request not in self._in_flight:
+            return
+        del self._in_flight[request]
+        self.window = min(self._options.max_window, self.window + 1 / self.window)
+        if is_sample and not request.tries:  # a retransmission's answer is ambiguous (Karn)
+            self._measure(now_s - request.sent_s)
+
+    def drop(self, request: Request[Owner]) -> None:
+        """Nobody wants the request any more."""
+        request.done = True
+        self._in_flight.pop(request, None)
+
+    def expire(self, now_s: float) -> tuple[list[Request[Owner]], list[Request[Owner]]]:
+        """What timed out: (queued again, past the deadline and dropped)."""
+        late = [request for request in self._in_flight if now_s - request.sent_s >= request.timeout_s]
+        if late and now_s - self._halved_s > self._smoothed_s:
+            self.window = max(self._options.min_window, self.window / 2)
+            self._halved_s = now_s
+        retried, dead = [], []
+        for request in reversed(late):
+            if now_s - request.first_sent_s >= self._options.deadline_s:
+                self.drop(request)
+                dead.append(request)
+            else:
+                request.tries += 1
+                self.again(request)
+                retried.append(request)
+        return retried, dead
+
+    def _measure(self, sample_s: float) -> None:
+        if not self._smoothed_s:
+            self._smoothed_s, self._variance_s = sample_s, sample_s / 2
+            return
+        self._variance_s += (abs(self._smoothed_s - sample_s) - self._variance_s) / 4
+        self._smoothed_s += (sample_s - self._smoothed_s) / 8

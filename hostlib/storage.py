@@ -1,0 +1,117 @@
+"""The storage node: the home of blocks, answers GETs and takes PUTs.
+
+    python -m hostlib.storage CONFIG.json
+
+See `StorageConfig` for the file and `hostlib.process` for how it is controlled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hostlib import wire
+from hostlib.errors import MalformedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlib.store import BlockStore
+    from hostlib.transport import Transport
+
+_ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL
+
+
+@dataclass(slots=True)
+class StorageStats:
+    """What a storage node saw, in messages."""
+
+    gets: int = 0
+    retries: int = 0
+    """GETs that were asked before."""
+    bypasses: int = 0
+    """GETs past the pool."""
+    fills: int = 0
+    """GETs on behalf of a pool."""
+    values: int = 0
+    not_found: int = 0
+    puts: int = 0
+    reclaims: int = 0
+    """PUTs on their way out of a pool."""
+    mismatched: int = 0
+    """GETs and PUTs for blocks of another size: dropped."""
+    unexpected: int = 0
+    malformed: Counter[str] = field(default_factory=Counter)
+
+
+class StorageNode:
+    """Answers messages from `store`; `link_bit_s` (0: unlimited) turns what is queued into a backlog in ms."""
+
+    def __init__(self, transport: Transport, store: BlockStore, link_bit_s: float = 0.0) -> None:
+        self.stats = StorageStats()
+        self._transport = transport
+        self._store = store
+        self._link_bit_s = link_bit_s
+        transport.set_receiver(self._on_datagrams)
+
+    def backlog_ms(self) -> int:
+        """How long what waits to leave takes on the node's link."""
+        if not self._link_bit_s:
+            return 0
+        return min(0xFFFF, round(8000 * self._transport.queued_bytes / self._link_bit_s))
+
+    def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
+        replies: list[bytes] = []
+        backlog_ms = self.backlog_ms()
+        for datagram in datagrams:
+            try:
+                message = wire.decode(datagram)
+            except MalformedError as error:
+                self.stats.malformed[error.reason] += 1
+                continue
+            if message.op == wire.OP_GET:
+                reply = self._on_get(message, backlog_ms)
+            elif message.op == wire.OP_PUT:
+                reply = self._on_put(message, backlog_ms)
+            else:
+                self.stats.unexpected += 1
+                continue
+            if reply is not None:
+                replies.append(wire.encode(reply))
+        if replies:
+            self._transport.send(address, replies)
+
+    def _on_get(self, message: wire.Message, backlog_ms: int) -> wire.Message | None:
+        self._count_get(message.flags)
+        flags = message.flags & _ECHOED_FLAGS
+        content = self._store.get(message.key)
+        if content is None:
+            self.stats.not_found += 1
+            return _reply(message, wire.OP_NOT_FOUND, flags, backlog_ms)
+        if message.fragments != wire.fragment_count(len(content)):
+            self.stats.mismatched += 1
+            return None
+        self.stats.values += 1
+        at = message.fragment * wire.VALUE_BYTES
+        return _reply(message, wire.OP_VALUE, flags, backlog_ms, content[at : at + wire.VALUE_BYTES])
+
+    def _on_put(self, message: wire.Message, backlog_ms: int) -> wire.Message | None:
+        if not self._store.accepts(message):
+            self.stats.mismatched += 1
+            return None
+        self.stats.puts += 1
+        self.stats.reclaims += bool(message.flags & wire.FLAG_RECLAIM)
+        self._store.put_fragment(message)
+        return _reply(message, wire.OP_PUT_ACK, message.flags & wire.FLAG_RECLAIM, backlog_ms)
+
+    def _count_get(self, flags: int) -> None:
+        self.stats.gets += 1
+        self.stats.retries += bool(flags & wire.FLAG_RETRY)
+        self.stats.bypasses += bool(flags & wire.FLAG_BYPASS)
+        self.stats.fills += bool(flags & wire.FLAG_FILL)
+
+
+def _reply(message: wire.Message, op: int, flags: int, hint_ms: int, value: bytes = b"") -> wire.Message:
+    """A reply echoes what says which fragment it is, and who asked in which order."""
+    return message._replace(op=op, flags=flags, generation=0, hint_ms=hint_ms, value=value)

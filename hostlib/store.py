@@ -1,0 +1,136 @@
+"""The blocks of a storage node: DRAM over SSD, both bounded, and PUTs that are not complete yet."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hostlib.content import block_content
+from hostlib.wire import VALUE_BYTES, Message, fragment_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlib.ssd import SsdTier
+
+
+@dataclass(slots=True)
+class StoreStats:
+    """Blocks."""
+
+    dram_hits: int = 0
+    ssd_hits: int = 0
+    misses: int = 0
+    stored: int = 0
+    demoted: int = 0
+    """Moved from DRAM to SSD."""
+    partial_dropped: int = 0
+    """PUTs given up incomplete, to make room for newer ones."""
+
+
+@dataclass(slots=True)
+class _Partial:
+    content: bytearray
+    missing: set[int] = field(default_factory=set)
+
+
+class BlockStore:
+    """Blocks of one size, least recently used DRAM blocks demoted to SSD.
+
+    A block in DRAM whose content is None is a preloaded one: its emulated content is derived from its key
+    when it is read. It takes its full size of the DRAM budget all the same.
+    """
+
+    def __init__(
+        self, block_bytes: int, dram_bytes: int, ssd: SsdTier | None, max_partial: int = 1024
+    ) -> None:
+        self.stats = StoreStats()
+        self._block_bytes = block_bytes
+        self._fragments = fragment_count(block_bytes)
+        self._dram_blocks = max(1, dram_bytes // block_bytes)
+        self._dram: OrderedDict[bytes, bytes | None] = OrderedDict()
+        self._ssd = ssd
+        self._partial: OrderedDict[bytes, _Partial] = OrderedDict()
+        self._max_partial = max_partial
+
+    def preload(self, keys: Sequence[bytes]) -> None:
+        """Hold these blocks, most recently used last, without having received them."""
+        split = max(0, len(keys) - self._dram_blocks)
+        if self._ssd is not None:
+            self._ssd.put_many((key, None) for key in keys[:split])
+        for key in keys[split:]:
+            self._insert(key, None)
+
+    def get(self, key: bytes) -> bytes | None:
+        """The content of a complete block; None if it isn't here."""
+        try:
+            content = self._dram[key]
+        except KeyError:
+            return self._promote(key)
+        self._dram.move_to_end(key)
+        self.stats.dram_hits += 1
+        return block_content(key, self._block_bytes) if content is None else content
+
+    def accepts(self, message: Message) -> bool:
+        """Whether a PUT has the shape of a fragment of this store's blocks."""
+        at = message.fragment * VALUE_BYTES
+        return message.fragments == self._fragments and len(message.value) == min(
+            VALUE_BYTES, self._block_bytes - at
+        )
+
+    def put_fragment(self, message: Message) -> None:
+        """Keep one accepted fragment; the block is visible when all of them are there."""
+        key = message.key
+        partial = self._partial.get(key)
+        if partial is None:
+            if key in self:
+                return  # blocks are immutable
+            partial = self._open_partial(key)
+        if message.fragment not in partial.missing:
+            return
+        at = message.fragment * VALUE_BYTES
+        partial.content[at : at + len(message.value)] = message.value
+        partial.missing.remove(message.fragment)
+        if not partial.missing:
+            del self._partial[key]
+            self.stats.stored += 1
+            self._insert(key, bytes(partial.content))
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._dram or (self._ssd is not None and key in self._ssd)
+
+    def sizes(self) -> dict[str, int]:
+        """Blocks in each place."""
+        return {
+            "dram": len(self._dram),
+            "ssd": len(self._ssd) if self._ssd is not None else 0,
+            "partial": len(self._partial),
+        }
+
+    def _open_partial(self, key: bytes) -> _Partial:
+        if len(self._partial) >= self._max_partial:
+            self._partial.popitem(last=False)
+            self.stats.partial_dropped += 1
+        partial = self._partial[key] = _Partial(bytearray(self._block_bytes), set(range(self._fragments)))
+        return partial
+
+    def _promote(self, key: bytes) -> bytes | None:
+        content = self._ssd.get(key) if self._ssd is not None else None
+        if content is None:
+            self.stats.misses += 1
+            return None
+        self.stats.ssd_hits += 1
+        self._insert(key, content)
+        return content
+
+    def _insert(self, key: bytes, content: bytes | None) -> None:
+        self._dram[key] = content
+        self._dram.move_to_end(key)
+        while len(self._dram) > self._dram_blocks:
+            self._demote(*self._dram.popitem(last=False))
+
+    def _demote(self, key: bytes, content: bytes | None) -> None:
+        if self._ssd is not None and key not in self._ssd:
+            self._ssd.put(key, content)
+            self.stats.demoted += 1
