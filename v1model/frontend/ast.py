@@ -136,9 +136,12 @@ class Index(Expression):
 
 @dataclass(eq=False, slots=True)
 class Slice(Expression):
+    """`base[high:low]`, or `base[low+:width]` with the width as `high` until checked."""
+
     base: Expression
     high: Expression
     low: Expression
+    is_indexed: bool = field(default=False, kw_only=True)  # `+:`; checked: always False
 
 
 @dataclass(eq=False, slots=True)
@@ -358,6 +361,14 @@ class Instantiation(Declaration):
     type_ref: TypeRef
     arguments: list[Argument]
     members: list[Declaration] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class ValueSetDeclaration(Declaration):
+    """`value_set<T>(size) name;` in a parser: a set of T that the control plane fills."""
+
+    type_ref: TypeRef
+    size: Expression
 
 
 @dataclass(eq=False, slots=True)

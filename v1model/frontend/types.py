@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from v1model.frontend import ast
 
+# p4c refuses wider types, so a program that uses them runs nowhere else.
+MAX_WIDTH_BITS = 2048
+
 
 @dataclass(frozen=True, slots=True)
 class Type:

@@ -1,0 +1,146 @@
+"""Tokens of P4_16 from preprocessed text, each with its place in the user's files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend.ast import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The kinds of tokens that are not their own text.
+IDENTIFIER, INTEGER, STRING, END = "identifier", "integer", "string literal", "end of file"
+# A `>` with another `>` right behind it: closes two type argument lists, or shifts.
+RIGHT_SHIFT_HALF = ">>"
+PRAGMA, END_PRAGMA = "@pragma", "end of @pragma"
+
+KEYWORDS = frozenset(
+    """abstract action actions apply bool bit break const continue control default else entries enum error
+    exit extern false for header header_union if in inout int key list match_kind out package parser priority
+    return select state string struct switch table this transition true tuple type typedef varbit value_set
+    void _""".split()  # noqa: SIM905 - one literal a keyword would be fifty lines
+)
+
+_LINE_MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
+_TOKEN = re.compile(
+    r"""\s+
+    |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<integer>(?:[0-9]+[ws])?(?:0[xX][0-9a-fA-F_]+|0[dD][0-9_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*))
+    |(?P<string>"(?:[^"\\]|\\.)*")
+    |(?P<pragma>@pragma\b)
+    |(?P<punctuation>&&&|\.\.\.|\.\.|\|\+\|=|\|-\|=|\|\+\||\|-\||<<=|<<|&&|\|\||==|!=|>=|<=|\+\+|\+:
+        |[-+*/%&|^]=|[-+*/%&|^~(){}\[\]<>!:,?.=;@#])
+    |(?P<other>.)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`kind` is the text itself for keywords and punctuation."""
+
+    kind: str
+    text: str
+    span: Span
+
+
+def tokenize(text: str, main_file: str) -> list[Token]:
+    """All tokens of preprocessed `text`, an END token last."""
+    tokens: list[Token] = []
+    file, number = main_file, 0
+    lines = iter(text.split("\n"))
+    for line in lines:
+        number += 1
+        if line.startswith("# ") and (marker := _LINE_MARKER.match(line)):
+            number, file = int(marker[1]) - 1, marker[2].replace("\\\\", "\\").replace('\\"', '"')
+        elif line and not line.isspace():
+            whole = _with_rest_of_string(line, lines)
+            _tokenize_line(whole, file, number, tokens)
+            number += whole.count("\n")
+    tokens.append(Token(END, "", tokens[-1].span if tokens else Span(file, max(number, 1), 1)))
+    return tokens
+
+
+def _with_rest_of_string(line: str, following: Iterator[str]) -> str:
+    """`line`, with the lines after it if a string goes on there, as annotations may have it."""
+    while '"' in line and any(match[0] == '"' for match in _TOKEN.finditer(line)):
+        if (rest := next(following, None)) is None:
+            break
+        line = f"{line}\n{rest}"
+    return line
+
+
+def _tokenize_line(line: str, file: str, number: int, tokens: list[Token]) -> None:
+    """Appends the tokens of one line, or of the several that a string makes one."""
+    source = source_line(file, number)
+    columns = None if source.startswith(line) else _source_columns(line, source)
+    in_pragma = False
+    for match in _TOKEN.finditer(line):
+        group = match.lastgroup
+        if group is None:
+            continue
+        text, start = match[0], match.start()
+        column = columns.get(start, 1) if columns else start + 1
+        span = Span(file, number + line.count("\n", 0, start), column, len(text))
+        kind = _kind(group, text, line, match.end(), span)
+        in_pragma = in_pragma or kind == PRAGMA
+        tokens.append(Token(kind, text, span))
+    if in_pragma:
+        tokens.append(Token(END_PRAGMA, "", tokens[-1].span))
+
+
+def _kind(group: str, text: str, line: str, end: int, span: Span) -> str:
+    if group == "word":
+        return text if text in KEYWORDS else IDENTIFIER
+    if group == "integer":
+        return INTEGER
+    if group == "string":
+        return STRING
+    if text == '"':
+        raise CompileError("this string does not end", span, 'close it with "')
+    if text == ">" and line.startswith(">", end):
+        return RIGHT_SHIFT_HALF
+    return text
+
+
+def _source_columns(line: str, source: str) -> dict[int, int]:
+    """Columns in the user's line of the tokens of a line that the preprocessor changed.
+
+    It shrinks white space and comments, which moves tokens, and expands macros, whose tokens
+    get the column of the last token before them that the user's line has.
+    """
+    places = [(m[0], m.start() + 1) for m in _TOKEN.finditer(source) if m.lastgroup]
+    columns: dict[int, int] = {}
+    position, column = 0, 1
+    for match in _TOKEN.finditer(line):
+        if match.lastgroup:
+            found = next((i for i in range(position, len(places)) if places[i][0] == match[0]), None)
+            if found is not None:
+                position, column = found + 1, places[found][1]
+            columns[match.start()] = column
+    return columns
+
+
+def source_line(file: str, number: int) -> str:
+    """Line `number` (1-based) of a source file, or "" where there is none."""
+    lines = _source_lines(file)
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+@cache
+def _source_lines(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(errors="replace").split("\n")
+    except OSError:
+        return []
+
+
+def forget_sources() -> None:
+    """Drops the remembered source files, which may have changed since."""
+    _source_lines.cache_clear()

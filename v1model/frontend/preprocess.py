@@ -1,0 +1,54 @@
+"""The C preprocessor: a P4 file and all it includes, as one text with line markers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend.ast import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+P4INCLUDE = Path(__file__).parent.parent / "p4include"
+TIMEOUT_S = 30.0
+
+# What p4c defines for simple_switch; programs test it to tell the targets apart.
+TARGET_DEFINES = {"__TARGET_BMV2__": "1"}
+
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)"
+)
+
+
+def preprocess(
+    path: Path, include_dirs: Iterable[Path] = (), defines: Mapping[str, str] | None = None
+) -> str:
+    """The text of `path` with includes, macros and conditionals resolved and comments removed."""
+    if not path.is_file():
+        raise CompileError(f"{path}: no such file", hint="give the path of a P4_16 program")
+    if (compiler := shutil.which("cc")) is None:
+        raise CompileError("no C compiler found: cc is needed to preprocess P4", hint="apt install gcc")
+    options = [f"-D{name}={value}" for name, value in {**TARGET_DEFINES, **(defines or {})}.items()]
+    options += [f"-I{directory}" for directory in (*include_dirs, P4INCLUDE)]
+    command = [compiler, "-E", "-x", "c", "-undef", "-nostdinc", "-w", *options, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise CompileError(f"{path}: preprocessing took more than {TIMEOUT_S:.0f} s") from None
+    if done.returncode != 0:
+        raise _preprocessor_error(path, done.stderr.decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
+
+
+def _preprocessor_error(path: Path, stderr: str) -> CompileError:
+    """The first diagnostic of the preprocessor, at the place that it names."""
+    for line in stderr.splitlines():
+        if match := _DIAGNOSTIC.match(line):
+            span = Span(match["file"], int(match["line"]), int(match["column"] or 1))
+            return CompileError(match["text"], span)
+    return CompileError(f"{path}: the C preprocessor failed: {stderr.strip() or 'no message'}")
