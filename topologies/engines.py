@@ -1,0 +1,109 @@
+"""Switch engines: how to compile a P4 program for one, and its command line.
+
+An engine is a program with the command line of BMv2's simple_switch_grpc, so the two differ in a
+name and in what they take as device config: p4c's JSON, or the embedded switch's artifact.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from topologies.errors import EngineError
+
+CPU_PORT = 510
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """What a compiled program consists of, as SetForwardingPipelineConfig wants it."""
+
+    p4info: Path
+    device_config: Path
+
+
+class Engine(Protocol):
+    """A switch that runs P4 programs and speaks P4Runtime."""
+
+    name: str
+
+    def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
+        """Compile `program`; raises EngineError with the compiler's own words."""
+
+    def command(self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
+        """The command that serves P4Runtime at `address` with `interfaces` as (port, interface)."""
+
+
+def _arguments(device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
+    ports = [argument for port, name in interfaces for argument in ("-i", f"{port}@{name}")]
+    return ["--no-p4", "--device-id", str(device_id), *ports, "--", *_target_arguments(address)]
+
+
+def _target_arguments(address: str) -> list[str]:
+    return ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
+
+
+def _definitions(defines: Mapping[str, int]) -> list[str]:
+    return [f"-D{name}={value}" for name, value in defines.items()]
+
+
+def _run_compiler(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise EngineError(f"{command[0]} refused the program:\n{done.stderr or done.stdout}")
+
+
+class Embedded:
+    """The switch of the room v1model/."""
+
+    name = "embedded"
+
+    def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
+        made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.config")
+        outputs = ["--p4info", str(made.p4info), "--config", str(made.device_config)]
+        _run_compiler(
+            [sys.executable, "-m", "v1model", "compile", *_definitions(defines), *outputs, str(program)]
+        )
+        return made
+
+    def command(self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
+        return [sys.executable, "-m", "v1model", "switch", *_arguments(device_id, interfaces, address)]
+
+
+class Bmv2:
+    """BMv2's simple_switch_grpc with p4c's compiler, where both are on PATH."""
+
+    name = "bmv2"
+    compiler, switch = "p4c-bm2-ss", "simple_switch_grpc"
+
+    def __init__(self) -> None:
+        missing = [tool for tool in (self.compiler, self.switch) if shutil.which(tool) is None]
+        if missing:
+            raise EngineError(
+                f"engine bmv2: not on PATH: {', '.join(missing)}. Install p4c and behavioral-model "
+                "(https://github.com/p4lang), or use ENGINE=embedded, which needs neither"
+            )
+
+    def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
+        made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.json")
+        outputs = ["--p4runtime-files", str(made.p4info), "-o", str(made.device_config)]
+        _run_compiler([self.compiler, "--std", "p4-16", *_definitions(defines), *outputs, str(program)])
+        return made
+
+    def command(self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
+        return [self.switch, *_arguments(device_id, interfaces, address)]
+
+
+ENGINES: dict[str, type[Embedded] | type[Bmv2]] = {"embedded": Embedded, "bmv2": Bmv2}
+
+
+def make_engine(name: str) -> Engine:
+    """An engine by name; raises EngineError that lists those that exist, or says what is missing."""
+    if name not in ENGINES:
+        raise EngineError(f"no engine {name!r}: choose one of {', '.join(ENGINES)}")
+    return ENGINES[name]()

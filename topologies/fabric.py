@@ -1,0 +1,164 @@
+"""A fabric: the graph of hosts and switches with its addresses, ports and routes.
+
+Pure networkx: nothing here needs root. Vertices have the attribute `kind` ("node", "store", "switch"),
+edges `rate_bit_s` and, once the fabric is built, `ports` {vertex: port number, 1 first}.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address
+
+import networkx as nx
+
+from topologies.errors import TopologyError
+
+NODE, STORE, SWITCH = "node", "store", "switch"
+
+# Ports 0..63 fit the waiters' bitmap of the P4 program (WAITER_PORTS in sizes.p4; a test compares).
+WAITER_PORTS = 64
+
+_HOSTS = IPv4Address("10.0.0.0")
+_CONTROLLERS = IPv4Address("10.255.0.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Something with an address: a host, or the controller as a switch sees it."""
+
+    name: str
+    ipv4: IPv4Address
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One port of a switch: what is behind it and how fast the link is."""
+
+    number: int
+    peer: str
+    peer_kind: str
+    rate_bit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Packets to `destination` leave by `port`, for the MAC address `next_hop`."""
+
+    destination: IPv4Address
+    next_hop: str
+    port: int
+
+
+class Fabric:
+    """A validated topology. `graph` is not changed any more after construction."""
+
+    def __init__(self, name: str, graph: nx.Graph) -> None:
+        self.name, self.graph = name, graph
+        self._check()
+        self._number_ports()
+
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        """Inference nodes, in order of their addresses."""
+        return self._of_kind(NODE)
+
+    @cached_property
+    def stores(self) -> tuple[str, ...]:
+        """Storage nodes, in order of their addresses."""
+        return self._of_kind(STORE)
+
+    @cached_property
+    def switches(self) -> tuple[str, ...]:
+        """Switches, in order of their device ids (1 first)."""
+        return self._of_kind(SWITCH)
+
+    @cached_property
+    def hosts(self) -> dict[str, Endpoint]:
+        """Every node and store with its address."""
+        return {
+            name: Endpoint(name, _HOSTS + index, _mac(0, index))
+            for index, name in enumerate(self.nodes + self.stores, 1)
+        }
+
+    def controller(self, switch: str) -> Endpoint:
+        """The address under which `switch` reaches the controller: routed to its CPU port."""
+        index = self.device_id(switch)
+        return Endpoint(f"controller@{switch}", _CONTROLLERS + index, _mac(1, index))
+
+    def device_id(self, switch: str) -> int:
+        """P4Runtime's device id."""
+        return self.switches.index(switch) + 1
+
+    def ports(self, switch: str) -> tuple[Port, ...]:
+        """The switch's ports by number."""
+        found = [
+            Port(edge["ports"][switch], peer, self.graph.nodes[peer]["kind"], edge["rate_bit_s"])
+            for peer, edge in self.graph.adj[switch].items()
+        ]
+        return tuple(sorted(found, key=lambda port: port.number))
+
+    def routes(self, switch: str) -> tuple[Route, ...]:
+        """Where each host, and each other switch's controller address, is from here: shortest paths."""
+        hosts = (self._route(switch, name, endpoint) for name, endpoint in self.hosts.items())
+        others = (
+            self._route(switch, name, self.controller(name)) for name in self.switches if name != switch
+        )
+        return tuple(hosts) + tuple(others)
+
+    def link_rate_bit_s(self, host: str) -> float:
+        """Rate of the link that connects `host`."""
+        (edge,) = self.graph.adj[host].values()
+        return float(edge["rate_bit_s"])
+
+    def _route(self, switch: str, vertex: str, endpoint: Endpoint) -> Route:
+        next_vertex = self._next_hops[switch][vertex]
+        return Route(endpoint.ipv4, endpoint.mac, self.graph.edges[switch, next_vertex]["ports"][switch])
+
+    @cached_property
+    def _next_hops(self) -> dict[str, dict[str, str]]:
+        """switch -> destination -> next vertex. Equal-cost paths are spread by destination, so that
+        all requests for one home meet in the same switches, where they can merge."""
+        table: dict[str, dict[str, str]] = {switch: {} for switch in self.switches}
+        order = {name: index for index, name in enumerate(self.graph)}
+        for destination in self.graph:
+            distance = nx.single_source_shortest_path_length(self.graph, destination)
+            for switch in self.switches:
+                if switch != destination:
+                    closer = [v for v in self.graph.adj[switch] if distance[v] < distance[switch]]
+                    closer.sort(key=order.__getitem__)
+                    table[switch][destination] = closer[order[destination] % len(closer)]
+        return table
+
+    def _of_kind(self, kind: str) -> tuple[str, ...]:
+        return tuple(name for name, data in self.graph.nodes(data=True) if data["kind"] == kind)
+
+    def _check(self) -> None:
+        for kind, what in ((NODE, "inference node"), (STORE, "storage node"), (SWITCH, "switch")):
+            if not self._of_kind(kind):
+                raise TopologyError(f"topology {self.name}: needs at least one {what}")
+        if not nx.is_connected(self.graph):
+            raise TopologyError(f"topology {self.name}: not every host can reach every other")
+        for name, data in self.graph.nodes(data=True):
+            degree = self.graph.degree[name]
+            if data["kind"] == SWITCH and degree >= WAITER_PORTS:
+                raise TopologyError(
+                    f"topology {self.name}: switch {name} has {degree} ports; at most {WAITER_PORTS - 1} fit "
+                    "the bitmap of ports that wait for a reply. Use fewer hosts, or more switches"
+                )
+            if data["kind"] != SWITCH and degree != 1:
+                raise TopologyError(f"topology {self.name}: host {name} needs exactly one link, has {degree}")
+        for one, other, rate_bit_s in self.graph.edges(data="rate_bit_s"):
+            if not rate_bit_s > 0:
+                raise TopologyError(f"topology {self.name}: link {one}-{other} needs a rate above 0")
+
+    def _number_ports(self) -> None:
+        for switch in self.switches:
+            for number, edge in enumerate(self.graph.adj[switch].values(), 1):
+                edge.setdefault("ports", {})[switch] = number
+
+
+def _mac(group: int, index: int) -> str:
+    """A locally administered address."""
+    return f"02:00:00:{group:02x}:{index >> 8:02x}:{index & 0xFF:02x}"

@@ -1,0 +1,255 @@
+"""A Mininet network started from a fabric: hosts and switches in namespaces, links at their rates.
+
+Every switch has a namespace of its own, so two networks on one machine don't meet; P4Runtime is
+served on a Unix socket, which reaches across namespaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import grpc
+from mininet.link import Link, TCIntf
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Node
+
+from topologies.engines import Engine
+from topologies.errors import EngineError, TopologyError
+from topologies.fabric import NODE, Fabric
+from topologies.remains import Remains
+
+START_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 3.0
+MBIT = 1e6
+
+
+class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
+    """TCIntf for any rate, and with an error where it would be silent."""
+
+    def bwCmds(self, bw: float | None = None, **_: Any) -> tuple[list[str], str]:  # mininet's name
+        """HTB as mininet does it, beyond 1 Gbit/s too; with a quantum, or the kernel warns of its guess."""
+        if bw is None:
+            return [], " root "
+        qdisc = "%s qdisc add dev %s root handle 5:0 htb default 1"
+        rate = f"%s class add dev %s parent 5:0 classid 5:1 htb rate {bw:f}Mbit burst 15k quantum 1514"
+        return [qdisc, rate], " parent 5:1 "
+
+    def config(self, **parameters: Any) -> Any:
+        """Raises TopologyError with tc's words when it refuses a setting."""
+        result = super().config(**parameters)
+        complaints = [text.strip() for text in (result or {}).get("tcoutputs", []) if text.strip()]
+        if complaints:
+            raise TopologyError(f"interface {self.name}: tc said: {'; '.join(complaints)}")
+        return result
+
+
+def check_root() -> None:
+    """Raise TopologyError, in one line, when not root."""
+    if os.geteuid() != 0:
+        raise TopologyError(
+            "network namespaces need root: use sudo make ... (without root: make test runs all other tests, "
+            "make policies replays traces, and the embedded switch works as a library)"
+        )
+
+
+class Network:
+    """A running network. Use as a context manager: leaving it removes all that it started."""
+
+    def __init__(self, fabric: Fabric, engine: Engine, delay_ms: float = 0.0) -> None:
+        check_root()
+        if delay_ms:
+            _require_netem(delay_ms)
+        self.fabric, self.engine = fabric, engine
+        self._delay = f"{delay_ms}ms" if delay_ms else None
+        self._stack = contextlib.ExitStack()
+        self._switch_logs: dict[str, Path] = {}
+        self.switch_processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Network:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._stack.close)
+            self.directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-")))
+            self._remains = self._stack.enter_context(Remains(self.directory))
+            self._build()
+            stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def address(self, switch: str) -> str:
+        """Where `switch` serves P4Runtime, as gRPC spells it."""
+        return f"unix:{self.directory / switch}.sock"
+
+    def interfaces(self, switch: str) -> list[tuple[int, str]]:
+        """(port, interface) of a switch."""
+        return [(port.number, f"{switch}-eth{port.number}") for port in self.fabric.ports(switch)]
+
+    def popen(self, host: str, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start a process in the namespace of `host`; it is ended with the network, or with us."""
+        guarded = ["setpriv", "--pdeathsig", "TERM", "--", *command]
+        process: subprocess.Popen[bytes] = self.mininet[host].popen(guarded, **options)
+        self._remains.add_process(process.pid)
+        self._stack.callback(end_process, process)
+        return process
+
+    def start_switches(self) -> None:
+        """Start every switch's process and wait until it serves P4Runtime."""
+        for switch in self.fabric.switches:
+            device_id = self.fabric.device_id(switch)
+            command = self.engine.command(device_id, self.interfaces(switch), self.address(switch))
+            log = self._stack.enter_context((self.directory / f"{switch}.log").open("wb"))
+            self._switch_logs[switch] = Path(log.name)
+            process = self.popen(switch, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.switch_processes[switch] = process
+        for switch in self.fabric.switches:
+            self._wait_serving(switch)
+
+    def stop_switches(self) -> None:
+        """End the switches' processes; they can be started again."""
+        for process in self.switch_processes.values():
+            end_process(process)
+        self.switch_processes.clear()
+        for switch in self.fabric.switches:
+            (self.directory / f"{switch}.sock").unlink(missing_ok=True)
+
+    def transmitted_bytes(self, host: str) -> int:
+        """Bytes that left the host's interface since it was made."""
+        counter = f"/sys/class/net/{host}-eth0/statistics/tx_bytes"
+        return int(self.mininet[host].cmd("cat", counter).strip())
+
+    def link_drops(self, host: str) -> int:
+        """Packets that the queue in front of the host's link dropped, at both ends."""
+        (switch,) = self.fabric.graph.adj[host]
+        port = self.fabric.graph.edges[host, switch]["ports"][switch]
+        ends = ((host, f"{host}-eth0"), (switch, f"{switch}-eth{port}"))
+        return sum(_qdisc_drops(self.mininet[name], interface) for name, interface in ends)
+
+    def _build(self) -> None:
+        setLogLevel("error")
+        self.mininet = Mininet(controller=None, build=False, cleanup=False, waitConnected=False)
+        self._stack.callback(self._stop_mininet)
+        for name, endpoint in self.fabric.hosts.items():
+            self.mininet.addHost(name, ip=f"{endpoint.ipv4}/8", mac=endpoint.mac)
+        for switch in self.fabric.switches:
+            # A plain namespace: the forwarding is done by the engine's process, not by the kernel.
+            self.mininet.addHost(switch, ip=None)
+        for one, other, data in self.fabric.graph.edges(data=True):
+            self._link(one, other, data)
+        self.mininet.build()
+        for node in self.mininet.hosts:
+            self._remains.add_process(node.pid)
+            node.cmd("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+        for name in self.fabric.hosts:
+            self._teach_neighbours(name)
+
+    def _link(self, one: str, other: str, data: dict[str, Any]) -> None:
+        """veth pair; offloads off, because a P4 switch would see the checksums that hardware never adds."""
+        ends = []
+        for name in (one, other):
+            is_host = name in self.fabric.hosts
+            interface = f"{name}-eth0" if is_host else f"{name}-eth{data['ports'][name]}"
+            ends.append((interface, {"gro": self._is_node(name)}))
+        (name1, parameters1), (name2, parameters2) = ends
+        shared = {"bw": data["rate_bit_s"] / MBIT, "txo": False, "rxo": False, "delay": self._delay}
+        self.mininet.addLink(
+            one,
+            other,
+            intfName1=name1,
+            intfName2=name2,
+            params1={**shared, **parameters1},
+            params2={**shared, **parameters2},
+            cls=Link,
+            cls1=_ShapedInterface,
+            cls2=_ShapedInterface,
+        )
+
+    def _is_node(self, name: str) -> bool:
+        return name in self.fabric.hosts and self.fabric.graph.nodes[name]["kind"] == NODE
+
+    def _teach_neighbours(self, name: str) -> None:
+        """Static ARP: the P4 program forwards IPv4 only."""
+        everyone = [e for e in self.fabric.hosts.values() if e.name != name]
+        everyone += [self.fabric.controller(switch) for switch in self.fabric.switches]
+        entries = "".join(f"neigh replace {e.ipv4} lladdr {e.mac} dev {name}-eth0\n" for e in everyone)
+        batch = self.directory / f"{name}.neighbours"
+        batch.write_text(entries)
+        self.mininet[name].cmd(f"ip -batch {batch}")
+
+    def _wait_serving(self, switch: str) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        with grpc.insecure_channel(self.address(switch)) as channel:
+            ready = grpc.channel_ready_future(channel)
+            while time.monotonic() < deadline:
+                with contextlib.suppress(grpc.FutureTimeoutError):
+                    ready.result(timeout=0.1)
+                    return
+                if self.switch_processes[switch].poll() is not None:
+                    break
+        said = self._switch_logs[switch].read_text(errors="replace")[-2000:].strip()
+        raise EngineError(
+            f"switch {switch} ({self.engine.name}) did not start:\n{said or '(it said nothing)'}"
+        )
+
+    def _stop_mininet(self) -> None:
+        for node in self.mininet.hosts:
+            node.terminate()
+        self.mininet.hosts.clear()
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM, and SIGKILL where that does not help."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        _close(stream)
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    with contextlib.suppress(OSError):
+        if stream is not None:
+            stream.close()
+
+
+def _qdisc_drops(node: Node, interface: str) -> int:
+    words = node.cmd(f"tc -s qdisc show dev {interface}").replace(",", " ").split()
+    return sum(int(words[i + 1]) for i, word in enumerate(words) if word == "(dropped")
+
+
+def _require_netem(delay_ms: float) -> None:
+    """Raise TopologyError where the kernel has no netem: a delay is refused, never left out."""
+    name = f"weir{os.getpid()}"
+    with _dummy_interface(name):
+        tried = subprocess.run(
+            ["tc", "qdisc", "add", "dev", name, "root", "netem", "delay", "1ms"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if tried.returncode != 0:
+        raise TopologyError(
+            f"a link delay of {delay_ms:g} ms needs the kernel's netem, which is not here "
+            f"(tc: {tried.stderr.strip()}). Leave the delay out, or load sch_netem"
+        )
+
+
+@contextlib.contextmanager
+def _dummy_interface(name: str) -> Iterator[None]:
+    subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}p"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "link", "del", name], check=True)

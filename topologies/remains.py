@@ -1,0 +1,82 @@
+"""What a network has started, written down where `make clean` finds it if we die without cleaning up.
+
+A file a network in /run/weir: one line a process, "pid start-time"; the start time (clock ticks since
+boot, proc(5) field 22) tells our process from another that got its pid later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+RUN_DIRECTORY = Path("/run/weir")
+
+
+class Remains:
+    """The record of one network; removed when the network is gone."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.path = RUN_DIRECTORY / str(os.getpid()) / directory.name
+
+    def __enter__(self) -> Remains:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(f"directory {self.directory}\n")
+        self.add_process(os.getpid())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.parent.rmdir()
+
+    def add_process(self, pid: int) -> None:
+        """Record a process that we started."""
+        with self.path.open("a") as record:
+            record.write(f"{pid} {start_time(pid)}\n")
+
+
+def start_time(pid: int) -> str:
+    """When a process started, in clock ticks since boot; "" when there is none of that pid."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return after_name[19]
+
+
+def running(directory: Path = RUN_DIRECTORY) -> list[Path]:
+    """Working directories of networks whose owner still runs, newest first."""
+    alive = [record for record in directory.glob("*/*") if (Path("/proc") / record.parent.name).exists()]
+    alive.sort(key=lambda record: record.stat().st_mtime, reverse=True)
+    return [Path(record.read_text().splitlines()[0].partition(" ")[2]) for record in alive]
+
+
+def clean(directory: Path = RUN_DIRECTORY) -> int:
+    """End the processes of networks whose owner died, remove what they left; returns how many records."""
+    cleaned = 0
+    for record in directory.glob("*/*"):
+        lines = record.read_text().splitlines()
+        owner = lines[1].split()
+        if start_time(int(owner[0])) == owner[1]:
+            print(f"left alone: the network of running process {owner[0]}")
+            continue
+        for pid, started in (line.split() for line in lines[2:] if len(line.split()) == 2):
+            if start_time(int(pid)) == started:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+        shutil.rmtree(lines[0].partition(" ")[2], ignore_errors=True)
+        record.unlink()
+        with contextlib.suppress(OSError):
+            record.parent.rmdir()
+        cleaned += 1
+    return cleaned
+
+
+if __name__ == "__main__":
+    print(f"cleaned what {clean()} crashed networks left")
+    sys.exit(0)

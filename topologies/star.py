@@ -1,0 +1,26 @@
+"""The star: every host on one switch.
+
+node1 ─┐       ┌─ store1
+node2 ─┼─ s1 ──┤
+  ...  ┘       └─ store2
+"""
+
+from __future__ import annotations
+
+import networkx as nx
+
+from topologies.errors import TopologyError
+from topologies.fabric import NODE, STORE, SWITCH, Fabric
+
+
+def star(nodes: int, stores: int, rate_bit_s: float) -> Fabric:
+    """`nodes` inference nodes and `stores` storage nodes on one switch, all links of the same rate."""
+    if nodes < 1 or stores < 1:
+        raise TopologyError(f"a star needs at least 1 node and 1 store, not {nodes} and {stores}")
+    graph = nx.Graph()
+    graph.add_node("s1", kind=SWITCH)
+    for kind, count in ((NODE, nodes), (STORE, stores)):
+        for index in range(1, count + 1):
+            graph.add_node(f"{kind}{index}", kind=kind)
+            graph.add_edge(f"{kind}{index}", "s1", rate_bit_s=rate_bit_s)
+    return Fabric("star", graph)
