@@ -148,8 +148,8 @@ class Client:
             ended_by = error
         try:
             for transfer in tuple(leases):
-                block = await asyncio.shield(transfer.future)
-                fetched.append(block)
+                arrived = await asyncio.shield(transfer.future)
+                fetched.append(arrived)
         except TransferError as error:
             ended_by = error
         finally:

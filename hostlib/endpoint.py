@@ -17,14 +17,13 @@ import struct
 import termios
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from hostlib.wire import KV_PORT, Buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from hostlib.transport import Receiver
 
@@ -36,6 +35,7 @@ SO_RCVBUFFORCE = 33
 SO_SNDBUFFORCE = 32
 
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
+_FRAME_HEADER_BYTES = 14 + 20 + 8
 _MAX_DATAGRAM_BYTES = 65_535
 _RECEIVES_PER_WAKEUP = 32
 _SEGMENT_SIZE = struct.Struct("=H")
@@ -69,6 +69,30 @@ class EndpointStats:
     socket_drops: int = 0
     """Not received: the socket's buffer was full (SO_RXQ_OVFL) or a checksum was wrong."""
 
+    @property
+    def egress_frame_bytes(self) -> int:
+        """What left as Ethernet frames: payload and headers, without preamble and checksum."""
+        return self.sent_bytes + self.sent * _FRAME_HEADER_BYTES
+
+    def report(self) -> dict[str, int]:
+        """All counters."""
+        return asdict(self) | {"egress_frame_bytes": self.egress_frame_bytes}
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Datagrams of one length to one address."""
+
+    address: str
+    datagrams: list[bytes]
+
+    def takes(self, address: str, datagram: bytes, limit: int) -> bool:
+        return (
+            address == self.address
+            and len(datagram) == len(self.datagrams[0])
+            and len(self.datagrams) < limit
+        )
+
 
 class UdpEndpoint:
     """A `Transport` over UDP, bound to the protocol's port at one address; use inside a running loop."""
@@ -81,7 +105,7 @@ class UdpEndpoint:
         self._receiver: Receiver | None = None
         self._buffer = bytearray(_MAX_DATAGRAM_BYTES)
         self._view = memoryview(self._buffer)
-        self._bursts: deque[tuple[str, list[bytes]]] = deque()
+        self._bursts: deque[_Burst] = deque()
         self._queued = 0
         self._queued_bytes = 0
         self._segmentation = True
@@ -97,10 +121,22 @@ class UdpEndpoint:
         return self._queued_bytes + self._kernel_bytes()
 
     def send(self, address: str, datagrams: Sequence[bytes]) -> None:
-        """Send in order, without blocking; what the bounded queue can't hold is dropped and counted."""
-        for burst in self._split(datagrams):
-            if self._bursts or not self._try_send(address, burst):
-                self._enqueue(address, burst)
+        """Send in order, without blocking; what the bounded queue can't hold is dropped and counted.
+
+        What is sent in one turn of the event loop leaves together, in as few calls as possible.
+        """
+        if not self._bursts:
+            self._loop.call_soon(self._flush)
+        for datagram in datagrams:
+            if self._queued >= self._options.queue_datagrams:
+                self.stats.queue_drops += 1
+                continue
+            self._queued += 1
+            self._queued_bytes += len(datagram)
+            if self._bursts and self._bursts[-1].takes(address, datagram, self._options.burst_datagrams):
+                self._bursts[-1].datagrams.append(datagram)
+            else:
+                self._bursts.append(_Burst(address, [datagram]))
 
     def close(self) -> None:
         """Close the socket; what is still queued is lost."""
@@ -127,61 +163,43 @@ class UdpEndpoint:
             raise
         return sock
 
-    def _split(self, datagrams: Sequence[bytes]) -> Iterator[list[bytes]]:
-        for _, group in groupby(datagrams, key=len):
-            equal = list(group)
-            for start in range(0, len(equal), self._options.burst_datagrams):
-                yield equal[start : start + self._options.burst_datagrams]
-
-    def _enqueue(self, address: str, burst: list[bytes]) -> None:
-        if self._queued + len(burst) > self._options.queue_datagrams:
-            self.stats.queue_drops += len(burst)
+    def _flush(self) -> None:
+        if self._socket.fileno() < 0:  # closed since this was scheduled
             return
-        if not self._bursts:
-            self._loop.add_writer(self._socket, self._on_writable)
-        self._bursts.append((address, burst))
-        self._queued += len(burst)
-        self._queued_bytes += len(burst) * len(burst[0])
-
-    def _on_writable(self) -> None:
         while self._bursts:
-            address, burst = self._bursts[0]
-            count, datagram_bytes = len(burst), len(burst[0])
-            done = self._try_send(address, burst)
-            left = 0 if done else len(burst)
-            self._queued -= count - left
-            self._queued_bytes -= (count - left) * datagram_bytes
-            if not done:
+            if not self._send_burst(self._bursts[0]):
+                self._loop.add_writer(self._socket, self._flush)
                 return
             self._bursts.popleft()
         self._loop.remove_writer(self._socket)
 
-    def _try_send(self, address: str, burst: list[bytes]) -> bool:
+    def _send_burst(self, burst: _Burst) -> bool:
         """Whether the burst is dealt with: False means try again when the socket is writable."""
-        while burst:
+        while burst.datagrams:
+            count, datagram_bytes = len(burst.datagrams), len(burst.datagrams[0])
             try:
-                sent = self._send_now(address, burst)
+                count = self._send_now(burst)
+                self.stats.sent += count
+                self.stats.sent_bytes += count * datagram_bytes
             except BlockingIOError:
                 return False
             except OSError as error:
                 if error.errno == errno.EIO and self._segmentation:
                     self._segmentation = False
                     continue
-                # ENOBUFS: the interface's queue is full. Others: no route, a port unreachable.
-                self.stats.queue_drops += len(burst)
-                return True
-            self.stats.sent += sent
-            self.stats.sent_bytes += sent * len(burst[0])
-            del burst[:sent]
+                self.stats.queue_drops += count  # no route, or the interface's queue is full
+            del burst.datagrams[:count]
+            self._queued -= count
+            self._queued_bytes -= count * datagram_bytes
         return True
 
-    def _send_now(self, address: str, burst: list[bytes]) -> int:
-        if len(burst) == 1 or not self._segmentation:
-            self._socket.sendto(burst[0], (address, KV_PORT))
+    def _send_now(self, burst: _Burst) -> int:
+        if len(burst.datagrams) == 1 or not self._segmentation:
+            self._socket.sendto(burst.datagrams[0], (burst.address, KV_PORT))
             return 1
-        segment = (socket.IPPROTO_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(burst[0])))
-        self._socket.sendmsg(burst, [segment], 0, (address, KV_PORT))
-        return len(burst)
+        segment = (socket.IPPROTO_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(burst.datagrams[0])))
+        self._socket.sendmsg(burst.datagrams, [segment], 0, (burst.address, KV_PORT))
+        return len(burst.datagrams)
 
     def _on_readable(self) -> None:
         for _ in range(_RECEIVES_PER_WAKEUP):

@@ -7,17 +7,24 @@ See `StorageConfig` for the file and `hostlib.process` for how it is controlled.
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hostlib import wire
-from hostlib.errors import MalformedError
+from hostlib.config import HostConfig, check_positive
+from hostlib.endpoint import UdpEndpoint
+from hostlib.errors import ConfigError, MalformedError
+from hostlib.process import HostProcess, main
+from hostlib.ssd import SsdTier
+from hostlib.store import BlockStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hostlib.store import BlockStore
     from hostlib.transport import Transport
 
 _ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL
@@ -46,7 +53,7 @@ class StorageStats:
 
 
 class StorageNode:
-    """Answers messages from `store`; `link_bit_s` (0: unlimited) turns what is queued into a backlog in ms."""
+    """Answers from `store`; `link_bit_s` (0: unlimited) turns what is queued into a backlog in ms."""
 
     def __init__(self, transport: Transport, store: BlockStore, link_bit_s: float = 0.0) -> None:
         self.stats = StorageStats()
@@ -115,3 +122,89 @@ class StorageNode:
 def _reply(message: wire.Message, op: int, flags: int, hint_ms: int, value: bytes = b"") -> wire.Message:
     """A reply echoes what says which fragment it is, and who asked in which order."""
     return message._replace(op=op, flags=flags, generation=0, hint_ms=hint_ms, value=value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageConfig(HostConfig):
+    """The configuration file of a storage node."""
+
+    block_bytes: int
+    dram_bytes: int
+    ssd_dir: str | None = None
+    """LMDB environment of the SSD tier; none without."""
+    ssd_bytes: int = 0
+    preload: str | None = None
+    """File with the keys of the blocks held from the start, a line in hexadecimal each, youngest last."""
+    link_bit_s: float = 0.0
+    """Rate of the node's link, for the backlog it reports; 0 for unlimited."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(block_bytes=self.block_bytes, dram_bytes=self.dram_bytes)
+        if self.ssd_dir is not None:
+            check_positive(ssd_bytes=self.ssd_bytes)
+
+
+class StorageProcess(HostProcess):
+    """A storage node with its socket and its files."""
+
+    def __init__(self, config: StorageConfig) -> None:
+        keys = read_keys(Path(config.preload)) if config.preload else []
+        self._ssd: SsdTier | None = None
+        if config.ssd_dir is not None:
+            self._ssd = SsdTier(Path(config.ssd_dir), config.ssd_bytes, config.block_bytes)
+        self._store = BlockStore(config.block_bytes, config.dram_bytes, self._ssd)
+        self._store.preload(keys)
+        self._endpoint = UdpEndpoint(config.address)
+        self._node = StorageNode(self._endpoint, self._store, config.link_bit_s)
+
+    async def run(self, start_s: float) -> None:
+        """Serve until stopped."""
+        await asyncio.get_running_loop().create_future()
+
+    def progress(self) -> dict[str, Any]:
+        """What was served so far, and what waits."""
+        stats = self._node.stats
+        return {
+            "gets": stats.gets,
+            "values": stats.values,
+            "not_found": stats.not_found,
+            "puts": stats.puts,
+            "egress_bytes": self._endpoint.stats.egress_frame_bytes,
+            "backlog_ms": self._node.backlog_ms(),
+        }
+
+    def result(self) -> dict[str, Any]:
+        """All counters."""
+        return {
+            "storage": asdict(self._node.stats),
+            "store": asdict(self._store.stats) | {"held": self._store.sizes()},
+            "endpoint": self._endpoint.stats.report(),
+        }
+
+    def close(self) -> None:
+        """Close the socket and the database."""
+        self._endpoint.close()
+        if self._ssd is not None:
+            self._ssd.close()
+
+
+def read_keys(path: Path) -> list[bytes]:
+    """The keys in a preload file; ConfigError says file, line and reason."""
+    keys = []
+    try:
+        with path.open(encoding="ascii") as lines:
+            for number, line in enumerate(lines, 1):
+                key = bytes.fromhex(line)
+                if len(key) != wire.KEY_BYTES:
+                    raise ConfigError(f"{path}:{number}: a key has {2 * wire.KEY_BYTES} hexadecimal digits")
+                keys.append(key)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise ConfigError(f"{path}:{len(keys) + 1}: not hexadecimal") from None
+    return keys
+
+
+if __name__ == "__main__":
+    sys.exit(main(StorageConfig, StorageProcess, sys.argv[1:]))
