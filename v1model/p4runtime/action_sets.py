@@ -1,0 +1,103 @@
+"""One-shot action selector programming: a table entry that brings its own action set.
+
+The set becomes a group and members with ids of their own range, which nobody else sees; the message
+is kept, because a read must give it back as it was written (P4Runtime 1.4, "One Shot Action Selector
+Programming").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from p4.v1 import p4runtime_pb2
+
+from v1model.dataplane import DataPlaneError, Group, Member
+from v1model.p4runtime.entity import invalid
+
+if TYPE_CHECKING:
+    from v1model.dataplane import DataPlane
+    from v1model.p4runtime.schema import ProfileInfo
+    from v1model.p4runtime.table_entities import EntryKey
+    from v1model.p4runtime.tables import TableTranslator
+
+FIRST_OWN_ID = 1 << 31
+
+
+class ActionSets:
+    """The groups and members behind one-shot entries."""
+
+    def __init__(self, data_plane: DataPlane) -> None:
+        self._data_plane = data_plane
+        self._next_id = FIRST_OWN_ID
+        self._sets: dict[int, tuple[str, list[int], p4runtime_pb2.ActionProfileActionSet]] = {}
+        self._groups: dict[EntryKey, int] = {}
+
+    def is_used(self, profile: str) -> bool:
+        """Whether entries with action sets use this profile: members and groups are then refused."""
+        return any(name == profile for name, _, _ in self._sets.values())
+
+    def create(self, table: TableTranslator, message: p4runtime_pb2.ActionProfileActionSet) -> int:
+        """Makes members and a group; its id. `bind` or `discard` must follow."""
+        profile = table.profile
+        if profile is None or not profile.has_selector:
+            raise invalid(f"table {table.name} has no action selector: it takes no action sets")
+        self._check(profile, message)
+        calls = [table.decode_action(item.action) for item in message.action_profile_actions]
+        group_id = self._new_id()
+        member_ids: list[int] = []
+        self._sets[group_id] = profile.name, member_ids, message
+        try:
+            for call in calls:
+                member_id = self._new_id()
+                self._data_plane.insert_member(profile.name, Member(member_id, call))
+                member_ids.append(member_id)
+            weights = [item.weight for item in message.action_profile_actions]
+            members = tuple(zip(member_ids, weights, strict=True))
+            self._data_plane.insert_group(profile.name, Group(group_id, members, max_size=0))
+        except DataPlaneError:
+            del self._sets[group_id]
+            self._delete_members(profile.name, member_ids)
+            raise
+        return group_id
+
+    def bind(self, key: EntryKey, group_id: int | None) -> None:
+        """The entry at `key` now uses this group (or none): the one that it used before goes."""
+        old = self._groups.pop(key, None)
+        if group_id is not None and group_id in self._sets:
+            self._groups[key] = group_id
+        self.discard(old)
+
+    def discard(self, group_id: int | None) -> None:
+        """Removes a group that no entry uses. Others' groups are left alone."""
+        if group_id is None or group_id not in self._sets:
+            return
+        profile, member_ids, _ = self._sets.pop(group_id)
+        self._data_plane.delete_group(profile, group_id)
+        self._delete_members(profile, member_ids)
+
+    def find(self, key: EntryKey) -> p4runtime_pb2.ActionProfileActionSet | None:
+        """The message that the entry at `key` was written with."""
+        group_id = self._groups.get(key)
+        return self._sets[group_id][2] if group_id is not None else None
+
+    def _check(self, profile: ProfileInfo, message: p4runtime_pb2.ActionProfileActionSet) -> None:
+        items = message.action_profile_actions
+        if any(item.weight < 1 for item in items):
+            raise invalid("the weight of an action in an action set must be positive")
+        if any(item.WhichOneof("watch_kind") for item in items):
+            raise DataPlaneError("UNIMPLEMENTED", "watch ports are not supported: leave watch_port unset")
+        size = sum(item.weight for item in items)
+        if profile.max_group_size and size > profile.max_group_size:
+            raise invalid(f"weights add up to {size}; {profile.name} takes {profile.max_group_size} a group")
+        if any(member.member_id < FIRST_OWN_ID for member in self._data_plane.members(profile.name)):
+            raise invalid(
+                f"{profile.name} is used with members and groups: action sets can't be mixed with them"
+            )
+
+    def _new_id(self) -> int:
+        self._next_id += 1
+        return self._next_id - 1
+
+    def _delete_members(self, profile: str, member_ids: list[int]) -> None:
+        for member_id in member_ids:
+            self._data_plane.delete_member(profile, member_id)

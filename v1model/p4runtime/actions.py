@@ -1,0 +1,58 @@
+"""Actions on the wire (p4.v1.Action) to `ActionCall` and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from p4.v1 import p4runtime_pb2
+
+from v1model.dataplane import DataPlaneError
+from v1model.ir import ActionCall
+
+if TYPE_CHECKING:
+    from p4.config.v1 import p4info_pb2
+
+    from v1model import ir
+    from v1model.p4runtime.values import CodecFactory
+
+
+class ActionTranslator:
+    """One action of the P4Info: its id, its name and a codec for each parameter."""
+
+    def __init__(self, info: p4info_pb2.Action, action: ir.Action, codecs: CodecFactory) -> None:
+        self.id: int = info.preamble.id
+        self.name: str = info.preamble.name
+        types = {param.name: param.type for param in action.params}
+        if [param.name for param in info.params] != list(types):
+            raise DataPlaneError(
+                "INVALID_ARGUMENT", f"P4Info's parameters of {self.name} are not the program's"
+            )
+        self._params = {
+            param.id: (index, codecs.codec(types[param.name].width, param.type_name.name), param.name)
+            for index, param in enumerate(info.params)
+        }
+        self._in_order = [(param_id, codec) for param_id, (_, codec, _) in self._params.items()]
+
+    def decode(self, message: p4runtime_pb2.Action) -> ActionCall:
+        """Every parameter exactly once, each of which must fit."""
+        arguments: list[int | None] = [None] * len(self._params)
+        for param in message.params:
+            known = self._params.get(param.param_id)
+            if known is None:
+                raise DataPlaneError(
+                    "INVALID_ARGUMENT", f"{self.name} has no parameter with id {param.param_id}"
+                )
+            index, codec, name = known
+            if arguments[index] is not None:
+                raise DataPlaneError("INVALID_ARGUMENT", f"{self.name}: parameter {name} is given twice")
+            arguments[index] = codec.decode(param.value)
+        if None in arguments:
+            missing = [name for index, _, name in self._params.values() if arguments[index] is None]
+            raise DataPlaneError("INVALID_ARGUMENT", f"{self.name}: no value for {', '.join(missing)}")
+        return ActionCall(self.name, tuple(arguments))  # type: ignore[arg-type]  # no None is left
+
+    def encode(self, call: ActionCall, message: p4runtime_pb2.Action) -> None:
+        """Fills `message`."""
+        message.action_id = self.id
+        for (param_id, codec), value in zip(self._in_order, call.arguments, strict=True):
+            message.params.add(param_id=param_id, value=codec.encode(value))

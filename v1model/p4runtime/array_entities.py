@@ -1,0 +1,139 @@
+"""Counter, meter and register entries: arrays by index, an unset index meaning all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from p4.v1 import p4runtime_pb2
+
+from v1model.dataplane import DataPlaneError
+from v1model.p4runtime.entity import (
+    decode_counter,
+    decode_meter,
+    encode_counter,
+    encode_meter,
+    invalid,
+    no_meter_counters,
+    require_modify,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from v1model.dataplane import DataPlane
+    from v1model.p4runtime.entity import Answer
+    from v1model.p4runtime.schema import ArrayInfo, Schema
+
+    IndexedMessage: TypeAlias = (
+        p4runtime_pb2.CounterEntry | p4runtime_pb2.MeterEntry | p4runtime_pb2.RegisterEntry
+    )
+
+
+def _chosen_arrays(
+    schema: Schema, arrays: dict[int, ArrayInfo], array_id: int, kind: str
+) -> Iterable[ArrayInfo]:
+    return [schema.array(arrays, array_id, kind)] if array_id else arrays.values()
+
+
+def _chosen_indices(array: ArrayInfo, message: IndexedMessage) -> range:
+    if not message.HasField("index"):
+        return range(array.size)
+    index = message.index.index
+    if index < 0:
+        raise invalid(f"{array.name}: index {index} is negative")
+    if index >= array.size:
+        raise DataPlaneError("OUT_OF_RANGE", f"{array.name}: index {index} of {array.size} elements")
+    return range(index, index + 1)
+
+
+class CounterHandler:
+    """p4.v1.CounterEntry."""
+
+    def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
+        self._schema, self._data_plane = schema, data_plane
+
+    def write(self, update_type: int, message: p4runtime_pb2.CounterEntry) -> None:
+        require_modify(update_type, "counter")
+        array = self._schema.array(self._schema.counters, message.counter_id, "counter")
+        indices = _chosen_indices(array, message)
+        if not message.HasField("data"):
+            return
+        value = decode_counter(message.data)
+        for index in indices:
+            self._data_plane.set_counter(array.name, index, value)
+
+    def read(self, message: p4runtime_pb2.CounterEntry, answer: Answer) -> None:
+        for array in _chosen_arrays(self._schema, self._schema.counters, message.counter_id, "counter"):
+            indices = _chosen_indices(array, message)
+            if len(indices) == 1:
+                values = [self._data_plane.counter(array.name, indices[0])]
+            else:
+                values = list(self._data_plane.counters(array.name))
+            for index, value in zip(indices, values, strict=True):
+                entity = answer.add()
+                entity.counter_entry.counter_id = array.id
+                entity.counter_entry.index.SetInParent()
+                entity.counter_entry.index.index = index
+                encode_counter(value, entity.counter_entry.data)
+
+
+class MeterHandler:
+    """p4.v1.MeterEntry. Unset config: the default, which lets every packet be green."""
+
+    def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
+        self._schema, self._data_plane = schema, data_plane
+
+    def write(self, update_type: int, message: p4runtime_pb2.MeterEntry) -> None:
+        require_modify(update_type, "meter")
+        if message.HasField("counter_data"):
+            raise no_meter_counters()
+        array = self._schema.array(self._schema.meters, message.meter_id, "meter")
+        config = decode_meter(message.config) if message.HasField("config") else None
+        for index in _chosen_indices(array, message):
+            self._data_plane.set_meter(array.name, index, config)
+
+    def read(self, message: p4runtime_pb2.MeterEntry, answer: Answer) -> None:
+        if message.HasField("counter_data"):
+            raise no_meter_counters()
+        for array in _chosen_arrays(self._schema, self._schema.meters, message.meter_id, "meter"):
+            for index in _chosen_indices(array, message):
+                entity = answer.add()
+                entity.meter_entry.meter_id = array.id
+                entity.meter_entry.index.SetInParent()
+                entity.meter_entry.index.index = index
+                config = self._data_plane.meter(array.name, index)
+                if config is not None:
+                    encode_meter(config, entity.meter_entry.config)
+
+
+class RegisterHandler:
+    """p4.v1.RegisterEntry. Not portable: BMv2 answers UNIMPLEMENTED."""
+
+    def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
+        self._schema, self._data_plane = schema, data_plane
+
+    def write(self, update_type: int, message: p4runtime_pb2.RegisterEntry) -> None:
+        require_modify(update_type, "register")
+        array = self._schema.array(self._schema.registers, message.register_id, "register")
+        assert array.data
+        values = array.data.decode(message.data)
+        if len(values) != 1:
+            raise _not_a_number(array)
+        for index in _chosen_indices(array, message):
+            self._data_plane.set_register(array.name, index, values[0])
+
+    def read(self, message: p4runtime_pb2.RegisterEntry, answer: Answer) -> None:
+        for array in _chosen_arrays(self._schema, self._schema.registers, message.register_id, "register"):
+            assert array.data
+            for index in _chosen_indices(array, message):
+                entity = answer.add()
+                entity.register_entry.register_id = array.id
+                entity.register_entry.index.SetInParent()
+                entity.register_entry.index.index = index
+                array.data.encode([self._data_plane.register(array.name, index)], entity.register_entry.data)
+
+
+def _not_a_number(array: ArrayInfo) -> DataPlaneError:
+    return DataPlaneError(
+        "UNIMPLEMENTED", f"{array.name} holds structs: only registers of numbers can be accessed"
+    )

@@ -1,0 +1,185 @@
+"""The device behind the server: which pipeline forwards, which one is saved, who is told of events."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from p4.v1 import p4runtime_pb2
+
+from v1model.dataplane import DataPlaneError
+from v1model.p4runtime.entity import invalid
+from v1model.p4runtime.pipeline import Pipeline
+from v1model.p4runtime.reconcile import carry_over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from v1model.dataplane import DataPlane
+
+    Listener = Callable[[p4runtime_pb2.StreamMessageResponse], None]
+
+EVENT_WAIT_S = 0.1
+
+Action = p4runtime_pb2.SetForwardingPipelineConfigRequest
+ResponseType = p4runtime_pb2.GetForwardingPipelineConfigRequest
+logger = logging.getLogger(__name__)
+
+
+class Engine(Protocol):
+    """Turns device configs into data planes and connects one at a time to the ports."""
+
+    def load(self, device_config: bytes) -> DataPlane:
+        """A data plane without ports. INVALID_ARGUMENT, with a reason, if it can't be realised."""
+
+    def connect(self, data_plane: DataPlane) -> None:
+        """The ports' packets go to this data plane from now on."""
+
+    def discard(self, data_plane: DataPlane) -> None:
+        """The data plane is used no more."""
+
+
+class Device:
+    """`listener` gets packet-ins, digests and idle timeouts, from a thread of the device."""
+
+    def __init__(self, device_id: int, engine: Engine, listener: Listener) -> None:
+        self.device_id = device_id
+        self._engine, self._listener = engine, listener
+        self._lock = threading.Lock()  # one change of the pipeline at a time
+        self._committed: Pipeline | None = None
+        self._saved: Pipeline | None = None
+        self._pump: _EventPump | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What reads and writes refer to: a saved pipeline, else the one that forwards."""
+        pipeline = self._saved or self._committed
+        if pipeline is None:
+            raise DataPlaneError("FAILED_PRECONDITION", "No forwarding pipeline config set for this device")
+        return pipeline
+
+    @property
+    def committed(self) -> Pipeline:
+        """What forwards."""
+        if self._committed is None:
+            raise DataPlaneError("FAILED_PRECONDITION", "No forwarding pipeline config set for this device")
+        return self._committed
+
+    def set_config(self, action: int, config: p4runtime_pb2.ForwardingPipelineConfig | None) -> None:
+        """SetForwardingPipelineConfig's actions."""
+        with self._lock:
+            if action == Action.COMMIT:
+                self._commit_saved(config)
+                return
+            if config is None:
+                raise invalid("this action needs a config")
+            if action not in (
+                Action.VERIFY,
+                Action.VERIFY_AND_SAVE,
+                Action.VERIFY_AND_COMMIT,
+                Action.RECONCILE_AND_COMMIT,
+            ):
+                raise invalid("the action is not set")
+            pipeline = self._load(config)
+            if action == Action.VERIFY:
+                self._discard(pipeline)
+            elif action == Action.VERIFY_AND_SAVE:
+                self._drop_saved()
+                self._saved = pipeline
+            else:
+                self._replace(pipeline, keep_state=action == Action.RECONCILE_AND_COMMIT)
+
+    def get_config(self, response_type: int) -> p4runtime_pb2.ForwardingPipelineConfig | None:
+        """GetForwardingPipelineConfig's answer; None if no pipeline was set."""
+        pipeline = self._saved or self._committed
+        if pipeline is None:
+            return None
+        answer = p4runtime_pb2.ForwardingPipelineConfig()
+        if pipeline.config.HasField("cookie"):
+            answer.cookie.CopyFrom(pipeline.config.cookie)
+        if response_type in (ResponseType.ALL, ResponseType.P4INFO_AND_COOKIE):
+            answer.p4info.CopyFrom(pipeline.config.p4info)
+        if response_type in (ResponseType.ALL, ResponseType.DEVICE_CONFIG_AND_COOKIE):
+            answer.p4_device_config = pipeline.config.p4_device_config
+        return answer
+
+    def close(self) -> None:
+        """No events after this."""
+        with self._lock:
+            if self._pump:
+                self._pump.stop()
+            for pipeline in (self._committed, self._saved):
+                if pipeline:
+                    self._discard(pipeline)
+            self._committed = self._saved = self._pump = None
+
+    def _load(self, config: p4runtime_pb2.ForwardingPipelineConfig) -> Pipeline:
+        data_plane = self._engine.load(config.p4_device_config)
+        try:
+            return Pipeline(config, data_plane)
+        except DataPlaneError:
+            self._engine.discard(data_plane)
+            raise
+
+    def _commit_saved(self, config: p4runtime_pb2.ForwardingPipelineConfig | None) -> None:
+        if config is not None:
+            raise invalid("COMMIT takes the saved config: none may be given")
+        if self._saved is None:
+            raise DataPlaneError("NOT_FOUND", "no config is saved: VERIFY_AND_SAVE comes first")
+        self._swap(self._saved)
+
+    def _replace(self, pipeline: Pipeline, *, keep_state: bool) -> None:
+        if keep_state and (self._saved or self._committed):
+            try:
+                carry_over(self.pipeline, pipeline)
+            except DataPlaneError:
+                self._discard(pipeline)
+                raise
+        self._swap(pipeline)
+
+    def _swap(self, pipeline: Pipeline) -> None:
+        old = self._committed
+        if self._saved is not pipeline:
+            self._drop_saved()
+        if self._pump:
+            self._pump.stop()
+        self._engine.connect(pipeline.data_plane)
+        self._committed, self._saved = pipeline, None
+        self._pump = _EventPump(pipeline, self._listener)
+        self._pump.start()
+        if old:
+            self._discard(old)
+
+    def _discard(self, pipeline: Pipeline) -> None:
+        pipeline.retire()
+        self._engine.discard(pipeline.data_plane)
+
+    def _drop_saved(self) -> None:
+        if self._saved:
+            self._discard(self._saved)
+        self._saved = None
+
+
+class _EventPump(threading.Thread):
+    """Carries a pipeline's events to the listener."""
+
+    def __init__(self, pipeline: Pipeline, listener: Listener) -> None:
+        super().__init__(name="p4runtime-events", daemon=True)
+        self._pipeline, self._listener = pipeline, listener
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            for event in self._pipeline.data_plane.wait_events(EVENT_WAIT_S):
+                try:
+                    self._listener(self._pipeline.encode_event(event, time.time_ns()))
+                except (DataPlaneError, KeyError):
+                    # For example a digest that the given P4Info leaves out: nobody could read it.
+                    logger.warning("an event has no place in the P4Info: %s", type(event).__name__)
+
+    def stop(self) -> None:
+        """Returns when no more events come."""
+        self._stopped.set()
+        self.join()

@@ -1,0 +1,82 @@
+"""What all kinds of P4Runtime entities have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from p4.v1 import p4runtime_pb2
+
+from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig
+
+INSERT = p4runtime_pb2.Update.INSERT
+MODIFY = p4runtime_pb2.Update.MODIFY
+DELETE = p4runtime_pb2.Update.DELETE
+MAX_INT64 = (1 << 63) - 1
+
+
+class EntityHandler(Protocol):
+    """Writes and reads one kind of entity (one member of p4.v1.Entity's oneof)."""
+
+    def write(self, update_type: int, message: Any) -> None: ...
+    def read(self, message: Any, answer: Answer) -> None: ...
+
+
+class Answer:
+    """Gathers the entities of a read in responses of a size that clients accept (gRPC's 4 MB)."""
+
+    ENTITIES = 256
+
+    def __init__(self) -> None:
+        self.responses = [p4runtime_pb2.ReadResponse()]
+        self._count = 0
+
+    def add(self) -> p4runtime_pb2.Entity:
+        """A new entity to fill."""
+        if self._count == self.ENTITIES:
+            self.responses.append(p4runtime_pb2.ReadResponse())
+            self._count = 0
+        self._count += 1
+        return self.responses[-1].entities.add()
+
+
+def invalid(reason: str) -> DataPlaneError:
+    return DataPlaneError("INVALID_ARGUMENT", reason)
+
+
+def require_modify(update_type: int, kind: str) -> None:
+    """Entities that always exist can only be modified."""
+    if update_type != MODIFY:
+        raise invalid(f"a {kind} entry always exists: only MODIFY is possible")
+
+
+def decode_counter(data: p4runtime_pb2.CounterData) -> CounterValue:
+    if data.packet_count < 0 or data.byte_count < 0:
+        raise invalid("a counter can't be negative")
+    return CounterValue(data.packet_count, data.byte_count)
+
+
+def encode_counter(value: CounterValue, data: p4runtime_pb2.CounterData) -> None:
+    """Fills `data`, which counts as present even if both are zero."""
+    data.SetInParent()
+    data.packet_count = value.packets & MAX_INT64
+    data.byte_count = value.bytes & MAX_INT64
+
+
+def decode_meter(config: p4runtime_pb2.MeterConfig) -> MeterConfig:
+    if min(config.cir, config.cburst, config.pir, config.pburst) < 0:
+        raise invalid("rates and bursts of a meter can't be negative")
+    if config.eburst:
+        raise invalid("eburst is for single-rate meters; v1model's have two rates")
+    if config.pir < config.cir:
+        raise invalid(f"the peak rate ({config.pir}) is below the committed rate ({config.cir})")
+    return MeterConfig(config.cir, config.cburst, config.pir, config.pburst)
+
+
+def encode_meter(value: MeterConfig, config: p4runtime_pb2.MeterConfig) -> None:
+    """Fills `config`."""
+    config.SetInParent()
+    config.cir, config.cburst, config.pir, config.pburst = value.cir, value.cburst, value.pir, value.pburst
+
+
+def no_meter_counters() -> DataPlaneError:
+    return DataPlaneError("UNIMPLEMENTED", "meters have no counters for their colours")

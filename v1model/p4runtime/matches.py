@@ -1,0 +1,136 @@
+"""Match fields on the wire (p4.v1.FieldMatch) to `KeyMatch` and back, one class for a match kind.
+
+Canonical forms (P4Runtime 1.4, "Match Format"): a don't-care field is left out, bits that don't
+matter are zero. None in the tuples of `KeyMatch` stands for don't-care.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2
+
+from v1model.dataplane import DataPlaneError
+from v1model.ir import KeyMatch
+
+if TYPE_CHECKING:
+    from v1model.p4runtime.values import Codec
+
+
+class FieldTranslator:
+    """A key field. `position` is its place in the table's keys; `wire_kind` the oneof's member."""
+
+    wire_kind = ""
+    may_be_omitted = True
+    needs_priority = False
+
+    def __init__(self, info: p4info_pb2.MatchField, position: int, codec: Codec) -> None:
+        self.id: int = info.id
+        self.name: str = info.name
+        self.position = position
+        self.codec = codec
+        self.all_ones = (1 << codec.width) - 1
+
+    def decode(self, message: p4runtime_pb2.FieldMatch) -> KeyMatch:
+        raise NotImplementedError
+
+    def encode(self, match: KeyMatch, message: p4runtime_pb2.FieldMatch) -> None:
+        raise NotImplementedError
+
+    def is_dont_care(self, match: KeyMatch) -> bool:
+        """Entries in the source may spell don't-care out (`_` for lpm is a prefix of 0 bits)."""
+        return False
+
+    def invalid(self, reason: str) -> DataPlaneError:
+        return DataPlaneError("INVALID_ARGUMENT", f"match field {self.name}: {reason}")
+
+
+class ExactField(FieldTranslator):
+    wire_kind = "exact"
+    may_be_omitted = False
+
+    def decode(self, message: p4runtime_pb2.FieldMatch) -> KeyMatch:
+        return KeyMatch(self.codec.decode(message.exact.value))
+
+    def encode(self, match: KeyMatch, message: p4runtime_pb2.FieldMatch) -> None:
+        message.exact.value = self.codec.encode(match.value)
+
+
+class OptionalField(FieldTranslator):
+    wire_kind = "optional"
+    needs_priority = True
+
+    def decode(self, message: p4runtime_pb2.FieldMatch) -> KeyMatch:
+        return KeyMatch(self.codec.decode(message.optional.value))
+
+    def encode(self, match: KeyMatch, message: p4runtime_pb2.FieldMatch) -> None:
+        message.optional.value = self.codec.encode(match.value)
+
+
+class LpmField(FieldTranslator):
+    wire_kind = "lpm"
+
+    def decode(self, message: p4runtime_pb2.FieldMatch) -> KeyMatch:
+        value, length = self.codec.decode(message.lpm.value), message.lpm.prefix_len
+        if not 0 < length <= self.codec.width:
+            raise self.invalid(f"a prefix of {length} bits, but 1 to {self.codec.width} (or no field) are possible")
+        if value & (1 << self.codec.width - length) - 1:
+            raise self.invalid(f"bits behind the prefix of {length} must be zero")
+        return KeyMatch(value, prefix_length=length)
+
+    def encode(self, match: KeyMatch, message: p4runtime_pb2.FieldMatch) -> None:
+        message.lpm.value = self.codec.encode(match.value)
+        message.lpm.prefix_len = match.prefix_length or 0
+
+    def is_dont_care(self, match: KeyMatch) -> bool:
+        return match.prefix_length == 0
+
+
+class TernaryField(FieldTranslator):
+    wire_kind = "ternary"
+    needs_priority = True
+
+    def decode(self, message: p4runtime_pb2.FieldMatch) -> KeyMatch:
+        value, mask = self.codec.decode(message.ternary.value), self.codec.decode(message.ternary.mask)
+        if not mask:
+            raise self.invalid("a mask of zero: leave the field out for don't-care")
+        if value & ~mask:
+            raise self.invalid("bits outside the mask must be zero")
+        return KeyMatch(value, mask=mask)
+
+    def encode(self, match: KeyMatch, message: p4runtime_pb2.FieldMatch) -> None:
+        message.ternary.value = self.codec.encode(match.value)
+        message.ternary.mask = self.codec.encode(self.all_ones if match.mask is None else match.mask)
+
+    def is_dont_care(self, match: KeyMatch) -> bool:
+        return match.mask == 0
+
+
+class RangeField(FieldTranslator):
+    wire_kind = "range"
+    needs_priority = True
+
+    def decode(self, message: p4runtime_pb2.FieldMatch) -> KeyMatch:
+        low, high = self.codec.decode(message.range.low), self.codec.decode(message.range.high)
+        if low > high:
+            raise self.invalid(f"low ({low}) is above high ({high})")
+        if low == 0 and high == self.all_ones:
+            raise self.invalid("the whole range: leave the field out for don't-care")
+        return KeyMatch(low, high=high)
+
+    def encode(self, match: KeyMatch, message: p4runtime_pb2.FieldMatch) -> None:
+        message.range.low = self.codec.encode(match.value)
+        message.range.high = self.codec.encode(match.value if match.high is None else match.high)
+
+    def is_dont_care(self, match: KeyMatch) -> bool:
+        return match.value == 0 and match.high == self.all_ones
+
+
+FIELD_KINDS: dict[int, type[FieldTranslator]] = {
+    p4info_pb2.MatchField.EXACT: ExactField,
+    p4info_pb2.MatchField.LPM: LpmField,
+    p4info_pb2.MatchField.TERNARY: TernaryField,
+    p4info_pb2.MatchField.RANGE: RangeField,
+    p4info_pb2.MatchField.OPTIONAL: OptionalField,
+}

@@ -1,0 +1,140 @@
+"""A forwarding pipeline: a loaded program together with the P4Info that names its parts."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from p4.v1 import p4runtime_pb2
+
+from v1model.dataplane import DataPlaneError, DigestList, Output, TableEntry
+from v1model.p4runtime.action_sets import ActionSets
+from v1model.p4runtime.array_entities import CounterHandler, MeterHandler, RegisterHandler
+from v1model.p4runtime.digest_entities import DigestHandler
+from v1model.p4runtime.direct_entities import DirectCounterHandler, DirectMeterHandler
+from v1model.p4runtime.entity import Answer, EntityHandler, invalid
+from v1model.p4runtime.packet_io import PacketHeader
+from v1model.p4runtime.profile_entities import GroupHandler, MemberHandler
+from v1model.p4runtime.replication_entities import ReplicationHandler
+from v1model.p4runtime.schema import Schema
+from v1model.p4runtime.table_entities import TableHandler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from p4.config.v1 import p4info_pb2
+
+    from v1model import ir
+    from v1model.dataplane import DataPlane
+
+    Event = Output | DigestList | TableEntry
+
+_UPDATE_TYPES = frozenset(
+    (p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.MODIFY, p4runtime_pb2.Update.DELETE)
+)
+
+
+class Pipeline:
+    """Writes, reads and stream messages of one program. Raises DataPlaneError, also for a P4Info that
+    is not the program's."""
+
+    def __init__(self, config: p4runtime_pb2.ForwardingPipelineConfig, data_plane: DataPlane) -> None:
+        self.config = config
+        self.data_plane = data_plane
+        schema = Schema(config.p4info, data_plane.program)
+        self._schema = schema
+        self._lock = threading.Lock()  # batches don't interleave, and a read sees none half done
+        self._retired = False
+        action_sets = ActionSets(data_plane)
+        self._tables = TableHandler(schema, data_plane, action_sets)
+        self._digests = DigestHandler(schema, data_plane)
+        self._handlers: dict[str, EntityHandler] = {
+            "table_entry": self._tables,
+            "action_profile_member": MemberHandler(schema, data_plane, action_sets),
+            "action_profile_group": GroupHandler(schema, data_plane, action_sets),
+            "meter_entry": MeterHandler(schema, data_plane),
+            "direct_meter_entry": DirectMeterHandler(schema, data_plane, self._tables),
+            "counter_entry": CounterHandler(schema, data_plane),
+            "direct_counter_entry": DirectCounterHandler(schema, data_plane, self._tables),
+            "packet_replication_engine_entry": ReplicationHandler(data_plane),
+            "register_entry": RegisterHandler(schema, data_plane),
+            "digest_entry": self._digests,
+        }
+        self._packet_in = _packet_header("packet_in", config.p4info, data_plane.program, schema)
+        self._packet_out = _packet_header("packet_out", config.p4info, data_plane.program, schema)
+
+    def write(self, updates: Iterable[p4runtime_pb2.Update]) -> list[DataPlaneError | None]:
+        """CONTINUE_ON_ERROR: what became of each update, in order."""
+        with self._lock:
+            self._check_in_use()
+            return [self._write_one(update) for update in updates]
+
+    def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.ReadResponse]:
+        """Everything that the given entities, which may be wildcards, stand for."""
+        answer = Answer()
+        with self._lock:
+            self._check_in_use()
+            for entity in entities:
+                kind = entity.WhichOneof("entity")
+                self._handler(kind).read(getattr(entity, kind), answer)
+        return answer.responses
+
+    def read_entities(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.Entity]:
+        """The same, one by one."""
+        return (entity for response in self.read(entities) for entity in response.entities)
+
+    def packet_out(self, message: p4runtime_pb2.PacketOut) -> None:
+        data = self._packet_out.pack(message.metadata) + message.payload
+        with self._lock:
+            self._check_in_use()
+            self.data_plane.packet_out(data)
+
+    def acknowledge_digest(self, message: p4runtime_pb2.DigestListAck) -> None:
+        with self._lock:
+            self._check_in_use()
+            self._digests.acknowledge(message)
+
+    def retire(self) -> None:
+        """Waits for what is under way; later calls fail. The data plane can then be thrown away."""
+        with self._lock:
+            self._retired = True
+
+    def encode_event(self, event: Event, now_ns: int) -> p4runtime_pb2.StreamMessageResponse:
+        """The stream message for something that happened in the data plane."""
+        if isinstance(event, DigestList):
+            return self._digests.encode_list(event)
+        message = p4runtime_pb2.StreamMessageResponse()
+        if isinstance(event, Output):
+            self._packet_in.unpack(event.data, message.packet)
+        else:
+            message.idle_timeout_notification.timestamp = now_ns
+            entry = message.idle_timeout_notification.table_entry.add()
+            self._tables.encode_identity(self._schema.tables_by_name[event.table], event, entry)
+        return message
+
+    def _check_in_use(self) -> None:
+        if self._retired:
+            raise DataPlaneError("ABORTED", "the forwarding pipeline was replaced meanwhile")
+
+    def _write_one(self, update: p4runtime_pb2.Update) -> DataPlaneError | None:
+        try:
+            if update.type not in _UPDATE_TYPES:
+                raise invalid("the type of the update is not set")
+            kind = update.entity.WhichOneof("entity")
+            self._handler(kind).write(update.type, getattr(update.entity, kind))
+        except DataPlaneError as error:
+            return error
+        return None
+
+    def _handler(self, kind: str | None) -> EntityHandler:
+        if kind is None:
+            raise invalid("the entity is empty")
+        if kind not in self._handlers:
+            raise DataPlaneError("UNIMPLEMENTED", f"{kind} is not supported by v1model")
+        return self._handlers[kind]
+
+
+def _packet_header(name: str, p4info: p4info_pb2.P4Info, program: ir.Program, schema: Schema) -> PacketHeader:
+    infos = [info for info in p4info.controller_packet_metadata if info.preamble.name == name]
+    headers = [header for header, role, _ in program.controller_headers if role == name]
+    return PacketHeader(infos[0] if infos else None, headers[0] if headers else None, schema.codecs)

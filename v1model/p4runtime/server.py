@@ -1,0 +1,78 @@
+"""The gRPC server around the service: its address, its limits, its end."""
+
+from __future__ import annotations
+
+from concurrent import futures
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+from p4.v1 import p4runtime_pb2_grpc
+
+from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from v1model.p4runtime.device import Engine
+
+MAX_MESSAGE_BYTES = 256 << 20  # as BMv2
+UNARY_WORKERS = 8
+
+
+class ServerError(Exception):
+    """The server can't be started; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files. `client_ca` set: clients must have a certificate that it signed."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+class P4RuntimeServer:
+    """Serves one device at `address` (host:port; port 0 takes a free one, see `port`)."""
+
+    def __init__(self, address: str, device_id: int, engine: Engine, tls: TlsFiles | None = None) -> None:
+        self.service = P4RuntimeService(device_id, engine)
+        self._server = grpc.server(
+            futures.ThreadPoolExecutor(MAX_STREAMS + UNARY_WORKERS, thread_name_prefix="p4runtime"),
+            options=[
+                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+                ("grpc.so_reuseport", 0),  # a second server on the same port is an error
+            ],
+        )
+        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self.service, self._server)
+        self.port = self._bind(address, tls)
+
+    def start(self) -> None:
+        self._server.start()
+
+    def stop(self, grace_s: float = 0.2) -> None:
+        """Ends streams, then requests that are under way after `grace_s` at the latest."""
+        stopped = self._server.stop(grace_s)
+        self.service.close()
+        stopped.wait()
+
+    def _bind(self, address: str, tls: TlsFiles | None) -> int:
+        try:
+            if tls is None:
+                return int(self._server.add_insecure_port(address))
+            return int(self._server.add_secure_port(address, _credentials(tls)))
+        except RuntimeError:
+            raise ServerError(
+                f"can't listen on {address}: the port is in use or the address is not this machine's "
+                "(another one: -- --grpc-server-addr HOST:PORT)"
+            ) from None
+
+
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    try:
+        pair = tls.key.read_bytes(), tls.certificate.read_bytes()
+        client_ca = tls.client_ca.read_bytes() if tls.client_ca else None
+    except OSError as error:
+        raise ServerError(f"can't read {error.filename}: {error.strerror}") from None
+    return grpc.ssl_server_credentials([pair], client_ca, require_client_auth=client_ca is not None)

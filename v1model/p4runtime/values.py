@@ -1,0 +1,138 @@
+"""P4Runtime's bytestrings (P4Runtime 1.4, "Bytestrings") to ints and back.
+
+A codec is chosen once for a field, parameter or packet-metadata member, from its P4Info: plain
+bit<W>, or a `type` with @p4runtime_translation to another width or to strings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from v1model.dataplane import DataPlaneError
+
+if TYPE_CHECKING:
+    from p4.config.v1.p4types_pb2 import P4TypeInfo
+
+
+class Codec(Protocol):
+    """Between a value on the wire and the data plane's int."""
+
+    width: int
+
+    def decode(self, data: bytes) -> int: ...
+    def encode(self, value: int) -> bytes: ...
+
+
+def encode_uint(value: int) -> bytes:
+    """The shortest big-endian string that holds `value`; zero is one byte."""
+    return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
+
+
+def encode_int(value: int) -> bytes:
+    """The shortest two's complement string for a signed value; zero is one byte."""
+    bits = (value if value >= 0 else ~value).bit_length() + 1
+    return value.to_bytes((bits + 7) // 8, "big", signed=True)
+
+
+class BitsCodec:
+    """bit<width>: any length is accepted as long as the value fits, the shortest one is produced."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def decode(self, data: bytes) -> int:
+        value = int.from_bytes(data, "big")
+        if value >> self.width or not data:
+            raise DataPlaneError("OUT_OF_RANGE", _misfit(data, f"bit<{self.width}>"))
+        return value
+
+    encode = staticmethod(encode_uint)
+
+
+class SignedCodec:
+    """int<width>, two's complement: only in P4Data (registers, digests)."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def decode(self, data: bytes) -> int:
+        value = int.from_bytes(data, "big", signed=True)
+        limit = 1 << self.width - 1
+        if not data or not -limit <= value < limit:
+            raise DataPlaneError("OUT_OF_RANGE", _misfit(data, f"int<{self.width}>"))
+        return value
+
+    def encode(self, value: int) -> bytes:
+        """`value` may also be the bit pattern that the data plane holds."""
+        return encode_int(value - (1 << self.width) if value >> self.width - 1 > 0 else value)
+
+
+class StringCodec:
+    """@p4runtime_translation to `string`: a decimal numeral stands for its number, so that ports can
+    be named "3"; any other string gets the highest number of the field that is still free."""
+
+    MAX_LENGTH = 256
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._numbers: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+
+    def decode(self, data: bytes) -> int:
+        text = data.decode("utf-8", "replace")
+        if text.isascii() and text.isdigit() and len(text) <= self.MAX_LENGTH:
+            return self._numeral(text)
+        if not text or len(text) > self.MAX_LENGTH or not text.isprintable():
+            raise DataPlaneError(
+                "INVALID_ARGUMENT", f"a translated string has 1 to {self.MAX_LENGTH} printable characters"
+            )
+        if text not in self._numbers:
+            self._allocate(text)
+        return self._numbers[text]
+
+    def encode(self, value: int) -> bytes:
+        return self._names.get(value, str(value)).encode()
+
+    def _numeral(self, text: str) -> int:
+        value = int(text)
+        if value >> self.width or value in self._names:
+            raise DataPlaneError("OUT_OF_RANGE", f"{text} is not a free number of bit<{self.width}>")
+        return value
+
+    def _allocate(self, text: str) -> None:
+        # Half of the numbers stay for numerals.
+        if len(self._names) >= max(1, 1 << self.width - 1) or len(self._names) >= 1 << 16:
+            raise DataPlaneError("RESOURCE_EXHAUSTED", f"no number left in bit<{self.width}> for {text!r}")
+        value = (1 << self.width) - 1 - len(self._names)
+        self._numbers[text], self._names[value] = value, text
+
+
+class TranslatedCodec(BitsCodec):
+    """@p4runtime_translation to bit<sdn_width>: numbers keep their value, so they must fit both."""
+
+    def __init__(self, width: int, sdn_width: int) -> None:
+        super().__init__(min(width, sdn_width))
+
+
+class CodecFactory:
+    """Codecs by P4Info type: all uses of one translated type share one codec."""
+
+    def __init__(self, type_info: P4TypeInfo) -> None:
+        self._new_types = type_info.new_types
+        self._strings: dict[str, StringCodec] = {}
+
+    def codec(self, width: int, type_name: str) -> Codec:
+        """For a data plane value of `width` bits whose P4Info says `type_name` ("" if none)."""
+        if not type_name or type_name not in self._new_types:
+            return BitsCodec(width)
+        new_type = self._new_types[type_name]
+        if not new_type.HasField("translated_type"):
+            return BitsCodec(width)
+        if new_type.translated_type.HasField("sdn_string"):
+            return self._strings.setdefault(type_name, StringCodec(width))
+        return TranslatedCodec(width, new_type.translated_type.sdn_bitwidth)
+
+
+def _misfit(data: bytes, type_text: str) -> str:
+    shown = "0x" + data[:16].hex() + ("..." if len(data) > 16 else "") if data else "an empty bytestring"
+    return f"{shown} does not fit {type_text}"
