@@ -1,0 +1,1 @@
+"""The P4Runtime controller: decides which blocks the switches' pools hold. See docs/controller.md."""

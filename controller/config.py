@@ -1,0 +1,215 @@
+"""What the controller has to know, read from a JSON file (docs/controller.md has an example).
+
+Each class is one JSON object and each of its fields a member of the same name; fields without a
+default are required. Errors name the file and the field. (`records.decode` reads the annotations, so
+they are not deferred here.)
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Final
+
+from controller.addressing import Mac
+from controller.errors import ConfigError
+from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, WAITER_PORTS
+from controller.records import read_json, to_record
+
+ROLES: Final = {"node": ROLE_REQUEST, "store": ROLE_REPLY, "switch": ROLE_REQUEST | ROLE_REPLY, "none": 0}
+"""What may stand behind a port, and what the port may therefore send."""
+
+FILL_MODES: Final = ("now", "on_the_way")
+EVICTION_MODES: Final = ("drop", "reclaim")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host or a controller's own address at a switch."""
+
+    mac: Mac
+    ipv4: IPv4Address
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of the data plane."""
+
+    port: int
+    """Its number in the switch."""
+    role: str
+    """What is behind it, and so what it may send: one of ROLES."""
+    host: Host | None = None
+    """The host behind it; none for a link to another switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An IPv4 route."""
+
+    prefix: IPv4Network
+    """Destinations, as "10.0.0.1/32"."""
+    port: int
+    """Where they are sent to."""
+    next_hop: Mac
+    """Their Ethernet destination."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSize:
+    """The memory of one switch's pool, as its P4 program was compiled."""
+
+    blocks: int
+    """POOL_BLOCKS: entries of the pool index."""
+    slots: int
+    """POOL_SLOTS: values of 512 bytes."""
+    fragments: int
+    """Slots that a block takes at most."""
+
+    @property
+    def whole_blocks(self) -> int:
+        """Blocks that there are both entries and slots for."""
+        return min(self.blocks, self.slots // self.fragments)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConfig:
+    """One switch."""
+
+    name: str
+    device_id: int
+    """P4Runtime's number of the switch, not 0."""
+    grpc_address: str
+    """Where its P4Runtime server listens, as "127.0.0.1:9559"."""
+    p4info: Path
+    """P4Info of the program, text format."""
+    device_config: Path
+    """The program as the engine takes it."""
+    controller: Host
+    """The controller's own address at this switch: acknowledgements of control operations go there."""
+    ports: tuple[Port, ...]
+    routes: tuple[Route, ...]
+    pool: PoolSize
+    stores: tuple[IPv4Address, ...] = ()
+    """All storage nodes of the network, to find a block's home; by default those at this switch's ports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When the controller acts, and how much of it at most."""
+
+    report_count: int = 2
+    """Misses of a block within the sketch's epoch from which the switch reports it."""
+    max_digests_per_s: int = 500
+    """More than these, and `report_count` is raised for a while."""
+    fill: str = "on_the_way"
+    """"on_the_way": an admitted block is stored when it next passes; "now": fetched from its home at once."""
+    eviction: str = "drop"
+    """"drop", or "reclaim": the switch first sends the block to its home, which acknowledges."""
+    reclaims_in_flight: int = 4
+    """Blocks being reclaimed at once; the pool keeps as many spare."""
+    control_fragments_in_flight: int = 128
+    """Fragments of fills, and of reclaims, that were asked for and not answered yet."""
+    answer_timeout_s: float = 0.2
+    """Time for a fragment's answer before it is asked for again."""
+    answer_tries: int = 5
+    """Times that a fragment is asked for."""
+
+    @property
+    def spare_blocks(self) -> int:
+        """Blocks that a policy may not count on: newcomers lie there while those evicted are reclaimed."""
+        return self.reclaims_in_flight if self.eviction == "reclaim" else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All of it."""
+
+    switches: tuple[SwitchConfig, ...]
+    policy: str = "lru"
+    """One of controller.policies.POLICY_NAMES."""
+    seed: int = 0
+    """Of the policy's random choices."""
+    pool: bool = True
+    """False: blocks are neither reported nor admitted; the switches only forward (report_from(0))."""
+    merging: bool = True
+    """False: the switches' pending tables merge nothing (ingress.in_flight.settings, merge(0))."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a configuration; raises ConfigError. Relative paths in it start at its own folder."""
+    config = read_json(Config, path)
+    for place, reason in _faults(config):
+        raise ConfigError(f"{path}: {place}: {reason}")
+    return replace(config, switches=tuple(_complete(switch, path.parent) for switch in config.switches))
+
+
+def config_text(config: Config) -> str:
+    """The JSON that `load_config` reads back."""
+    return json.dumps(to_record(config), indent=1)
+
+
+def _complete(switch: SwitchConfig, folder: Path) -> SwitchConfig:
+    stores = switch.stores or tuple(
+        port.host.ipv4 for port in switch.ports if port.role == "store" and port.host is not None
+    )
+    return replace(
+        switch,
+        p4info=folder / switch.p4info,
+        device_config=folder / switch.device_config,
+        stores=stores,
+    )
+
+
+def _faults(config: Config) -> Iterator[tuple[str, str]]:
+    if not config.switches:
+        yield "switches", "there must be at least one"
+    for member in ("name", "grpc_address"):
+        if len({getattr(switch, member) for switch in config.switches}) < len(config.switches):
+            yield "switches", f"two have the same {member}"
+    for index, switch in enumerate(config.switches):
+        for place, reason in _switch_faults(switch):
+            yield f"switches[{index}].{place}", reason
+        if switch.pool.whole_blocks <= config.thresholds.spare_blocks:
+            yield f"switches[{index}].pool.blocks", "must be more than thresholds.reclaims_in_flight"
+    for place, reason in _threshold_faults(config.thresholds):
+        yield f"thresholds.{place}", reason
+
+
+def _switch_faults(switch: SwitchConfig) -> Iterator[tuple[str, str]]:
+    if not 0 < switch.device_id < 1 << 64:
+        yield "device_id", "must be from 1 to 2^64-1"
+    pool = switch.pool
+    for name, most in (("blocks", 1 << 31), ("slots", 1 << 31), ("fragments", 0xFFFF)):
+        if not 0 < getattr(pool, name) <= most:
+            yield f"pool.{name}", f"must be from 1 to {most}"
+    if pool.slots < pool.fragments:
+        yield "pool.slots", f"{pool.slots} slots don't hold one block of {pool.fragments} fragments"
+    numbers = [port.port for port in switch.ports]
+    for index, port in enumerate(switch.ports):
+        if port.role not in ROLES:
+            yield f"ports[{index}].role", f"no role {port.role!r}: choose one of {', '.join(ROLES)}"
+        if not 0 <= port.port < WAITER_PORTS:
+            yield (
+                f"ports[{index}].port",
+                f"the waiters' bitmap has ports 0 to {WAITER_PORTS - 1}",
+            )
+        if numbers.count(port.port) > 1:
+            yield f"ports[{index}].port", f"port {port.port} is there twice"
+    for index, route in enumerate(switch.routes):
+        if route.port not in (*numbers, CPU_PORT):
+            yield f"routes[{index}].port", f"no port {route.port}: there are {', '.join(map(str, numbers))}"
+
+
+def _threshold_faults(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
+    for name, choices in (("fill", FILL_MODES), ("eviction", EVICTION_MODES)):
+        if getattr(thresholds, name) not in choices:
+            yield name, f"no {getattr(thresholds, name)!r}: choose one of {', '.join(choices)}"
+    for name, most in (
+        ("report_count", 0x8000), ("max_digests_per_s", 1_000_000), ("reclaims_in_flight", 4096),
+        ("control_fragments_in_flight", 4096), ("answer_timeout_s", 60), ("answer_tries", 100),
+    ):  # fmt: skip
+        if not 0 < getattr(thresholds, name) <= most:  # false for NaN too
+            yield name, f"must be above 0, at most {most}"

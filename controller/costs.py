@@ -1,0 +1,71 @@
+"""What the control plane itself costs, counted: the question whether the pool pays needs it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(slots=True)
+class Costs:
+    """Messages of one P4Runtime session; each field is written by one thread only."""
+
+    sessions: int = 0
+    """Times that a session was set up."""
+    p4runtime_writes: int = 0
+    """Write requests."""
+    p4runtime_updates: int = 0
+    """Updates in them."""
+    p4runtime_update_errors: int = 0
+    """Updates that the switch refused."""
+    p4runtime_reads: int = 0
+    """Read requests."""
+    entities_read: int = 0
+    """Entities that came back."""
+    digest_lists: int = 0
+    digests: int = 0
+    packet_ins: int = 0
+    packet_outs: int = 0
+    messages_dropped: int = 0
+    """Stream messages that found the controller's queue full."""
+    bytes_sent: int = 0
+    """Of P4Runtime messages, without gRPC's and TCP's own."""
+    bytes_received: int = 0
+
+
+@dataclass(slots=True)
+class PoolCounts:
+    """What one pool did."""
+
+    admitted: int = 0
+    evicted: int = 0
+    reclaimed: int = 0
+    """Of the evicted: sent to their home, which acknowledged."""
+    reclaims_failed: int = 0
+    """Of the evicted: should have been sent, but were not whole, or nobody acknowledged."""
+    fills: int = 0
+    """Blocks fetched on admission."""
+    not_found: int = 0
+    """Of those: blocks that their home did not hold."""
+    no_slot: int = 0
+    """Admissions that found no free slots."""
+    table_full: int = 0
+    """Admissions that found no room in the switch's table."""
+    misfits: int = 0
+    """Reports of blocks with more fragments than the pool gives a block."""
+    hits: int = 0
+    """Requests for resident blocks, in blocks."""
+    readbacks: int = 0
+    """Times that the switch's entries were read back and compared."""
+
+
+def add_up(parts: Iterable[Costs | PoolCounts]) -> dict[str, int]:
+    """Sums by name."""
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, value in asdict(part).items():
+            total[name] = total.get(name, 0) + value
+    return total

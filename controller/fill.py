@@ -1,0 +1,70 @@
+"""Fill: blocks that were admitted and are fetched from their home at once.
+
+A fragment that arrives ends in the switch, so the controller hears nothing of it; a home that does not
+hold the block says so. What gets lost is filled by the next request that passes. The controller
+therefore only paces what it sends, and asks for each fragment once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from controller.operations import Fill
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address
+
+
+class _Job(NamedTuple):
+    key: bytes
+    fragments: int
+    home: IPv4Address
+
+
+class Fills:
+    """The fetches of one switch: at most `max_fragments` within `interval_s`, the rest waits its turn."""
+
+    def __init__(self, max_fragments: int, interval_s: float, max_waiting: int) -> None:
+        self._max_fragments, self._interval_s, self._max_waiting = max_fragments, interval_s, max_waiting
+        self._jobs: deque[_Job] = deque()
+        self._next_fragment = 0
+        self._sent: deque[float] = deque()
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def start(self, key: bytes, fragments: int, home: IPv4Address) -> bool:
+        """Have a block fetched; False if too many wait already."""
+        if len(self._jobs) >= self._max_waiting:
+            return False
+        self._jobs.append(_Job(key, fragments, home))
+        return True
+
+    def cancel(self, key: bytes) -> None:
+        """The block has left the pool."""
+        if self._jobs and self._jobs[0].key == key:
+            self._next_fragment = 0
+        self._jobs = deque(job for job in self._jobs if job.key != key)
+
+    def clear(self) -> None:
+        """Forget all fetches."""
+        self._jobs.clear()
+        self._next_fragment = 0
+
+    def poll(self, now_s: float) -> list[Fill]:
+        """What to send now."""
+        while self._sent and self._sent[0] <= now_s - self._interval_s:
+            self._sent.popleft()
+        requests: list[Fill] = []
+        while self._jobs and len(self._sent) < self._max_fragments:
+            job = self._jobs[0]
+            self._sequence = (self._sequence + 1) % (1 << 32)
+            requests.append(Fill(job.key, self._next_fragment, job.fragments, job.home, self._sequence))
+            self._sent.append(now_s)
+            self._next_fragment += 1
+            if self._next_fragment == job.fragments:
+                self._jobs.popleft()
+                self._next_fragment = 0
+        return requests

@@ -1,0 +1,59 @@
+"""What the controller remembers of blocks that it heard of: a bounded memory, the oldest forgotten first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address
+
+    from controller.operations import HotMiss
+
+
+class Known(NamedTuple):
+    """The last report of one block."""
+
+    misses: int
+    home: IPv4Address
+    fragments: int
+
+
+def fingerprint(key: bytes) -> int:
+    """How a child refers to its parent: the first 32 bits of the key."""
+    return int.from_bytes(key[:4], "big")
+
+
+class KnownBlocks:
+    """Reports by key, and keys by fingerprint."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._blocks: OrderedDict[bytes, Known] = OrderedDict()
+        self._by_fingerprint: dict[int, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def get(self, key: bytes) -> Known | None:
+        """The last report of a block."""
+        return self._blocks.get(key)
+
+    def report(self, miss: HotMiss) -> int:
+        """Remember a report; the misses since the one before it (counts are halved now and then)."""
+        before = self._blocks.pop(miss.key, None)
+        self._blocks[miss.key] = Known(miss.count, miss.home, miss.fragments)
+        self._by_fingerprint[fingerprint(miss.key)] = miss.key
+        if len(self._blocks) > self._limit:
+            self._forget_oldest()
+        seen = before.misses if before else 0
+        return miss.count - seen if miss.count > seen else 1
+
+    def key_of(self, parent: int) -> bytes | None:
+        """The block with a fingerprint (0: none); where two share one, the last reported."""
+        return self._by_fingerprint.get(parent) if parent else None
+
+    def _forget_oldest(self) -> None:
+        key, _ = self._blocks.popitem(last=False)
+        if self._by_fingerprint.get(fingerprint(key)) == key:
+            del self._by_fingerprint[fingerprint(key)]

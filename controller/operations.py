@@ -1,0 +1,137 @@
+"""What the pool asks of a switch and what it hears from it: typed, without P4Runtime.
+
+`p4runtime_adapter.P4RuntimeAdapter` carries operations out on a switch; tests record them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from hostlib import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ipaddress import IPv4Address
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """Enter a block into the pool index; from then on values that pass fill its slots."""
+
+    key: bytes
+    base_slot: int
+    generation: int
+    fragments: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(Install):
+    """As Install, for a key that has an entry already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take a block out of the pool index; its slots are free from then on."""
+
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SetThreshold:
+    """Have misses reported from this count on."""
+
+    count: int
+
+
+TableOperation = Install | Remove | SetThreshold
+
+
+@dataclass(frozen=True, slots=True)
+class PacketOperation:
+    """A control operation on one fragment, carried out in band."""
+
+    key: bytes
+    fragment: int
+    fragments: int
+    destination: IPv4Address
+    """The storage node concerned."""
+    sequence: int
+    """Comes back in the answer."""
+    op: ClassVar[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(PacketOperation):
+    """Fetch a fragment from its home into its slot. Answered only if the home does not have it."""
+
+    op = wire.OP_FILL
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim(PacketOperation):
+    """Send a fragment to a storage node, which acknowledges; NOT_FOUND if the slot is empty."""
+
+    op = wire.OP_RECLAIM
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidate(PacketOperation):
+    """Empty a fragment's slot; comes back, or NOT_FOUND if the slot is empty."""
+
+    op = wire.OP_INVALIDATE
+
+
+class Result(Enum):
+    """What became of a table operation."""
+
+    OK = auto()
+    ALREADY_EXISTS = auto()
+    NOT_FOUND = auto()
+    RESOURCE_EXHAUSTED = auto()
+    FAILED = auto()
+    """Anything else; the switch's state is to be read back."""
+
+
+@dataclass(frozen=True, slots=True)
+class HotMiss:
+    """The digest `hot_miss_t`: a block that is not in the pool is asked for often."""
+
+    key: bytes
+    parent: int
+    """First 32 bits of the parent's key, 0 for none."""
+    depth: int
+    chain_blocks: int
+    fragments: int
+    hint_ms: int
+    """What recomputing the block costs, as the node that asked says."""
+    count: int
+    """The sketch's estimate of misses, halved each epoch."""
+    ingress_port: int
+    home: IPv4Address
+    """Where the request was sent to; any node may have made it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A message of the protocol that came to the controller's own address."""
+
+    source: IPv4Address
+    message: wire.Message
+
+
+class Adapter(Protocol):
+    """One switch. Every method raises SwitchError when the switch can't be reached."""
+
+    def write(self, operations: Sequence[TableOperation]) -> Sequence[Result]:
+        """Carry out table operations; one result each. Their order is not guaranteed."""
+
+    def send(self, operations: Sequence[PacketOperation]) -> None:
+        """Send control operations; their answers come later, or never."""
+
+    def read_blocks(self) -> list[Install]:
+        """The pool index as it is."""
+
+    def read_hits(self) -> dict[bytes, int]:
+        """Packets that hit each entry of the pool index since it was installed."""

@@ -1,0 +1,277 @@
+"""The pool of one switch: tells the policy what happened and has its decisions carried out.
+
+Decisions are collected while events come in, and `commit` carries out what they amount to: first all
+removals, so that their slots are free, then the installs. What fails goes back to the policy as Lost or
+Found. After a lost connection nothing is known for sure; `reconcile` takes the switch's own entries as
+the truth.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from controller.costs import PoolCounts
+from controller.fill import Fills
+from controller.governor import ReportGovernor
+from controller.hit_meter import HitMeter
+from controller.known_blocks import KnownBlocks
+from controller.operations import Install, Remove, Replace, Result, SetThreshold
+from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
+from controller.reclaim import Reclaims
+from controller.slots import SlotAllocator, Slots
+from hostlib import wire
+from hostlib.homes import home_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from ipaddress import IPv4Address
+
+    from controller.config import PoolSize, Thresholds
+    from controller.operations import Adapter, Answer, HotMiss
+    from controller.policies import Decision, Event, Policy
+    from controller.reclaim import Finished
+
+_KNOWN_PER_BLOCK: Final = 16
+_MIN_KNOWN: Final = 65_536
+_ROUNDS: Final = 3
+"""Failures may bring new decisions in the same commit; what is left after these waits for the next."""
+
+
+class Resident(NamedTuple):
+    """A block that has an entry in the pool index."""
+
+    slots: Slots
+    fragments: int
+
+
+class Pool:
+    """One switch's pool. Times are seconds on any clock that only moves forward."""
+
+    def __init__(
+        self,
+        size: PoolSize,
+        thresholds: Thresholds,
+        stores: Sequence[IPv4Address],
+        policy: Policy,
+        adapter: Adapter,
+        log: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.counts = PoolCounts()
+        self.needs_readback = False
+        """Something failed that should not have: the switch's entries should be read back."""
+        self.policy = policy
+        self.resident: dict[bytes, Resident] = {}
+        self.slots = SlotAllocator(size.whole_blocks, size.fragments)
+        self.reclaims = Reclaims(
+            thresholds.reclaims_in_flight,
+            thresholds.control_fragments_in_flight,
+            thresholds.answer_timeout_s,
+            thresholds.answer_tries,
+        )
+        self.fills = Fills(
+            thresholds.control_fragments_in_flight, thresholds.answer_timeout_s, size.whole_blocks
+        )
+        self._thresholds, self._stores = thresholds, stores
+        self._adapter, self._log = adapter, log
+        self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
+        self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.whole_blocks))
+        self._hits = HitMeter()
+        self._admit: dict[bytes, None] = {}
+        self._evict: dict[bytes, Evict] = {}
+
+    # What happens.
+
+    def hot_miss(self, miss: HotMiss, now_s: float) -> None:
+        """A switch reported a block that is asked for and not in the pool."""
+        self._governor.reported(1)
+        times = self._known.report(miss)
+        if miss.fragments > self.slots.fragments:
+            self.counts.misfits += 1
+        elif miss.key not in self.policy:
+            parent = self._known.key_of(miss.parent)
+            home = int(self._home(miss.key))
+            self._tell(Miss(miss.key, now_s, miss.depth, miss.chain_blocks, parent, times, home))
+
+    def dropped(self, reports: int) -> None:
+        """So many reports were lost because they came too fast."""
+        self._governor.reported(reports)
+
+    def hit_packets(self, packets: Mapping[bytes, int], now_s: float) -> None:
+        """The switch's hit counters were read."""
+        for key, times in self._hits.read(packets):
+            self.counts.hits += times
+            self._tell(Hits(key, now_s, times))
+
+    def answered(self, answer: Answer, now_s: float) -> None:
+        """A message of the protocol came to the controller."""
+        message = answer.message
+        if message.op == wire.OP_PUT_ACK and answer.source in self._stores:
+            self._tell(HomeLoad(int(answer.source), now_s, message.hint_ms / 1000))
+        if message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
+            self._nowhere(message.key, now_s)
+        elif finished := self.reclaims.answered(answer):
+            self._finish([finished], now_s)
+
+    # What is done about it.
+
+    def commit(self, now_s: float) -> None:
+        """Carry out what the decisions so far amount to."""
+        for _ in range(_ROUNDS):
+            if not self._evict and not self._admit:
+                break
+            self._carry_out_evictions(now_s)
+            self._carry_out_admissions(now_s)
+
+    def tick(self, now_s: float) -> None:
+        """Send what is due: fills, reclaims and their repetitions, another threshold."""
+        reclaims, given_up = self.reclaims.poll(now_s)
+        self._finish(given_up, now_s)
+        if packets := [*reclaims, *self.fills.poll(now_s)]:
+            self._adapter.send(packets)
+        if (count := self._governor.adjust(now_s)) is not None:
+            self._adapter.write([SetThreshold(count)])
+
+    def reconcile(self, entries: Iterable[Install], now_s: float) -> None:
+        """Take the switch's entries as the truth: adopt what fits, remove the rest, tell the policy."""
+        self.needs_readback = False
+        self.counts.readbacks += 1
+        self._admit.clear()
+        self._evict.clear()
+        self.reclaims.clear()
+        self.fills.clear()
+        self.slots.free_all()
+        before, self.resident = self.resident, {}
+        foreign = [Remove(entry.key) for entry in entries if not self._adopt(entry)]
+        for key in before.keys() - self.resident.keys():
+            self._hits.ended(key)
+        if foreign:
+            self._adapter.write(foreign)
+        self._adapter.write([SetThreshold(self._governor.count)])
+        for lost in [key for key in self.policy if key not in self.resident]:
+            self._tell(Lost(lost, now_s))
+        for found in [key for key in self.resident if key not in self.policy]:
+            self._tell(Found(found, now_s))
+        self.commit(now_s)
+
+    def _adopt(self, entry: Install) -> bool:
+        slots = Slots(entry.base_slot, entry.generation)
+        if not 0 < entry.fragments <= self.slots.fragments or not self.slots.claim(slots):
+            return False
+        self.resident[entry.key] = Resident(slots, entry.fragments)
+        self._hits.found(entry.key, entry.fragments)
+        return True
+
+    def _tell(self, event: Event) -> None:
+        if self._log is not None:
+            self._log(event)
+        for decision in self.policy.handle(event):
+            self._note(decision)
+
+    def _note(self, decision: Decision) -> None:
+        """Add a decision to those collected; two that undo each other leave nothing to do."""
+        key = cast("bytes", decision.key)  # a replay's keys are ints; here every event had bytes
+        if isinstance(decision, Evict):
+            if key in self._admit:
+                del self._admit[key]
+            else:
+                self._evict[key] = decision
+        elif isinstance(decision, Admit):
+            if key in self._evict:
+                del self._evict[key]
+            elif key in self.resident:
+                self.reclaims.cancel(key)
+            else:
+                self._admit[key] = None
+
+    def _carry_out_evictions(self, now_s: float) -> None:
+        evicted, self._evict = self._evict, {}
+        leaving = [key for key in evicted if key in self.resident and not self._reclaim(key)]
+        self._remove(leaving, now_s)
+
+    def _reclaim(self, key: bytes) -> bool:
+        """Start to reclaim an evicted block; False if it is to be dropped."""
+        if self._thresholds.eviction != "reclaim" or not self._stores:
+            return False
+        return self.reclaims.start(key, self.resident[key].fragments, self._home(key))
+
+    def _finish(self, finished: Sequence[Finished], now_s: float) -> None:
+        self.counts.reclaimed += sum(transfer.complete for transfer in finished)
+        self.counts.reclaims_failed += sum(not transfer.complete for transfer in finished)
+        self._remove([transfer.key for transfer in finished], now_s)
+
+    def _remove(self, keys: Sequence[bytes], now_s: float) -> None:
+        """Remove entries; the slots of each are free once the switch has confirmed it."""
+        if not keys:
+            return
+        for key, result in zip(keys, self._adapter.write([Remove(key) for key in keys]), strict=True):
+            if result in (Result.OK, Result.NOT_FOUND):
+                self.slots.free(self.resident.pop(key).slots)
+                self._hits.ended(key)
+                self.fills.cancel(key)
+                self.counts.evicted += 1
+            else:
+                self.needs_readback = True
+                self._tell(Found(key, now_s))
+
+    def _carry_out_admissions(self, now_s: float) -> None:
+        admitted, self._admit = self._admit, {}
+        installs = []
+        for key in admitted:
+            slots = self.slots.allocate()
+            if slots is None:
+                self.counts.no_slot += 1
+                self._tell(Lost(key, now_s))
+            else:
+                installs.append(Install(key, *slots, self._fragments(key)))
+        if installs:
+            results = self._adapter.write(installs)
+            present = [n for n, result in enumerate(results) if result is Result.ALREADY_EXISTS]
+            results = list(results)
+            if present:
+                again = self._adapter.write([_replacing(installs[n]) for n in present])
+                for n, result in zip(present, again, strict=True):
+                    results[n] = result
+            for install, result in zip(installs, results, strict=True):
+                self._installed(install, result, now_s)
+
+    def _installed(self, install: Install, result: Result, now_s: float) -> None:
+        slots = Slots(install.base_slot, install.generation)
+        if result is not Result.OK:
+            self.counts.table_full += result is Result.RESOURCE_EXHAUSTED
+            self.needs_readback = True
+            self.slots.free(slots)
+            self._tell(Lost(install.key, now_s))
+            return
+        self.counts.admitted += 1
+        self.resident[install.key] = Resident(slots, install.fragments)
+        # The values that fill the slots hit the entry, as the switch's own requests for them do.
+        own_packets = install.fragments
+        if self._thresholds.fill == "now" and self._stores:
+            home = self._home(install.key)
+            if self.fills.start(install.key, install.fragments, home):
+                self.counts.fills += 1
+                own_packets += install.fragments
+        self._hits.started(install.key, install.fragments, own_packets)
+
+    def _nowhere(self, key: bytes, now_s: float) -> None:
+        """A block that its home does not hold can't be filled."""
+        if key in self.resident and key not in self.reclaims:
+            self.counts.not_found += 1
+            self._tell(Lost(key, now_s))
+            self._remove([key], now_s)
+
+    def _fragments(self, key: bytes) -> int:
+        known = self._known.get(key)
+        return known.fragments if known else self.slots.fragments
+
+    def _home(self, key: bytes) -> IPv4Address:
+        """Where a block lives: what a request said, if that is a storage node at all."""
+        known = self._known.get(key)
+        if known and (known.home in self._stores or not self._stores):
+            return known.home
+        by_address = {str(store): store for store in self._stores}
+        return by_address[home_of(key, list(by_address))]
+
+
+def _replacing(install: Install) -> Replace:
+    return Replace(install.key, install.base_slot, install.generation, install.fragments)

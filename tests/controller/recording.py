@@ -1,0 +1,62 @@
+"""An adapter that keeps what it is asked for, behaves like a switch's table, and fails when told to."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from controller.errors import ConnectionLostError
+from controller.operations import Install, Remove, Replace, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from controller.operations import PacketOperation, TableOperation
+
+
+class RecordingAdapter:
+    """`entries` is the pool index; `refusals` are results to give instead, in order of the updates."""
+
+    def __init__(self, table_size: int = 1 << 20) -> None:
+        self.table_size = table_size
+        self.entries: dict[bytes, Install] = {}
+        self.hits: dict[bytes, int] = {}
+        self.operations: list[TableOperation] = []
+        self.packets: list[PacketOperation] = []
+        self.writes = 0
+        self.refusals: deque[Result] = deque()
+        self.lost = False
+
+    def write(self, operations: Sequence[TableOperation]) -> Sequence[Result]:
+        self._check()
+        self.writes += 1
+        self.operations += operations
+        return [self.refusals.popleft() if self.refusals else self._apply(op) for op in operations]
+
+    def send(self, operations: Sequence[PacketOperation]) -> None:
+        self._check()
+        self.packets += operations
+
+    def read_blocks(self) -> list[Install]:
+        self._check()
+        return list(self.entries.values())
+
+    def read_hits(self) -> dict[bytes, int]:
+        self._check()
+        return dict(self.hits)
+
+    def _check(self) -> None:
+        if self.lost:
+            raise ConnectionLostError("no switch")
+
+    def _apply(self, operation: TableOperation) -> Result:
+        if isinstance(operation, Remove):
+            return Result.OK if self.entries.pop(operation.key, None) else Result.NOT_FOUND
+        if isinstance(operation, Install):
+            present = operation.key in self.entries
+            if present != isinstance(operation, Replace):
+                return Result.ALREADY_EXISTS if present else Result.NOT_FOUND
+            if not present and len(self.entries) >= self.table_size:
+                return Result.RESOURCE_EXHAUSTED
+            self.entries[operation.key] = operation
+        return Result.OK

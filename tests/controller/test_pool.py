@@ -1,0 +1,367 @@
+"""The pool of one switch, with a recording adapter in the switch's place."""
+
+from __future__ import annotations
+
+import contextlib
+from hashlib import blake2b
+from ipaddress import IPv4Address
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from controller.config import PoolSize, Thresholds
+from controller.errors import ConnectionLostError
+from controller.known_blocks import fingerprint
+from controller.operations import Answer, Fill, HotMiss, Install, Reclaim, Remove, Result, SetThreshold
+from controller.policies import Event, Hits, HomeLoad, Lost, Miss, make_policy
+from controller.pool import Pool
+from hostlib import wire
+from tests.controller.recording import RecordingAdapter
+
+FRAGMENTS = 4
+STORES = (IPv4Address("10.0.0.9"), IPv4Address("10.0.0.10"))
+
+
+def key(number: int) -> bytes:
+    return blake2b(b"%d" % number, digest_size=16).digest()
+
+
+def hot_miss(number: int, count: int = 2, **fields: object) -> HotMiss:
+    values: dict[str, object] = {
+        "key": key(number), "parent": 0, "depth": 0, "chain_blocks": 1, "fragments": FRAGMENTS,
+        "hint_ms": 0, "count": count, "ingress_port": 1, "home": STORES[0],
+    }  # fmt: skip
+    return HotMiss(**{**values, **fields})  # type: ignore[arg-type]
+
+
+class World:
+    """A pool with its adapter, policy and the events that the policy saw."""
+
+    def __init__(
+        self, blocks: int = 3, policy: str = "lru", table_size: int = 1 << 20, **thresholds: object
+    ) -> None:
+        self.thresholds = Thresholds(**thresholds)  # type: ignore[arg-type]
+        self.adapter = RecordingAdapter(table_size)
+        self.events: list[Event] = []
+        self.policy = make_policy(policy, blocks)
+        size = PoolSize(blocks + self.thresholds.spare_blocks, 1 << 20, FRAGMENTS)
+        self.pool = Pool(size, self.thresholds, STORES, self.policy, self.adapter, self.events.append)
+
+    def miss(self, *numbers: int) -> None:
+        for number in numbers:
+            self.pool.hot_miss(hot_miss(number), 1.0)
+        self.pool.commit(1.0)
+
+    @property
+    def installed(self) -> set[bytes]:
+        return set(self.adapter.entries)
+
+
+def test_a_hot_miss_installs_the_block() -> None:
+    world = World()
+    world.miss(1)
+    assert world.adapter.operations == [Install(key(1), 0, 1, FRAGMENTS)]
+    assert world.pool.counts.admitted == 1
+
+
+def test_a_full_pool_evicts_before_it_installs_into_the_same_slots_with_a_new_generation() -> None:
+    world = World(blocks=1)
+    world.miss(1)
+    world.miss(2)
+    assert world.adapter.operations[1:] == [Remove(key(1)), Install(key(2), 0, 2, FRAGMENTS)]
+    assert (world.pool.counts.admitted, world.pool.counts.evicted) == (2, 1)
+
+
+def test_one_commit_is_one_write_of_removals_and_one_of_installs() -> None:
+    world = World(blocks=3)
+    world.miss(1, 2, 3)
+    assert world.adapter.writes == 1
+    world.miss(4, 5, 6)
+    assert world.adapter.writes == 3
+
+
+def test_decisions_that_undo_each_other_write_nothing() -> None:
+    world = World(blocks=1)
+    world.miss(1)
+    before = list(world.adapter.operations)
+    world.miss(2, 1)  # evict 1, admit 2, evict 2, admit 1
+    assert world.adapter.operations == before
+    assert set(world.policy) == world.installed == {key(1)}
+
+
+def test_the_policy_learns_count_parent_and_home() -> None:
+    world = World(policy="lfu")
+    world.pool.hot_miss(hot_miss(1, home=STORES[1]), 1.0)
+    child = hot_miss(2, count=4, parent=fingerprint(key(1)), depth=1, chain_blocks=7)
+    world.pool.hot_miss(child, 2.0)
+    assert world.events == [
+        Miss(key(1), 1.0, 0, 1, None, 2, int(STORES[1])),
+        Miss(key(2), 2.0, 1, 7, key(1), 4, int(STORES[0])),
+    ]
+
+
+def test_a_home_that_is_no_storage_node_is_not_believed() -> None:
+    world = World()
+    world.pool.hot_miss(hot_miss(1, home=IPv4Address("10.0.0.1")), 1.0)
+    (event,) = world.events
+    assert isinstance(event, Miss)
+    assert event.home in {int(store) for store in STORES}
+
+
+def test_a_block_larger_than_the_pool_gives_a_block_is_left_out() -> None:
+    world = World()
+    world.pool.hot_miss(hot_miss(1, fragments=FRAGMENTS + 1), 1.0)
+    world.pool.commit(1.0)
+    assert not world.adapter.operations
+    assert world.pool.counts.misfits == 1
+
+
+def test_a_report_that_the_install_overtook_changes_nothing() -> None:
+    world = World()
+    world.miss(1)
+    world.miss(1)
+    assert len(world.adapter.operations) == 1
+
+
+def test_hits_are_counted_in_blocks_without_the_packets_that_fill() -> None:
+    world = World()
+    world.miss(1)
+    world.pool.hit_packets({key(1): FRAGMENTS}, 2.0)  # the values that filled it
+    world.pool.hit_packets({key(1): 3 * FRAGMENTS + 1}, 3.0)
+    assert [event for event in world.events if isinstance(event, Hits)] == [Hits(key(1), 3.0, 2)]
+    assert world.pool.counts.hits == 2
+
+
+def test_a_full_table_is_reported_to_the_policy_and_read_back() -> None:
+    world = World(blocks=3, table_size=2)
+    world.miss(1, 2, 3)
+    assert world.pool.counts.table_full == 1
+    assert world.pool.needs_readback
+    assert Lost(key(3), 1.0) in world.events
+    assert set(world.policy) == world.installed == {key(1), key(2)}
+
+
+def test_an_entry_that_was_there_already_is_replaced() -> None:
+    world = World()
+    world.adapter.entries[key(1)] = Install(key(1), 8, 77, FRAGMENTS)
+    world.miss(1)
+    assert world.adapter.entries[key(1)].generation == 1
+    assert world.pool.counts.admitted == 1
+
+
+def test_an_entry_that_had_gone_already_counts_as_evicted() -> None:
+    world = World(blocks=1)
+    world.miss(1)
+    world.adapter.entries.clear()
+    world.miss(2)
+    assert world.installed == {key(2)}
+    assert world.pool.counts.evicted == 1
+
+
+def test_a_removal_that_failed_leaves_the_block_and_its_slots() -> None:
+    world = World(blocks=1)
+    world.miss(1)
+    world.adapter.refusals.append(Result.FAILED)
+    world.miss(2)
+    assert world.pool.needs_readback
+    owners = [entry.base_slot for entry in world.adapter.entries.values()]
+    assert len(owners) == len(set(owners))
+
+
+def test_fills_are_sent_to_the_home_and_bounded() -> None:
+    world = World(blocks=3, fill="now", control_fragments_in_flight=6, answer_timeout_s=0.2)
+    world.miss(1, 2, 3)
+    world.pool.tick(1.0)
+    assert [type(packet) for packet in world.adapter.packets] == [Fill] * 6
+    assert {packet.destination for packet in world.adapter.packets} == {STORES[0]}
+    world.pool.tick(1.1)
+    assert len(world.adapter.packets) == 6
+    world.pool.tick(1.3)
+    assert len(world.adapter.packets) == 12
+    fragments = [(packet.key, packet.fragment) for packet in world.adapter.packets]
+    assert fragments == [(key(n), f) for n in (1, 2, 3) for f in range(FRAGMENTS)]
+
+
+def test_a_block_that_its_home_does_not_hold_is_given_up() -> None:
+    world = World(fill="now")
+    world.miss(1)
+    message = wire.Message(wire.OP_NOT_FOUND, key(1), 0, FRAGMENTS, flags=wire.FLAG_FILL)
+    world.pool.answered(Answer(STORES[0], message), 2.0)
+    assert not world.installed
+    assert Lost(key(1), 2.0) in world.events
+    assert world.pool.counts.not_found == 1
+
+
+def acknowledge(world: World, request: Reclaim, hint_ms: int = 0) -> None:
+    message = wire.Message(
+        wire.OP_PUT_ACK, request.key, request.fragment, request.fragments,
+        flags=wire.FLAG_RECLAIM, sequence=request.sequence, hint_ms=hint_ms,
+    )  # fmt: skip
+    world.pool.answered(Answer(request.destination, message), 1.0)
+
+
+def reclaiming_world() -> World:
+    world = World(blocks=1, eviction="reclaim", reclaims_in_flight=1)
+    world.miss(1)
+    world.miss(2)
+    world.pool.tick(1.0)
+    return world
+
+
+def test_an_evicted_block_stays_until_its_home_has_it() -> None:
+    world = reclaiming_world()
+    assert world.installed == {key(1), key(2)}
+    requests = [packet for packet in world.adapter.packets if isinstance(packet, Reclaim)]
+    assert [request.fragment for request in requests] == [0, 1, 2, 3]
+    for request in requests[:-1]:
+        acknowledge(world, request)
+    assert key(1) in world.installed
+    acknowledge(world, requests[-1], hint_ms=250)
+    assert world.installed == {key(2)}
+    assert (world.pool.counts.reclaimed, world.pool.counts.evicted) == (1, 1)
+    assert world.events[-1] == HomeLoad(int(STORES[0]), 1.0, 0.25)
+
+
+def test_a_reclaim_without_answer_is_repeated_then_given_up() -> None:
+    world = reclaiming_world()
+    now_s = 1.0
+    while key(1) in world.installed:
+        now_s += 0.1
+        assert now_s < 20
+        world.pool.tick(now_s)
+    assert world.pool.counts.reclaims_failed == 1
+    assert len(world.adapter.packets) == FRAGMENTS * world.thresholds.answer_tries
+
+
+def test_a_block_that_is_wanted_again_while_it_is_reclaimed_stays() -> None:
+    world = reclaiming_world()
+    world.pool.hot_miss(hot_miss(3), 1.0)
+    # Full of reclaims, the pool has no slots for a newcomer, and tells the policy.
+    world.pool.commit(1.0)
+    assert set(world.policy) <= world.installed
+
+
+def test_after_a_lost_connection_the_switch_is_the_truth() -> None:
+    world = World(blocks=4)
+    world.miss(1, 2, 3)
+    del world.adapter.entries[key(1)]  # evicted behind our back
+    world.adapter.entries[key(8)] = Install(key(8), 3 * FRAGMENTS, 5, FRAGMENTS)  # fits: adopted
+    world.adapter.entries[key(9)] = Install(key(9), 1, 5, FRAGMENTS)  # lies across blocks: removed
+    world.adapter.lost = True
+    with pytest.raises(ConnectionLostError):
+        world.miss(4)
+    world.adapter.lost = False
+    world.pool.reconcile(world.adapter.read_blocks(), 2.0)
+    assert world.installed == {key(2), key(3), key(8)} == set(world.policy)
+    world.miss(5)
+    assert world.adapter.entries[key(5)].base_slot == 0
+
+
+def test_a_new_controller_goes_on_with_what_the_switch_holds() -> None:
+    old = World(blocks=3)
+    old.miss(1, 2, 3)
+    new = World(blocks=3)
+    new.adapter.entries = dict(old.adapter.entries)
+    new.pool.slots.start_after(1000)
+    new.pool.reconcile(new.adapter.read_blocks(), 1.0)
+    assert set(new.policy) == new.installed == {key(1), key(2), key(3)}
+    new.pool.hit_packets({key(1): 50 * FRAGMENTS}, 2.0)  # the first reading only sets the base
+    assert not any(isinstance(event, Hits) for event in new.events)
+    new.miss(4)
+    assert new.adapter.entries[key(4)].generation > 1
+
+
+def test_too_many_reports_raise_the_threshold() -> None:
+    world = World(max_digests_per_s=10)
+    world.pool.tick(1.0)
+    world.pool.dropped(100)
+    world.pool.tick(2.5)
+    world.pool.tick(4.0)
+    thresholds = [op.count for op in world.adapter.operations if isinstance(op, SetThreshold)]
+    assert thresholds == [4, 2]
+
+
+class PoolMachine(RuleBasedStateMachine):
+    """Any order of events, refusals, lost connections: no slot has two owners, and all agree in the end."""
+
+    @initialize(
+        blocks=st.integers(1, 4),
+        policy=st.sampled_from(["lru", "lfu", "fifo"]),
+        eviction=st.sampled_from(["drop", "reclaim"]),
+        fill=st.sampled_from(["now", "on_the_way"]),
+        missing_entries=st.integers(0, 2),
+    )
+    def start(self, blocks: int, policy: str, eviction: str, fill: str, missing_entries: int) -> None:
+        self.world = World(blocks, policy, eviction=eviction, fill=fill, reclaims_in_flight=2)
+        spare = self.world.thresholds.spare_blocks
+        self.world.adapter.table_size = max(1, blocks + spare - missing_entries)
+        self.now_s = 1.0
+        self.answered = 0
+
+    @rule(
+        numbers=st.lists(st.integers(0, 8), max_size=5),
+        refusals=st.lists(st.sampled_from(Result), max_size=2),
+    )
+    def misses(self, numbers: list[int], refusals: list[Result]) -> None:
+        self.world.adapter.refusals.extend(result for result in refusals if result is Result.FAILED)
+        with contextlib.suppress(ConnectionLostError):
+            self.world.miss(*numbers)
+        self.world.adapter.refusals.clear()
+
+    @rule(seconds=st.floats(0.01, 3))
+    def tick(self, seconds: float) -> None:
+        self.now_s += seconds
+        with contextlib.suppress(ConnectionLostError):
+            self.world.pool.tick(self.now_s)
+
+    @rule(op=st.sampled_from([wire.OP_PUT_ACK, wire.OP_PUT_ACK, wire.OP_NOT_FOUND]))
+    def answer(self, op: int) -> None:
+        packets = self.world.adapter.packets
+        if self.answered < len(packets):
+            request = packets[self.answered]
+            self.answered += 1
+            flags = wire.FLAG_FILL if isinstance(request, Fill) else wire.FLAG_RECLAIM
+            message = wire.Message(
+                op, request.key, request.fragment, request.fragments, flags=flags, sequence=request.sequence
+            )
+            with contextlib.suppress(ConnectionLostError):
+                self.world.pool.answered(Answer(request.destination, message), self.now_s)
+
+    @precondition(lambda self: not self.world.adapter.lost)
+    @rule()
+    def lose_connection(self) -> None:
+        self.world.adapter.lost = True
+
+    @rule(restarted=st.booleans())
+    def read_back(self, restarted: bool) -> None:
+        world = self.world
+        world.adapter.lost = False
+        if restarted:
+            world.adapter.entries.clear()
+        world.pool.reconcile(world.adapter.read_blocks(), self.now_s)
+        reclaiming = {entry for entry in world.installed if entry in world.pool.reclaims}
+        assert set(world.policy) == world.installed - reclaiming
+        assert set(world.pool.resident) == world.installed
+
+    @invariant()
+    def no_slot_has_two_owners(self) -> None:
+        owners = [entry.base_slot for entry in self.world.adapter.entries.values()]
+        assert len(owners) == len(set(owners))
+        assert len(self.world.policy) <= self.world.policy.capacity_blocks
+
+    @invariant()
+    def the_record_is_the_switch_s(self) -> None:
+        if not self.world.adapter.lost and not self.world.pool.needs_readback:
+            assert {
+                entry: (block.slots.base_slot, block.slots.generation)
+                for entry, block in self.world.pool.resident.items()
+            } == {
+                entry.key: (entry.base_slot, entry.generation)
+                for entry in self.world.adapter.entries.values()
+            }
+
+
+TestPool = PoolMachine.TestCase
+TestPool.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
