@@ -1,0 +1,67 @@
+/* What Python calls (v1model/binding.py declares the same). Indices and handles are the caller's to
+ * check: they come from the program's own description. Every call is atomic against packets. */
+#ifndef WEIR_API_H
+#define WEIR_API_H
+
+#include <stdint.h>
+
+#include "port.h"
+#include "replication.h"
+
+#define WEIR_API __attribute__((visibility("default")))
+
+struct vswitch;
+
+WEIR_API struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes); /* NULL: no memory */
+WEIR_API void weir_destroy(struct vswitch *sw);
+WEIR_API void weir_reset(struct vswitch *sw);
+
+/* Packets. now_us UINT64_MAX: the clock's. -1: dropped before it got in. */
+WEIR_API int32_t weir_inject(struct vswitch *sw, uint32_t port, const uint8_t *frame, uint32_t length, uint64_t now_us);
+WEIR_API uint32_t weir_take_outputs(struct vswitch *sw, const uint8_t **records); /* valid until the next packet */
+WEIR_API uint64_t weir_now_us(const struct vswitch *sw);
+WEIR_API uint64_t weir_drops(const struct vswitch *sw, uint32_t cause);
+
+/* Tables. `what`: kind (enum target_kind), action, member or group handle. Handle UINT32_MAX as a
+ * result: full; as an argument: the default entry. */
+WEIR_API uint32_t weir_insert(struct vswitch *sw, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority,
+                              const uint32_t what[3], const uint8_t *data, uint64_t idle_timeout_us);
+WEIR_API void weir_modify(struct vswitch *sw, uint32_t table, uint32_t handle, const uint32_t what[3], const uint8_t *data,
+                          uint64_t idle_timeout_us);
+WEIR_API void weir_delete(struct vswitch *sw, uint32_t table, uint32_t handle);
+WEIR_API uint64_t weir_idle_us(struct vswitch *sw, uint32_t table, uint32_t handle);
+WEIR_API void weir_sweep_idle(struct vswitch *sw); /* queues an event for each entry that ran out */
+WEIR_API void weir_entry_counter(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t value[2]);
+WEIR_API void weir_entry_counters(struct vswitch *sw, uint32_t table, uint64_t (*values)[2], uint32_t handles);
+WEIR_API void weir_set_entry_counter(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t packets, uint64_t bytes);
+WEIR_API int32_t weir_set_entry_meter(struct vswitch *sw, uint32_t table, uint32_t handle, const uint64_t rates[4]);
+
+/* Arrays. Rates NULL: not configured. */
+WEIR_API void weir_counters(struct vswitch *sw, uint32_t counter, uint32_t first, uint32_t count, uint64_t (*values)[2]);
+WEIR_API void weir_set_counter(struct vswitch *sw, uint32_t counter, uint32_t index, uint64_t packets, uint64_t bytes);
+WEIR_API void weir_set_meter(struct vswitch *sw, uint32_t meter, uint32_t index, const uint64_t rates[4]);
+WEIR_API void weir_register(struct vswitch *sw, uint32_t number, uint32_t index, uint8_t *value);
+WEIR_API void weir_set_register(struct vswitch *sw, uint32_t number, uint32_t index, const uint8_t *value);
+
+/* Action profiles, replication, digests: 0, or -1 without memory. */
+WEIR_API int32_t weir_set_member(struct vswitch *sw, uint32_t profile, uint32_t handle, uint32_t action, const uint8_t *data);
+WEIR_API void weir_delete_member(struct vswitch *sw, uint32_t profile, uint32_t handle);
+WEIR_API int32_t weir_set_group(struct vswitch *sw, uint32_t profile, uint32_t handle, const uint32_t *members, uint32_t count);
+WEIR_API int32_t weir_set_multicast_group(struct vswitch *sw, uint32_t group, const struct replica *replicas, uint32_t count);
+WEIR_API int32_t weir_set_clone_session(struct vswitch *sw, uint32_t session, const struct replica *replicas, uint32_t count,
+                                        uint32_t packet_length_bytes);
+WEIR_API void weir_enable_digest(struct vswitch *sw, uint32_t digest, uint32_t enabled);
+WEIR_API void weir_enable_log(struct vswitch *sw, uint32_t enabled);
+
+/* Events: struct event and its data, one behind the other; valid until the next call. */
+WEIR_API uint32_t weir_wait_events(struct vswitch *sw, uint64_t timeout_us, const uint8_t **events);
+WEIR_API void weir_interrupt_events(struct vswitch *sw);
+
+/* Ports: 0, or an errno. */
+WEIR_API int32_t weir_attach(struct vswitch *sw, uint32_t port, const char *interface);
+WEIR_API int32_t weir_detach(struct vswitch *sw, uint32_t port);
+WEIR_API int32_t weir_forward(struct vswitch *sw); /* forwards until weir_stop */
+WEIR_API void weir_stop(struct vswitch *sw);
+WEIR_API int32_t weir_port_statistics(struct vswitch *sw, uint32_t port, uint64_t values[8]);
+
+#endif

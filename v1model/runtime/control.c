@@ -1,0 +1,221 @@
+/* The control plane's calls; see api.h. */
+#include <stdlib.h>
+
+#include "api.h"
+#include "switch.h"
+
+static struct entry *entry_of(struct vswitch *sw, uint32_t table, uint32_t handle) {
+    struct table *t = &sw->tables[table];
+    return handle == NO_ENTRY ? t->default_entry : table_entry(t, handle);
+}
+
+static void set_target(const struct table *table, struct entry *entry, const uint32_t what[3], const uint8_t *data) {
+    entry->kind = (uint8_t)what[0];
+    entry->action = (uint16_t)what[1];
+    entry->target = what[2];
+    if (data) memcpy(entry->data, data, table->spec->data_bytes);
+}
+
+static void set_idle_timeout(struct vswitch *sw, struct entry *entry, uint64_t idle_timeout_us) {
+    entry->idle_timeout_us = idle_timeout_us;
+    entry->idle_reported = false;
+    entry->last_hit_us = clock_now_us(sw);
+}
+
+uint32_t weir_insert(struct vswitch *sw, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority,
+                     const uint32_t what[3], const uint8_t *data, uint64_t idle_timeout_us) {
+    struct table *t = &sw->tables[table];
+    switch_lock(sw);
+    uint32_t handle = table_insert(t, key, mask, priority);
+    if (handle != NO_ENTRY) {
+        set_target(t, table_entry(t, handle), what, data);
+        set_idle_timeout(sw, table_entry(t, handle), idle_timeout_us);
+    }
+    switch_unlock(sw);
+    return handle;
+}
+
+void weir_modify(struct vswitch *sw, uint32_t table, uint32_t handle, const uint32_t what[3], const uint8_t *data,
+                 uint64_t idle_timeout_us) {
+    switch_lock(sw);
+    struct entry *entry = entry_of(sw, table, handle);
+    set_target(&sw->tables[table], entry, what, data);
+    set_idle_timeout(sw, entry, idle_timeout_us);
+    switch_unlock(sw);
+}
+
+void weir_delete(struct vswitch *sw, uint32_t table, uint32_t handle) {
+    switch_lock(sw);
+    table_delete(&sw->tables[table], handle);
+    switch_unlock(sw);
+}
+
+static uint64_t idle_us(const struct entry *entry, uint64_t now_us) {
+    return now_us > entry->last_hit_us ? now_us - entry->last_hit_us : 0;
+}
+
+uint64_t weir_idle_us(struct vswitch *sw, uint32_t table, uint32_t handle) {
+    switch_lock(sw);
+    uint64_t idle = idle_us(entry_of(sw, table, handle), clock_now_us(sw));
+    switch_unlock(sw);
+    return idle;
+}
+
+static void sweep_table(struct vswitch *sw, uint32_t number, uint64_t now_us) {
+    struct table *table = &sw->tables[number];
+    for (uint32_t i = 0; i < table->high_water; i++) {
+        struct entry *entry = table_entry(table, i);
+        if (!entry->in_use || !entry->idle_timeout_us || entry->idle_reported) continue;
+        if (idle_us(entry, now_us) < entry->idle_timeout_us) continue;
+        struct event event = {.kind = EVENT_IDLE, .id = number, .handle = i, .time_us = now_us};
+        entry->idle_reported = events_push(&sw->events, event, NULL);
+    }
+}
+
+void weir_sweep_idle(struct vswitch *sw) {
+    for (uint32_t i = 0; i < sw->program->tables; i++) {
+        if (!sw->program->table[i].has_idle_timeout) continue;
+        switch_lock(sw);
+        sweep_table(sw, i, clock_now_us(sw));
+        switch_unlock(sw);
+    }
+}
+
+void weir_entry_counter(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t value[2]) {
+    switch_lock(sw);
+    const struct entry *entry = entry_of(sw, table, handle);
+    value[0] = entry->packets;
+    value[1] = entry->bytes;
+    switch_unlock(sw);
+}
+
+void weir_entry_counters(struct vswitch *sw, uint32_t table, uint64_t (*values)[2], uint32_t handles) {
+    const struct table *t = &sw->tables[table];
+    switch_lock(sw);
+    for (uint32_t i = 0; i < handles && i < t->high_water; i++) {
+        values[i][0] = table_entry(t, i)->packets;
+        values[i][1] = table_entry(t, i)->bytes;
+    }
+    switch_unlock(sw);
+}
+
+void weir_set_entry_counter(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t packets, uint64_t bytes) {
+    switch_lock(sw);
+    struct entry *entry = entry_of(sw, table, handle);
+    entry->packets = packets;
+    entry->bytes = bytes;
+    switch_unlock(sw);
+}
+
+int32_t weir_set_entry_meter(struct vswitch *sw, uint32_t table, uint32_t handle, const uint64_t rates[4]) {
+    int32_t result = 0;
+    switch_lock(sw);
+    struct entry *entry = entry_of(sw, table, handle);
+    if (!rates) {
+        free(entry->meter);
+        entry->meter = NULL;
+    } else if (entry->meter || (entry->meter = calloc(1, sizeof *entry->meter))) {
+        meter_configure(entry->meter, rates, clock_now_us(sw));
+    } else {
+        result = -1;
+    }
+    switch_unlock(sw);
+    return result;
+}
+
+void weir_counters(struct vswitch *sw, uint32_t counter, uint32_t first, uint32_t count, uint64_t (*values)[2]) {
+    switch_lock(sw);
+    for (uint32_t i = 0; i < count; i++) {
+        values[i][0] = sw->counters[counter][first + i].packets;
+        values[i][1] = sw->counters[counter][first + i].bytes;
+    }
+    switch_unlock(sw);
+}
+
+void weir_set_counter(struct vswitch *sw, uint32_t counter, uint32_t index, uint64_t packets, uint64_t bytes) {
+    switch_lock(sw);
+    sw->counters[counter][index] = (struct counter){.packets = packets, .bytes = bytes};
+    switch_unlock(sw);
+}
+
+void weir_set_meter(struct vswitch *sw, uint32_t meter, uint32_t index, const uint64_t rates[4]) {
+    switch_lock(sw);
+    if (rates)
+        meter_configure(&sw->meters[meter][index], rates, clock_now_us(sw));
+    else
+        sw->meters[meter][index].configured = false;
+    switch_unlock(sw);
+}
+
+static uint8_t *register_cell(struct vswitch *sw, uint32_t number, uint32_t index) {
+    return sw->registers[number] + (size_t)index * sw->program->registers_[number].element_bytes;
+}
+
+void weir_register(struct vswitch *sw, uint32_t number, uint32_t index, uint8_t *value) {
+    switch_lock(sw);
+    memcpy(value, register_cell(sw, number, index), sw->program->registers_[number].element_bytes);
+    switch_unlock(sw);
+}
+
+void weir_set_register(struct vswitch *sw, uint32_t number, uint32_t index, const uint8_t *value) {
+    switch_lock(sw);
+    memcpy(register_cell(sw, number, index), value, sw->program->registers_[number].element_bytes);
+    switch_unlock(sw);
+}
+
+int32_t weir_set_member(struct vswitch *sw, uint32_t profile, uint32_t handle, uint32_t action, const uint8_t *data) {
+    switch_lock(sw);
+    int32_t result = profile_set_member(&sw->profiles[profile], handle, (uint16_t)action, data);
+    switch_unlock(sw);
+    return result;
+}
+
+void weir_delete_member(struct vswitch *sw, uint32_t profile, uint32_t handle) {
+    switch_lock(sw);
+    profile_delete_member(&sw->profiles[profile], handle);
+    switch_unlock(sw);
+}
+
+int32_t weir_set_group(struct vswitch *sw, uint32_t profile, uint32_t handle, const uint32_t *members, uint32_t count) {
+    switch_lock(sw);
+    int32_t result = profile_set_group(&sw->profiles[profile], handle, members, count);
+    switch_unlock(sw);
+    return result;
+}
+
+int32_t weir_set_multicast_group(struct vswitch *sw, uint32_t group, const struct replica *replicas, uint32_t count) {
+    switch_lock(sw);
+    int32_t result = replicas_set(&sw->replication.groups[group], replicas, count, 0);
+    switch_unlock(sw);
+    return result;
+}
+
+int32_t weir_set_clone_session(struct vswitch *sw, uint32_t session, const struct replica *replicas, uint32_t count,
+                               uint32_t packet_length_bytes) {
+    switch_lock(sw);
+    int32_t result = replicas_set(&sw->replication.sessions[session], replicas, count, packet_length_bytes);
+    switch_unlock(sw);
+    return result;
+}
+
+void weir_enable_digest(struct vswitch *sw, uint32_t digest, uint32_t enabled) {
+    switch_lock(sw);
+    sw->digest_enabled[digest] = enabled;
+    switch_unlock(sw);
+}
+
+void weir_enable_log(struct vswitch *sw, uint32_t enabled) {
+    switch_lock(sw);
+    sw->log_enabled = enabled;
+    switch_unlock(sw);
+}
+
+uint32_t weir_wait_events(struct vswitch *sw, uint64_t timeout_us, const uint8_t **events) {
+    return events_wait(&sw->events, timeout_us, events);
+}
+
+void weir_interrupt_events(struct vswitch *sw) { events_interrupt(&sw->events); }
+
+uint64_t weir_now_us(const struct vswitch *sw) { return clock_now_us(sw); }
+
+uint64_t weir_drops(const struct vswitch *sw, uint32_t cause) { return sw->drops[cause]; }

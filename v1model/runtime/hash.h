@@ -1,0 +1,36 @@
+/* The hash algorithms of v1model over a byte string, as simple_switch computes them, and the keyed
+ * hash of the tables. */
+#ifndef WEIR_HASH_H
+#define WEIR_HASH_H
+
+#include "bits.h"
+
+uint64_t hash_crc16(const uint8_t *data, size_t length); /* CRC-16/ARC; crc16_custom's default too */
+uint64_t hash_crc32(const uint8_t *data, size_t length); /* CRC-32/ISO-HDLC; crc32_custom's default too */
+uint64_t hash_xor16(const uint8_t *data, size_t length);
+uint64_t hash_identity(const uint8_t *data, size_t length); /* the first 8 bytes as a number */
+
+/* RFC 1071 over `data` and then `payload`. */
+uint64_t hash_csum16(const uint8_t *data, size_t length, const uint8_t *payload, size_t payload_bytes);
+
+static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
+    u128 product = (u128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t hash_word(const uint8_t *from, unsigned bytes) {
+    uint64_t word = 0;
+    memcpy(&word, from, bytes);
+    return word;
+}
+
+/* Multiply-mix over 8-byte words, keyed by two secret words so that colliding keys can't be prepared. */
+static inline uint64_t hash_key(const uint8_t *key, unsigned bytes, const uint64_t seed[2]) {
+    uint64_t state = seed[0] ^ bytes;
+    unsigned i = 0;
+    for (; i + 8 <= bytes; i += 8) state = hash_mix(state ^ hash_word(key + i, 8), seed[1] ^ UINT64_C(0x9e3779b97f4a7c15));
+    if (i < bytes) state = hash_mix(state ^ hash_word(key + i, bytes - i), seed[1] ^ UINT64_C(0xd1b54a32d192ed03));
+    return hash_mix(state ^ seed[1], UINT64_C(0xa0761d6478bd642f));
+}
+
+#endif

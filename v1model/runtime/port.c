@@ -1,0 +1,72 @@
+/* Output: to the CPU's event queue, to an interface, or to the outbox of the library form. */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "api.h"
+#include "switch.h"
+
+uint32_t port_depth(const struct vswitch *sw, unsigned port) {
+    const struct port *p = port < PORTS ? sw->ports.port[port] : NULL;
+    return p ? p->queued : 0;
+}
+
+static void output_to_cpu(struct vswitch *sw, const struct job *job) {
+    struct event event = {.kind = EVENT_PACKET, .id = job->egress_port, .bytes = job->length, .time_us = sw->now_us};
+    if (!events_push(&sw->events, event, job->data)) sw->drops[DROPPED_EVENT_FULL]++;
+}
+
+static bool grow_outbox(struct ports *ports, uint32_t bytes) {
+    uint32_t capacity = ports->outbox_capacity ? ports->outbox_capacity : 1 << 16;
+    while (capacity - ports->outbox_used < bytes) capacity *= 2;
+    if (capacity > OUTBOX_BYTES) return false;
+    if (capacity == ports->outbox_capacity) return true;
+    uint8_t *outbox = realloc(ports->outbox, capacity);
+    if (!outbox) return false;
+    ports->outbox = outbox;
+    ports->outbox_capacity = capacity;
+    return true;
+}
+
+static void output_to_outbox(struct vswitch *sw, const struct job *job) {
+    struct ports *ports = &sw->ports;
+    uint32_t head[2] = {job->egress_port, job->length}, bytes = (uint32_t)sizeof head + ((job->length + 3) & ~3u);
+    if (!grow_outbox(ports, bytes)) {
+        sw->drops[DROPPED_NO_BUFFER]++;
+        return;
+    }
+    uint8_t *to = ports->outbox + ports->outbox_used;
+    memcpy(to, head, sizeof head);
+    memcpy(to + sizeof head, job->data, job->length);
+    ports->outbox_used += bytes;
+}
+
+static void queue(struct vswitch *sw, struct port *port, struct job *job) {
+    struct ports *ports = &sw->ports;
+    if (port->queued == BURST) ports_flush(sw);
+    if (!port->queued) ports->dirty[ports->dirty_count++] = job->egress_port;
+    port->queue[port->queued++] = job;
+}
+
+void port_output(struct vswitch *sw, struct job *job) {
+    struct port *port = job->egress_port < PORTS ? sw->ports.port[job->egress_port] : NULL;
+    if (job->egress_port == sw->cpu_port) output_to_cpu(sw, job);
+    if (port && !port->down) {
+        queue(sw, port, job);
+        return;
+    }
+    if (!sw->ports.running)
+        output_to_outbox(sw, job);
+    else if (job->egress_port != sw->cpu_port)
+        sw->drops[DROPPED_NO_PORT]++;
+    job_release(&sw->pool, job);
+}
+
+uint32_t weir_take_outputs(struct vswitch *sw, const uint8_t **records) {
+    switch_lock(sw);
+    uint32_t used = sw->ports.outbox_used;
+    *records = sw->ports.outbox;
+    sw->ports.outbox_used = 0;
+    switch_unlock(sw);
+    return used;
+}

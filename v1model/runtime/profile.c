@@ -1,0 +1,56 @@
+#include "profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes array[handle] exist; new elements are zero. */
+static int reserve(void **array, uint32_t *capacity, uint32_t handle, size_t element_bytes) {
+    if (handle < *capacity) return 0;
+    uint32_t wanted = *capacity ? *capacity : 16;
+    while (wanted <= handle) wanted *= 2;
+    uint8_t *grown = realloc(*array, wanted * element_bytes);
+    if (!grown) return -1;
+    memset(grown + *capacity * element_bytes, 0, (wanted - *capacity) * element_bytes);
+    *array = grown;
+    *capacity = wanted;
+    return 0;
+}
+
+void profile_clear(struct profile *profile) {
+    for (uint32_t i = 0; i < profile->member_capacity; i++) free(profile->members[i].data);
+    for (uint32_t i = 0; i < profile->group_capacity; i++) free(profile->groups[i].members);
+    free(profile->members);
+    free(profile->groups);
+    profile->members = NULL;
+    profile->groups = NULL;
+    profile->member_capacity = profile->group_capacity = 0;
+}
+
+int profile_set_member(struct profile *profile, uint32_t handle, uint16_t action, const uint8_t *data) {
+    void *array = profile->members;
+    if (reserve(&array, &profile->member_capacity, handle, sizeof *profile->members)) return -1;
+    profile->members = array;
+    struct member *member = &profile->members[handle];
+    if (!member->data) member->data = malloc(profile->spec->data_bytes + 1);
+    if (!member->data) return -1;
+    memcpy(member->data, data, profile->spec->data_bytes);
+    member->action = action;
+    member->in_use = true;
+    return 0;
+}
+
+void profile_delete_member(struct profile *profile, uint32_t handle) {
+    if (handle < profile->member_capacity) profile->members[handle].in_use = false;
+}
+
+int profile_set_group(struct profile *profile, uint32_t handle, const uint32_t *members, uint32_t count) {
+    void *array = profile->groups;
+    if (reserve(&array, &profile->group_capacity, handle, sizeof *profile->groups)) return -1;
+    profile->groups = array;
+    uint32_t *copy = malloc((count + 1) * sizeof *copy);
+    if (!copy) return -1;
+    if (count) memcpy(copy, members, count * sizeof *copy);
+    free(profile->groups[handle].members);
+    profile->groups[handle] = (struct group){.count = count, .members = copy};
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* What generated code tells the runtime about a program: sizes, and the function that runs packets. */
+#ifndef WEIR_PROGRAM_H
+#define WEIR_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct job;
+struct vswitch;
+
+enum match_kind {
+    MATCH_NONE,   /* no key: always the default action */
+    MATCH_EXACT,  /* one hash table */
+    MATCH_MASKED, /* lpm, ternary, optional: one hash table for each mask */
+    MATCH_RANGE,  /* with a range among the keys: a list by priority */
+};
+
+struct key_field {
+    uint16_t offset, bytes;
+    bool is_range;
+};
+
+struct table_spec {
+    const char *name;
+    uint8_t match;
+    bool has_counter, has_meter, meter_bytes, has_idle_timeout;
+    uint16_t key_bytes;
+    uint32_t data_bytes;   /* of the largest action's arguments */
+    uint32_t size;         /* most entries */
+    int32_t profile;       /* index of the action profile or selector, or -1 */
+    const struct key_field *fields; /* MATCH_RANGE only */
+    uint16_t field_count;
+};
+
+struct register_spec {
+    const char *name;
+    uint32_t size, element_bytes;
+};
+
+struct counter_spec {
+    const char *name;
+    uint32_t size;
+};
+
+struct meter_spec {
+    const char *name;
+    uint32_t size;
+    bool bytes;
+};
+
+struct profile_spec {
+    const char *name;
+    uint32_t size, data_bytes;
+};
+
+struct program {
+    uint32_t phv_bytes;      /* the headers and metadata of one packet */
+    uint32_t headroom_bytes; /* at least what the deparser can emit */
+    uint32_t tables, registers, counters, meters, profiles, digests, log_messages;
+    const struct table_spec *table;
+    const struct register_spec *registers_;
+    const struct counter_spec *counter;
+    const struct meter_spec *meter;
+    const struct profile_spec *profile;
+    const uint32_t *digest_bytes;
+    /* Runs a packet through the pipeline and everything that comes of it, but for what it puts
+     * into sw->again (resubmit, recirculate). Takes the job. */
+    void (*run)(struct vswitch *sw, struct job *job);
+};
+
+extern const struct program weir_program;
+
+#endif

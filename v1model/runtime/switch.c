@@ -1,0 +1,154 @@
+/* Life and packets of a switch; the control plane's calls are in control.c. */
+#include "switch.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "api.h"
+
+enum { JOBS = 2048, VLAN_HEADROOM = 64 };
+
+static uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_now_us(const struct vswitch *sw) { return (clock_ns() - sw->start_ns) / 1000; }
+
+static void *zeroed(size_t count, size_t bytes) { return calloc(count ? count : 1, bytes ? bytes : 1); }
+
+static int init_tables(struct vswitch *sw) {
+    const struct program *program = sw->program;
+    sw->tables = zeroed(program->tables, sizeof *sw->tables);
+    sw->profiles = zeroed(program->profiles, sizeof *sw->profiles);
+    if (!sw->tables || !sw->profiles) return -1;
+    for (uint32_t i = 0; i < program->tables; i++)
+        if (table_init(&sw->tables[i], &program->table[i], sw->seed)) return -1;
+    for (uint32_t i = 0; i < program->profiles; i++) sw->profiles[i].spec = &program->profile[i];
+    return 0;
+}
+
+static int init_state(struct vswitch *sw) {
+    const struct program *program = sw->program;
+    sw->registers = zeroed(program->registers, sizeof *sw->registers);
+    sw->counters = zeroed(program->counters, sizeof *sw->counters);
+    sw->meters = zeroed(program->meters, sizeof *sw->meters);
+    sw->digest_enabled = zeroed(program->digests, sizeof *sw->digest_enabled);
+    if (!sw->registers || !sw->counters || !sw->meters || !sw->digest_enabled) return -1;
+    for (uint32_t i = 0; i < program->registers; i++) {
+        const struct register_spec *spec = &program->registers_[i];
+        if (!(sw->registers[i] = zeroed(spec->size, spec->element_bytes))) return -1;
+    }
+    for (uint32_t i = 0; i < program->counters; i++)
+        if (!(sw->counters[i] = zeroed(program->counter[i].size, sizeof **sw->counters))) return -1;
+    for (uint32_t i = 0; i < program->meters; i++)
+        if (!(sw->meters[i] = zeroed(program->meter[i].size, sizeof **sw->meters))) return -1;
+    return 0;
+}
+
+struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes) {
+    struct vswitch *sw = zeroed(1, sizeof *sw);
+    if (!sw) return NULL;
+    const struct program *program = sw->program = &weir_program;
+    sw->cpu_port = cpu_port;
+    sw->max_frame_bytes = max_frame_bytes;
+    sw->start_ns = clock_ns();
+    sw->ports.epoll = sw->ports.wake = -1;
+    pthread_mutex_init(&sw->turn, NULL);
+    pthread_mutex_init(&sw->state, NULL);
+    if (getrandom(sw->seed, sizeof sw->seed, 0) != sizeof sw->seed) sw->seed[0] = clock_ns();
+    sw->random_state = sw->seed[0] | 1;
+    uint32_t headroom = program->headroom_bytes + VLAN_HEADROOM;
+    sw->scratch = zeroed(1, headroom + max_frame_bytes);
+    if (!sw->scratch || job_pool_init(&sw->pool, JOBS, program->phv_bytes, headroom, max_frame_bytes) ||
+        replication_init(&sw->replication) || events_init(&sw->events) || init_tables(sw) || init_state(sw)) {
+        weir_destroy(sw);
+        return NULL;
+    }
+    return sw;
+}
+
+static void free_all(uint8_t **arrays, uint32_t count) {
+    for (uint32_t i = 0; arrays && i < count; i++) free(arrays[i]);
+    free(arrays);
+}
+
+void weir_destroy(struct vswitch *sw) {
+    const struct program *program = sw->program;
+    ports_close(sw);
+    for (uint32_t i = 0; sw->tables && i < program->tables; i++) table_free(&sw->tables[i]);
+    for (uint32_t i = 0; sw->profiles && i < program->profiles; i++) profile_clear(&sw->profiles[i]);
+    free(sw->tables);
+    free(sw->profiles);
+    free_all(sw->registers, program->registers);
+    free_all((uint8_t **)sw->counters, program->counters);
+    free_all((uint8_t **)sw->meters, program->meters);
+    free(sw->digest_enabled);
+    free(sw->scratch);
+    replication_free(&sw->replication);
+    events_free(&sw->events);
+    job_pool_free(&sw->pool);
+    pthread_mutex_destroy(&sw->turn);
+    pthread_mutex_destroy(&sw->state);
+    free(sw);
+}
+
+void weir_reset(struct vswitch *sw) {
+    const struct program *program = sw->program;
+    switch_lock(sw);
+    for (uint32_t i = 0; i < program->tables; i++) table_clear(&sw->tables[i]);
+    for (uint32_t i = 0; i < program->profiles; i++) profile_clear(&sw->profiles[i]);
+    for (uint32_t i = 0; i < program->registers; i++)
+        memset(sw->registers[i], 0, (size_t)program->registers_[i].size * program->registers_[i].element_bytes);
+    for (uint32_t i = 0; i < program->counters; i++)
+        memset(sw->counters[i], 0, program->counter[i].size * sizeof **sw->counters);
+    for (uint32_t i = 0; i < program->meters; i++)
+        memset(sw->meters[i], 0, program->meter[i].size * sizeof **sw->meters);
+    memset(sw->digest_enabled, 0, program->digests);
+    replication_clear(&sw->replication);
+    events_clear(&sw->events);
+    switch_unlock(sw);
+}
+
+void emit_digest(struct vswitch *sw, uint32_t digest, const uint8_t *sample) {
+    struct event event = {.kind = EVENT_DIGEST, .id = digest, .bytes = sw->program->digest_bytes[digest], .time_us = sw->now_us};
+    if (!sw->digest_enabled[digest]) return;
+    if (!events_push(&sw->events, event, sample)) sw->drops[DROPPED_EVENT_FULL]++;
+}
+
+void emit_log(struct vswitch *sw, uint32_t message, const uint8_t *arguments, uint32_t bytes) {
+    struct event event = {.kind = EVENT_LOG, .id = message, .bytes = bytes, .time_us = sw->now_us};
+    if (!sw->log_enabled) return;
+    if (!events_push(&sw->events, event, arguments)) sw->drops[DROPPED_EVENT_FULL]++;
+}
+
+void switch_run(struct vswitch *sw, struct job *job) {
+    unsigned passes = 0;
+    sw->program->run(sw, job);
+    while ((job = job_pop(&sw->again))) {
+        if (++passes <= PASS_LIMIT)
+            sw->program->run(sw, job);
+        else
+            drop(sw, job, DROPPED_PASS_LIMIT);
+    }
+}
+
+int32_t weir_inject(struct vswitch *sw, uint32_t port, const uint8_t *frame, uint32_t length, uint64_t now_us) {
+    int32_t result = -1;
+    switch_lock(sw);
+    sw->now_us = now_us == UINT64_MAX ? clock_now_us(sw) : now_us;
+    struct job *job = length <= sw->max_frame_bytes ? job_take(&sw->pool) : NULL;
+    if (job) {
+        memcpy(job->data, frame, length);
+        job_begin(job, length, (uint16_t)port);
+        switch_run(sw, job);
+        ports_flush(sw);
+        result = 0;
+    } else {
+        sw->drops[length <= sw->max_frame_bytes ? DROPPED_NO_BUFFER : DROPPED_OVERSIZE]++;
+    }
+    switch_unlock(sw);
+    return result;
+}
