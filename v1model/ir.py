@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from v1model.frontend import types
     from v1model.frontend.ast import Annotation, Span
 
 # --- types -----------------------------------------------------------------------------
@@ -337,7 +338,8 @@ class ApplyTable:
 
 @dataclass(frozen=True, slots=True)
 class ExternCall:
-    """A v1model extern. `instance` names an ExternInstance, or is "" for a function.
+    """A v1model extern. `instance` names an ExternInstance, for digest the Digest, or is "" for any
+    other function.
 
     `name` is the method or function as in v1model.p4: read write count execute_meter mark_to_drop
     hash random digest clone clone3 clone_preserving_field_list resubmit
@@ -345,7 +347,7 @@ class ExternCall:
     verify_checksum update_checksum verify_checksum_with_payload update_checksum_with_payload
     log_msg assert assume. Arguments in the order of v1model.p4; `out` arguments are l-values.
     resubmit<T>(data), clone3 and recirculate<T>(data) keep the l-values listed in data (structs are
-    given as they are); the *_preserving_field_list forms have their field list already expanded by
+    given as they are), which is no longer among `arguments`; the *_preserving_field_list forms have their field list already expanded by
     the middle end: arguments (..., Const index) plus `kept`: the l-values of metadata annotated
     @field_list(index).
     """
@@ -379,12 +381,14 @@ Stmt = (
 
 @dataclass(frozen=True, slots=True)
 class ActionParam:
-    """A parameter that the control plane gives. `type_name` for P4Info when it is a `type` (NewType)."""
+    """A parameter that the control plane gives. `type_name` for P4Info when it is a `type` (NewType);
+    `p4_type`, here and below, is the type in the source, for P4Info's type specifications."""
 
     name: str
     type: Bits
     type_name: str = ""
     annotations: tuple[Annotation, ...] = ()
+    p4_type: types.Type | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,12 +422,13 @@ class Key:
     name: str
     type_name: str = ""
     annotations: tuple[Annotation, ...] = ()
+    p4_type: types.Type | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KeyMatch:
     """One field of an entry: exact value; lpm value/prefix_length; ternary value/mask; range low/high.
-    None in an entry's tuple stands for "don't care"."""
+    None in an entry's tuple stands for "don't care". Numbers are unsigned bit patterns."""
 
     value: int
     mask: int | None = None
@@ -433,6 +438,8 @@ class KeyMatch:
 
 @dataclass(frozen=True, slots=True)
 class ActionCall:
+    """Arguments in the order of the action's parameters, as unsigned bit patterns."""
+
     action: str
     arguments: tuple[int, ...] = ()
 
@@ -485,6 +492,7 @@ class ExternInstance:
     output_width: int = 0
     annotations: tuple[Annotation, ...] = ()
     span: Span | None = None
+    p4_types: tuple[types.Type, ...] = ()  # type arguments: of register<T, I>, counter<I> ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,6 +501,7 @@ class Digest:
 
     name: str
     type: Type
+    p4_type: types.Type | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,4 +587,5 @@ class Program:
     errors: tuple[str, ...]
     enums: dict[str, tuple[str, ...]] = field(default_factory=dict)
     header_annotations: dict[str, tuple[Annotation, ...]] = field(default_factory=dict)
+    controller_header_types: dict[str, types.RecordType] = field(default_factory=dict)  # by packet_in/out
     annotations: tuple[Annotation, ...] = ()  # of `main`, @pkginfo
