@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from hostlib.wire import KV_PORT, Buffer
+from hostlib.wire import FRAME_HEADER_BYTES, KV_PORT, Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,6 @@ SO_RCVBUFFORCE = 33
 SO_SNDBUFFORCE = 32
 
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
-_FRAME_HEADER_BYTES = 14 + 20 + 8
 _MAX_DATAGRAM_BYTES = 65_535
 _RECEIVES_PER_WAKEUP = 32
 _SEGMENT_SIZE = struct.Struct("=H")
@@ -72,7 +71,7 @@ class EndpointStats:
     @property
     def egress_frame_bytes(self) -> int:
         """What left as Ethernet frames: payload and headers, without preamble and checksum."""
-        return self.sent_bytes + self.sent * _FRAME_HEADER_BYTES
+        return self.sent_bytes + self.sent * FRAME_HEADER_BYTES
 
     def report(self) -> dict[str, int]:
         """All counters."""

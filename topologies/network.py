@@ -29,6 +29,7 @@ from topologies.remains import Remains
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 3.0
 MBIT = 1e6
+_GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
 
 class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
@@ -95,8 +96,13 @@ class Network:
 
     def popen(self, host: str, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a process in the namespace of `host`; it is ended with the network, or with us."""
-        guarded = ["setpriv", "--pdeathsig", "TERM", "--", *command]
-        process: subprocess.Popen[bytes] = self.mininet[host].popen(guarded, **options)
+        return self._own(self.mininet[host].popen([*_GUARD, *command], **options))
+
+    def popen_here(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start a process that belongs to the network but to no host, such as the controller."""
+        return self._own(subprocess.Popen([*_GUARD, *command], start_new_session=True, **options))
+
+    def _own(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
         self._remains.add_process(process.pid)
         self._stack.callback(end_process, process)
         return process

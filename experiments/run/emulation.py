@@ -1,0 +1,130 @@
+"""One play of a scenario on a real network: start everything, play, collect what each part measured."""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from controller.config import config_text
+from experiments.run.machine import CpuUse, CpuWatch
+from experiments.run.processes import READY_TIMEOUT_S, LineProcess, monotonic_start, wait_for
+from experiments.run.scenario import Scenario, controller_config, write_host_configs
+from topologies.engines import Artifacts
+from topologies.network import Network
+
+START_DELAY_S = 0.5
+SILENCE_S = 30.0
+"""Processes report every second: this long without a word means that something hangs."""
+
+OnProgress = Callable[[int, int, dict[str, int]], None]
+"""Called with requests completed, requests in all, and blocks by source so far."""
+
+
+@dataclass
+class Measurements:
+    """Raw results of one play, by process."""
+
+    workers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stores: dict[str, dict[str, Any]] = field(default_factory=dict)
+    controller: dict[str, Any] = field(default_factory=dict)
+    storage_egress_bytes: int = 0
+    link_drops: int = 0
+    wall_s: float = 0.0
+    cpu: CpuUse = field(default_factory=CpuUse)
+
+
+class Emulation:
+    """Plays a scenario on a running network whose switches are started anew for each play."""
+
+    def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts) -> None:
+        self._scenario, self._network, self._artifacts = scenario, network, artifacts
+
+    def play(self, name: str, pool: bool, on_progress: OnProgress) -> Measurements:
+        """Play the trace once. Raises ProcessError or EngineError when a part fails."""
+        directory = self._network.directory / name
+        directory.mkdir()
+        self._network.start_switches()
+        try:
+            return _Play(self._scenario, self._network, self._artifacts, directory).run(pool, on_progress)
+        finally:
+            self._network.stop_switches()
+
+
+class _Play:
+    def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts, directory: Path) -> None:
+        self._scenario, self._network, self._directory = scenario, network, directory
+        self._artifacts = artifacts
+        self._events: queue.SimpleQueue[tuple[LineProcess, dict[str, Any]]] = queue.SimpleQueue()
+
+    def run(self, pool: bool, on_progress: OnProgress) -> Measurements:
+        controller = self._start_controller(pool)
+        hosts = self._start_hosts()
+        workers = [hosts[name] for name in self._scenario.fabric.nodes]
+        stores = [hosts[name] for name in self._scenario.fabric.stores]
+        wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
+
+        measured = Measurements()
+        sent_before, dropped_before = self._egress_bytes(), self._link_drops()
+        watch = CpuWatch()
+        watch.start()
+        start_s = monotonic_start(START_DELAY_S)
+        for host in hosts.values():
+            host.send(f"start {start_s}")
+        wait_for("finished", workers, self._events, SILENCE_S, lambda: self._report(workers, on_progress))
+        measured.wall_s = round(time.monotonic() - start_s, 3)
+        measured.cpu = watch.stop()
+        measured.storage_egress_bytes = self._egress_bytes() - sent_before
+        measured.link_drops = self._link_drops() - dropped_before
+        for process in (controller, *workers, *stores):
+            process.stop()
+        measured.controller = self._result("controller")
+        measured.workers = {name: self._result(name) for name in self._scenario.fabric.nodes}
+        measured.stores = {name: self._result(name) for name in self._scenario.fabric.stores}
+        return measured
+
+    def _start_controller(self, pool: bool) -> LineProcess:
+        config = controller_config(self._scenario, self._network, self._artifacts, pool)
+        path = self._directory / "controller.json"
+        path.write_text(config_text(config))
+        result = self._directory / "controller.result.json"
+        command = [sys.executable, "-m", "controller", "--config", str(path), "--results", str(result)]
+        return LineProcess(
+            "controller", command, self._directory / "controller.log", self._network.popen_here, self._events
+        )
+
+    def _start_hosts(self) -> dict[str, LineProcess]:
+        configs = write_host_configs(self._scenario, self._directory)
+        return {name: self._start_host(name, path) for name, path in configs.items()}
+
+    def _start_host(self, name: str, config: Path) -> LineProcess:
+        module = "hostlib.worker" if name in self._scenario.shares else "hostlib.storage"
+        command = [sys.executable, "-m", module, str(config)]
+
+        def popen(*arguments: Any, **options: Any) -> Any:
+            return self._network.popen(name, *arguments, **options)
+
+        return LineProcess(name, command, self._directory / f"{name}.log", popen, self._events)
+
+    def _report(self, workers: list[LineProcess], on_progress: OnProgress) -> None:
+        blocks: dict[str, int] = {}
+        for worker in workers:
+            for source, count in worker.progress.get("blocks", {}).items():
+                blocks[source] = blocks.get(source, 0) + count
+        completed = sum(worker.progress.get("completed", 0) for worker in workers)
+        on_progress(completed, len(self._scenario.trace.requests), blocks)
+
+    def _egress_bytes(self) -> int:
+        return sum(self._network.transmitted_bytes(store) for store in self._scenario.fabric.stores)
+
+    def _link_drops(self) -> int:
+        return sum(self._network.link_drops(host) for host in self._scenario.fabric.hosts)
+
+    def _result(self, name: str) -> dict[str, Any]:
+        result: dict[str, Any] = json.loads((self._directory / f"{name}.result.json").read_text())
+        return result

@@ -1,0 +1,56 @@
+"""From what the processes measured to the figures of the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
+from experiments.run.emulation import Measurements
+from experiments.run.machine import Strain
+from experiments.run.result import BlockSources, RunResult, percentiles
+from hostlib.wire import VALUE_FRAME_BYTES
+
+
+def evaluate(measured: Measurements) -> RunResult:
+    """One run's figures."""
+    workers = list(measured.workers.values())
+    records = [record for worker in workers for record in worker["records"]]
+    outcomes = measured.controller["outcomes"]
+    complaints = strain(measured).complaints()
+    return RunResult(
+        requests=sum(worker["requests"] for worker in workers),
+        completed=sum(worker["node"]["completed"] for worker in workers),
+        failed=sum(worker["node"]["failed"] for worker in workers),
+        corrupt=sum(worker["client"]["corrupt"] for worker in workers),
+        blocks=_sources([worker["blocks"] for worker in workers]),
+        storage_egress_bytes=measured.storage_egress_bytes,
+        switch_served_bytes=outcomes[OUTCOME_SERVED] * VALUE_FRAME_BYTES,
+        get_ms=percentiles([ms for worker in workers for ms in worker["get_ms"]]),
+        ttft_ms=percentiles([1000 * r["ttft_s"] for r in records if r["ttft_s"] is not None]),
+        merged=outcomes[OUTCOME_MERGED],
+        admitted=measured.controller["admitted"],
+        evicted=measured.controller["evicted"],
+        p4runtime_writes=measured.controller["p4runtime_writes"],
+        digests=measured.controller["digests"],
+        wall_s=measured.wall_s,
+        overloaded=bool(complaints),
+        complaints=complaints,
+        cpu_share=round(measured.cpu.mean, 3),
+        controller_cpu_s=measured.controller["cpu_s"],
+        link_drops=measured.link_drops,
+        retransmitted=sum(worker["client"]["retransmits"] for worker in workers),
+    )
+
+
+def strain(measured: Measurements) -> Strain:
+    """How the machine bore the run."""
+    hosts = measured.workers | measured.stores
+    late = {name: host["process"]["timer_late_ms"]["p99"] for name, host in hosts.items()}
+    dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
+    return Strain(measured.cpu, late, dropped)
+
+
+def _sources(parts: list[Mapping[str, int]]) -> BlockSources:
+    names = [field.name for field in fields(BlockSources)]
+    return BlockSources(**{name: sum(part[name] for part in parts) for name in names})

@@ -1,0 +1,105 @@
+"""Child processes that speak in JSON lines, as hostlib.process and the controller do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+READY_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+
+
+class ProcessError(Exception):
+    """A process of the run ended or kept silent; the message has its own words."""
+
+
+class LineProcess:
+    """A child whose events are read in the background and put into `events`."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        popen: Callable[..., subprocess.Popen[bytes]],
+        events: queue.SimpleQueue[tuple[LineProcess, dict[str, Any]]],
+    ) -> None:
+        self.name, self._log, self._events = name, log, events
+        self.progress: dict[str, Any] = {}
+        with log.open("wb") as stderr:
+            self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def send(self, line: str) -> None:
+        """Write a command to its stdin; a process that has ended is noticed elsewhere."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+
+    def stop(self) -> None:
+        """Ask it to end and wait until it has; raises ProcessError if it does not, or failed."""
+        self.send("stop")
+        try:
+            code = self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise ProcessError(f"{self.name} did not stop within {STOP_TIMEOUT_S:g} s") from None
+        self._reader.join()
+        if code != 0:
+            raise self.failure()
+
+    def failure(self) -> ProcessError:
+        """What to raise when it ended: its last words."""
+        code = self.process.wait()
+        said = self._log.read_text(errors="replace").strip()[-2000:]
+        return ProcessError(f"{self.name} ended with exit code {code}:\n{said or '(it said nothing)'}")
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                if event.get("event") == "progress":
+                    self.progress = event
+                self._events.put((self, event))
+        self._events.put((self, {"event": "ended"}))
+
+
+def wait_for(
+    event: str,
+    processes: Iterable[LineProcess],
+    events: queue.SimpleQueue[tuple[LineProcess, dict[str, Any]]],
+    timeout_s: float,
+    on_event: Callable[[], None] = lambda: None,
+) -> None:
+    """Until every process has said `event`; `on_event` is called after each event of any process.
+
+    Raises ProcessError when one ends before it did, or nothing is heard from them in `timeout_s`.
+    """
+    waiting = {process.name for process in processes}
+    while waiting:
+        try:
+            process, said = events.get(timeout=timeout_s)
+        except queue.Empty:
+            names = ", ".join(sorted(waiting))
+            raise ProcessError(
+                f"nothing heard for {timeout_s:g} s; waiting for '{event}' of {names}"
+            ) from None
+        if said["event"] == "ended":
+            raise process.failure()
+        if said["event"] == event:
+            waiting.discard(process.name)
+        on_event()
+
+
+def monotonic_start(delay_s: float) -> float:
+    """A common time 0 for all processes, a little ahead (CLOCK_MONOTONIC)."""
+    return time.monotonic() + delay_s

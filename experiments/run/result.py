@@ -1,0 +1,102 @@
+"""What a run measured: results/run/summary.json."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Milliseconds of emulated time."""
+
+    p50: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSources:
+    """Blocks by where a request found them."""
+
+    gpu: int = 0
+    dram: int = 0
+    pool: int = 0
+    remote: int = 0
+    recomputed: int = 0
+
+    @property
+    def total(self) -> int:
+        """All blocks of all requests."""
+        return self.gpu + self.dram + self.pool + self.remote + self.recomputed
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One play of the trace."""
+
+    requests: int
+    completed: int
+    failed: int
+    corrupt: int
+    """Blocks that came back other than they were stored, after all that the client does about it."""
+    blocks: BlockSources
+    storage_egress_bytes: int
+    """Bytes that left the storage nodes' interfaces, headers included."""
+    switch_served_bytes: int
+    """Bytes of the replies that the switch made from its pool, headers included."""
+    get_ms: Percentiles
+    """Block requested to block checked."""
+    ttft_ms: Percentiles
+    """Arrival to first token."""
+    merged: int
+    """GETs that the switch absorbed because one for the same fragment was in flight."""
+    admitted: int
+    evicted: int
+    p4runtime_writes: int
+    digests: int
+    wall_s: float
+    overloaded: bool
+    complaints: list[str] = field(default_factory=list)
+    """Why it counts as overloaded."""
+    cpu_share: float = 0.0
+    """Mean share of all cores that were busy."""
+    controller_cpu_s: float = 0.0
+    link_drops: int = 0
+    """Packets dropped by the queues of the modelled links."""
+    retransmitted: int = 0
+    """Fragments that clients asked for, or sent, again."""
+
+
+def percentiles(values: Sequence[float]) -> Percentiles:
+    """p50 and p99 by nearest rank; zeros where there is nothing."""
+    if not values:
+        return Percentiles(0.0, 0.0)
+    ordered = sorted(values)
+    return Percentiles(
+        *(round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3) for share in (0.5, 0.99))
+    )
+
+
+def revision() -> str:
+    """The git revision of this checkout, "+" when there are changes; "unknown" outside git."""
+    described = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--abbrev=12"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or "unknown"
+
+
+def write_summary(path: Path, about: dict[str, object], runs: dict[str, RunResult]) -> None:
+    """Write the summary so that a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**about, "runs": {name: asdict(run) for name, run in runs.items()}}, indent=1)
+    part = path.with_suffix(".part")
+    part.write_text(text + "\n")
+    part.replace(path)

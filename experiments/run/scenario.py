@@ -1,0 +1,209 @@
+"""A scenario: options turned into a fabric, each host's configuration and the controller's.
+
+Pure preparation: bad input is refused here, before a network exists.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from controller.addressing import Mac
+from controller.config import Config, Host, PoolSize, Port, Route, SwitchConfig, Thresholds
+from experiments.run.options import RunOptions
+from hostlib.homes import home_of
+from topologies.engines import Artifacts
+from topologies.fabric import Endpoint, Fabric
+from topologies.network import Network
+from topologies.registry import make_topology
+from workload.cost import CostModel, make_cost_model
+from workload.generate import generate, to_line
+from workload.keys import KeySpace
+from workload.scale import ScaleModel
+from workload.schedule import make_scheduler
+from workload.trace import Request, Trace, load_trace
+
+PLAY_S = 40.0
+"""How long a run plays when SPEED is not given: two of them and their setting up stay below two minutes."""
+DEFAULT_PAST_SHARE = 1 / 3
+"""Where in a trace that is longer than its slice the slice begins, when START is not given."""
+SSD_BLOCKS = 100_000
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything a run needs to know that does not depend on whether there is a pool."""
+
+    options: RunOptions
+    trace: Trace
+    """The requests to play, times already those of the run, and the past before them."""
+    start_s: float
+    scale: ScaleModel
+    cost: CostModel
+    fabric: Fabric
+    shares: dict[str, tuple[Request, ...]]
+    """Requests by the node that serves them."""
+
+    @property
+    def key_space(self) -> KeySpace:
+        """What makes this scenario's block keys."""
+        return KeySpace(self.options.model, block_tokens=self.trace.block_tokens)
+
+    @property
+    def block_bytes(self) -> int:
+        """Emulated size of a block."""
+        return self.scale.block_bytes(self.cost.block_bytes)
+
+    @property
+    def fragments(self) -> int:
+        """Values, and so slots, that a block takes."""
+        return self.block_bytes // self.scale.fragment_bytes
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """Compile-time sizes of the P4 program."""
+        return {
+            "POOL_BLOCKS": self.options.pool_blocks,
+            "POOL_SLOTS": self.options.pool_blocks * self.fragments,
+        }
+
+
+def make_scenario(options: RunOptions) -> Scenario:
+    """Read or generate the trace, assign its requests; raises TraceError, TopologyError and their like."""
+    whole = load_trace(options.trace) if options.trace else _generated(options)
+    start_s = _start(whole, options)
+    window = whole.window(start_s, options.requests)
+    speed = options.speed or max(1.0, window.duration_s / PLAY_S)
+    trace = whole.window(start_s, options.requests, speed)
+    scale = ScaleModel(options.scale, speed)
+    rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
+    fabric = make_topology(options.topology, options.hosts, options.stores, rate_bit_s)
+    cost = make_cost_model(options.model, options.gpu, trace.block_tokens)
+    return Scenario(options, trace, start_s, scale, cost, fabric, _shares(trace, fabric, options))
+
+
+def _generated(options: RunOptions) -> Trace:
+    """A third more than is played: the past that the stores hold at the start."""
+    past = round(options.requests * DEFAULT_PAST_SHARE)
+    return generate(options.shape, options.seed, past + options.requests)
+
+
+def _start(trace: Trace, options: RunOptions) -> float:
+    """START, or a third into the trace, if enough requests follow."""
+    if options.start_s is not None:
+        return options.start_s
+    spare = len(trace.requests) - options.requests
+    if spare <= 0:
+        return 0.0
+    return trace.requests[min(spare, round(len(trace.requests) * DEFAULT_PAST_SHARE))].arrival_s
+
+
+def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tuple[Request, ...]]:
+    scheduler = make_scheduler(options.scheduler, len(fabric.nodes), options.seed)
+    shares: dict[str, list[Request]] = {name: [] for name in fabric.nodes}
+    for request in trace.requests:
+        shares[fabric.nodes[scheduler.assign(request)]].append(request)
+    return {name: tuple(share) for name, share in shares.items()}
+
+
+def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
+    """A configuration file for every host, and the files these name; host -> path."""
+    homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.stores]
+    preloads = _preloads(scenario, homes)
+    paths = {}
+    for name, endpoint in scenario.fabric.hosts.items():
+        common = {"address": str(endpoint.ipv4), "result": str(directory / f"{name}.result.json")}
+        if name in scenario.shares:
+            specific = _worker(scenario, name, directory) | {"homes": homes}
+        else:
+            keys = directory / f"{name}.keys"
+            keys.write_text("".join(f"{key.hex()}\n" for key in preloads[str(endpoint.ipv4)]))
+            specific = _store(scenario, name, directory) | {"preload": str(keys)}
+        paths[name] = directory / f"{name}.json"
+        paths[name].write_text(json.dumps(common | specific, indent=1))
+    return paths
+
+
+def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+    trace = directory / f"{name}.trace.jsonl"
+    trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.shares[name]))
+    options = scenario.options
+    return {
+        "trace": str(trace),
+        "gpu_blocks": options.gpu_blocks,
+        "dram_blocks": options.dram_blocks,
+        "block_tokens": scenario.trace.block_tokens,
+        "model": options.model,
+        "gpu": options.gpu,
+        "sigma": scenario.scale.sigma,
+        "speed": scenario.scale.speed,
+    }
+
+
+def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+    return {
+        "block_bytes": scenario.block_bytes,
+        "dram_bytes": scenario.options.store_blocks * scenario.block_bytes,
+        "ssd_dir": str(directory / f"{name}.ssd"),
+        "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(name),
+    }
+
+
+def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
+    """What each store holds at the start: the past's blocks, least recently used first."""
+    keys = scenario.key_space
+    recency: dict[bytes, None] = {}
+    for request in scenario.trace.past:
+        for key in keys.chain(request.blocks):
+            recency.pop(key, None)
+            recency[key] = None
+    held: dict[str, list[bytes]] = {home: [] for home in homes}
+    for key in recency:
+        held[home_of(key, homes)].append(key)
+    return held
+
+
+def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, pool: bool) -> Config:
+    """The controller's configuration for a running network; without the pool it only routes."""
+    switches = tuple(_switch(scenario, network, artifacts, name) for name in scenario.fabric.switches)
+    return Config(
+        switches=switches,
+        policy=scenario.options.policy,
+        seed=scenario.options.seed,
+        pool=pool,
+        merging=pool,
+        thresholds=Thresholds(report_count=1),
+    )
+
+
+def _host(endpoint: Endpoint) -> Host:
+    return Host(Mac.parse(endpoint.mac), endpoint.ipv4)
+
+
+def _switch(scenario: Scenario, network: Network, artifacts: Artifacts, name: str) -> SwitchConfig:
+    fabric = scenario.fabric
+    return SwitchConfig(
+        name=name,
+        device_id=fabric.device_id(name),
+        grpc_address=network.address(name),
+        p4info=artifacts.p4info,
+        device_config=artifacts.device_config,
+        controller=_host(fabric.controller(name)),
+        ports=tuple(
+            Port(
+                port.number,
+                port.peer_kind,
+                _host(fabric.hosts[port.peer]) if port.peer in fabric.hosts else None,
+            )
+            for port in fabric.ports(name)
+        ),
+        routes=tuple(
+            Route(IPv4Network(route.destination), route.port, Mac.parse(route.next_hop))
+            for route in fabric.routes(name)
+        ),
+        pool=PoolSize(scenario.options.pool_blocks, scenario.defines["POOL_SLOTS"], scenario.fragments),
+        stores=tuple(fabric.hosts[store].ipv4 for store in fabric.stores),
+    )

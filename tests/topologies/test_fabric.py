@@ -1,0 +1,83 @@
+"""Fabrics: addresses, ports, routes, and what is refused before anything is built."""
+
+import re
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topologies.errors import TopologyError
+from topologies.fabric import NODE, STORE, SWITCH, WAITER_PORTS, Fabric
+from topologies.registry import make_topology
+from topologies.star import star
+
+
+def two_switches() -> Fabric:
+    graph = nx.Graph()
+    for name, kind in (("s1", SWITCH), ("s2", SWITCH), ("node1", NODE), ("node2", NODE), ("store1", STORE)):
+        graph.add_node(name, kind=kind)
+    for one, other in (("node1", "s1"), ("node2", "s1"), ("s1", "s2"), ("store1", "s2")):
+        graph.add_edge(one, other, rate_bit_s=1e6)
+    return Fabric("two", graph)
+
+
+def test_star_has_one_port_for_each_host() -> None:
+    fabric = star(8, 2, 40e6)
+    ports = fabric.ports("s1")
+    assert [port.number for port in ports] == list(range(1, 11))
+    assert [port.peer for port in ports] == [*fabric.nodes, *fabric.stores]
+    assert {port.rate_bit_s for port in ports} == {40e6}
+
+
+@given(nodes=st.integers(1, 50), stores=st.integers(1, 13))
+def test_every_switch_routes_to_every_host_by_its_own_port(nodes: int, stores: int) -> None:
+    fabric = star(nodes, stores, 1e6)
+    by_port = {port.number: port.peer for port in fabric.ports("s1")}
+    by_address = {host.ipv4: name for name, host in fabric.hosts.items()}
+    assert {by_address[route.destination]: by_port[route.port] for route in fabric.routes("s1")} == {
+        name: name for name in fabric.hosts
+    }
+    assert len({host.mac for host in fabric.hosts.values()}) == nodes + stores
+
+
+def test_routes_lead_over_other_switches_and_to_their_controllers() -> None:
+    fabric = two_switches()
+    trunk = next(port.number for port in fabric.ports("s1") if port.peer == "s2")
+    to_store = next(r for r in fabric.routes("s1") if r.destination == fabric.hosts["store1"].ipv4)
+    assert to_store.port == trunk
+    assert fabric.controller("s2").ipv4 in {route.destination for route in fabric.routes("s1")}
+    assert fabric.controller("s1").ipv4 not in {route.destination for route in fabric.routes("s1")}
+
+
+def test_more_ports_than_the_bitmap_holds_are_refused() -> None:
+    star(WAITER_PORTS - 3, 2, 1e6)
+    with pytest.raises(TopologyError, match=r"switch s1 has 64 ports; at most 63"):
+        star(WAITER_PORTS - 2, 2, 1e6)
+
+
+def test_waiter_ports_is_the_width_of_the_program() -> None:
+    sizes = Path("p4/include/sizes.p4").read_text()
+    assert re.findall(r"#define WAITER_PORTS (\d+)", sizes) == [str(WAITER_PORTS)]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda graph: graph.remove_edge("s1", "s2"), "not every host can reach"),
+        (lambda graph: graph.add_edge("node1", "s2", rate_bit_s=1e6), "needs exactly one link, has 2"),
+        (lambda graph: graph.add_edge("node1", "s1", rate_bit_s=0.0), "needs a rate above 0"),
+        (lambda graph: graph.remove_node("store1"), "at least one storage node"),
+    ],
+)
+def test_impossible_graphs_are_refused_with_the_reason(change, reason) -> None:
+    graph = two_switches().graph.copy()
+    change(graph)
+    with pytest.raises(TopologyError, match=reason):
+        Fabric("changed", graph)
+
+
+def test_an_unknown_topology_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(TopologyError, match="no topology 'ring': choose one of star"):
+        make_topology("ring", 1, 1, 1e6)

@@ -1,0 +1,57 @@
+"""What a crashed network left is ended; what still runs is left alone."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from topologies import remains
+
+
+@pytest.fixture
+def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(remains, "RUN_DIRECTORY", tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen(["sleep", "1000"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def left_behind(run_directory: Path, work: Path, owner: str, pid: int, started: str) -> Path:
+    work.mkdir()
+    record = run_directory / "1" / work.name
+    record.parent.mkdir(parents=True)
+    record.write_text(f"directory {work}\n{owner}\n{pid} {started}\n")
+    return record
+
+
+def test_processes_and_files_of_a_dead_owner_are_removed(run_directory, tmp_path, sleeper) -> None:
+    record = left_behind(
+        run_directory, tmp_path / "work", "1 0", sleeper.pid, remains.start_time(sleeper.pid)
+    )
+    assert remains.clean(run_directory) == 1
+    assert sleeper.wait(5) < 0
+    assert not record.exists()
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_process_that_got_the_pid_later_is_spared(run_directory, tmp_path, sleeper) -> None:
+    left_behind(run_directory, tmp_path / "work", "1 0", sleeper.pid, "12")
+    assert remains.clean(run_directory) == 1
+    assert sleeper.poll() is None
+
+
+def test_a_running_network_is_left_alone(run_directory, tmp_path, sleeper) -> None:
+    with remains.Remains(tmp_path) as mine:
+        mine.add_process(sleeper.pid)
+        assert remains.clean(run_directory) == 0
+        assert sleeper.poll() is None
+        assert remains.running(run_directory) == [tmp_path]
+        assert str(os.getpid()) in str(mine.path)
+    assert remains.running(run_directory) == []
