@@ -9,7 +9,7 @@ a whole, and fetched again past the pool if wrong. Nothing waits for ever: a fra
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,8 @@ class ClientStats:
     """Replies that nobody waits for (any more): duplicates, and answers to abandoned requests."""
     unexpected: int = 0
     """Well-formed messages that a client does not take."""
-    malformed: Counter[str] = field(default_factory=Counter)
+    malformed: dict[str, int] = field(default_factory=dict)
+    """By reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,8 @@ class Client:
     async def get_chain(self, blocks: Sequence[BlockRef]) -> FetchedChain:
         """Fetch the longest available prefix of a chain.
 
-        Fragment 0 of every block is asked for first: the first block that is not found ends the chain
-        before the rest of it is moved.
+        Fragment 0 of every block is asked for first, the rest of a block when that has arrived: a block that
+        is not found ends the chain before what is behind it is moved.
         """
         leases: list[Get] = []
         ended_by: TransferError | None = None
@@ -142,7 +143,7 @@ class Client:
         fetched: list[FetchedBlock] = []
         try:
             for index, block in enumerate(blocks):
-                leases.append(self._join(block, probe_first=index > 0))
+                leases.append(self._join(block, probe_first=True))
                 leases[-1].future.add_done_callback(partial(cut_behind, index=index))
         except OverloadedError as error:
             ended_by = error
@@ -296,7 +297,7 @@ class Client:
                 self._on_corrupt(error.message)
                 continue
             except MalformedError as error:
-                self.stats.malformed[error.reason] += 1
+                self._count_malformed(error.reason)
                 continue
             if message.op == wire.OP_VALUE:
                 self._on_value(message, now_s)
@@ -357,7 +358,7 @@ class Client:
     def _on_corrupt(self, message: wire.Message) -> None:
         """A wrong checksum: trust nothing in the message, but ask for what it claims to be past the pool."""
         if message.op != wire.OP_VALUE:
-            self.stats.malformed["checksum"] += 1
+            self._count_malformed("checksum")
             return
         awaited = self._awaited_get(message)
         if awaited is not None:
@@ -401,3 +402,6 @@ class Client:
             self.stats.blocks_put += 1
             self._forget(transfer)
             transfer.future.set_result(None)
+
+    def _count_malformed(self, reason: str) -> None:
+        self.stats.malformed[reason] = self.stats.malformed.get(reason, 0) + 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +48,8 @@ class StorageStats:
     mismatched: int = 0
     """GETs and PUTs for blocks of another size: dropped."""
     unexpected: int = 0
-    malformed: Counter[str] = field(default_factory=Counter)
+    malformed: dict[str, int] = field(default_factory=dict)
+    """By reason."""
 
 
 class StorageNode:
@@ -75,7 +75,7 @@ class StorageNode:
             try:
                 message = wire.decode(datagram)
             except MalformedError as error:
-                self.stats.malformed[error.reason] += 1
+                self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
                 continue
             if message.op == wire.OP_GET:
                 reply = self._on_get(message, backlog_ms)

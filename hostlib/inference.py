@@ -1,0 +1,219 @@
+"""An emulated inference node: serves requests from its tiers, the network and its (emulated) GPU.
+
+A request's chain of prefix blocks is looked up in GPU and DRAM; what is missing is fetched from the pool or
+the blocks' homes; the rest is prefilled, one request at a time, which takes as long as the cost model says.
+Time to first token runs from the request's arrival to the end of its prefill. New blocks are stored at their
+homes in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from hostlib.client import Client, FetchedChain
+from hostlib.content import block_content
+from hostlib.errors import BlockNotFoundError, TransferError
+from hostlib.tiers import LocalTiers
+from hostlib.transfer import BlockRef
+from workload.cost import CostModel
+from workload.keys import KeySpace
+from workload.scale import ScaleModel
+from workload.trace import Request
+
+SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
+
+FetchGate = Callable[[Sequence[BlockRef]], int]
+"""How many of the missing blocks of a chain, from the first on, are worth asking the network for."""
+
+
+def fetch_all(missing: Sequence[BlockRef]) -> int:
+    """The gate that always opens."""
+    return len(missing)
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceOptions:
+    """Bounds of an inference node."""
+
+    max_requests: int = 4096
+    """Requests in the node at once; more are rejected."""
+    max_waiting_puts: int = 1024
+    """Blocks that wait to be stored at their homes; more are not stored."""
+    put_workers: int = 4
+    """Blocks stored at the same time."""
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """How one request was served. Seconds of the emulation; None for what it did not come to."""
+
+    arrival_s: float
+    sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
+    """Blocks by where they came from."""
+    fetch_s: float = 0.0
+    queue_s: float = 0.0
+    """Waiting for the GPU."""
+    prefill_s: float = 0.0
+    ttft_s: float | None = None
+    end_s: float | None = None
+    """When the last token was decoded."""
+    fetch_ended_by: str | None = None
+    """The error that ended the fetch before the chain's end."""
+    failure: str | None = None
+
+
+@dataclass(slots=True)
+class InferenceStats:
+    """Counters of a node; blocks for puts."""
+
+    arrived: int = 0
+    completed: int = 0
+    failed: int = 0
+    puts_skipped: int = 0
+    """New blocks not stored because too many waited."""
+    puts_failed: int = 0
+
+
+class InferenceNode:
+    """See the module. Times are those of the running loop."""
+
+    def __init__(
+        self,
+        client: Client,
+        tiers: LocalTiers,
+        key_space: KeySpace,
+        cost: CostModel,
+        scale: ScaleModel,
+        gate: FetchGate = fetch_all,
+        options: InferenceOptions | None = None,
+    ) -> None:
+        self.stats = InferenceStats()
+        self.records: list[RequestRecord] = []
+        self._client = client
+        self._tiers = tiers
+        self._key_space = key_space
+        self._cost = cost
+        self._scale = scale
+        self._gate = gate
+        self._options = options or InferenceOptions()
+        self._block_bytes = scale.block_bytes(cost.block_bytes)
+        self._gpu = asyncio.Lock()
+        self._in_node = 0
+        self._puts: asyncio.Queue[BlockRef] = asyncio.Queue(self._options.max_waiting_puts)
+        self._recompute_ms = lru_cache(maxsize=4096)(self._block_recompute_ms)
+
+    async def play(self, requests: Sequence[Request], start_s: float) -> None:
+        """Serve requests at their arrival times after `start_s`; returns when all are served and stored."""
+        loop = asyncio.get_running_loop()
+        putters = [asyncio.create_task(self._put_worker()) for _ in range(self._options.put_workers)]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for request in requests:
+                    await asyncio.sleep(start_s + request.arrival_s - loop.time())
+                    tasks.create_task(self._admit(request, start_s))
+            await self._puts.join()
+        finally:
+            for putter in putters:
+                putter.cancel()
+
+    async def _admit(self, request: Request, start_s: float) -> None:
+        record = RequestRecord(request.arrival_s)
+        self.records.append(record)
+        self.stats.arrived += 1
+        if self._in_node >= self._options.max_requests:
+            self.stats.failed += 1
+            record.failure = "rejected: the node is full"
+            return
+        self._in_node += 1
+        try:
+            await self._serve(request, record, start_s)
+            self.stats.completed += 1
+        finally:
+            self._in_node -= 1
+
+    async def _serve(self, request: Request, record: RequestRecord, start_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        chain = self._references(request)
+        sources: dict[bytes, str] = {}
+        self._look_up(chain, sources)
+        fetched = await self._fetch([block for block in chain if block.key not in sources], record)
+        sources |= {block.key: "pool" if block.from_pool else "remote" for block in fetched.blocks}
+        began_s = loop.time()
+        async with self._gpu:
+            record.queue_s = loop.time() - began_s
+            self._look_up(chain, sources)  # a request before this one may have computed the same blocks
+            hits = next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
+            await self._prefill(request, hits, record)
+            self._keep(chain)
+        record.ttft_s = loop.time() - start_s - request.arrival_s
+        for block in chain[:hits]:
+            record.sources[sources[block.key]] += 1
+        record.sources["recomputed"] = len(chain) - hits
+        if fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError):
+            self._store(block for block in chain[hits:] if block.key not in sources)
+        decode_s = self._cost.decode_s(request.output_tokens, request.input_tokens)
+        await asyncio.sleep(self._scale.duration_s(decode_s))
+        record.end_s = loop.time() - start_s
+
+    def _look_up(self, chain: Sequence[BlockRef], sources: dict[bytes, str]) -> None:
+        for block in chain:
+            if block.key not in sources and (tier := self._tiers.use(block.key)) is not None:
+                sources[block.key] = tier
+
+    async def _fetch(self, missing: Sequence[BlockRef], record: RequestRecord) -> FetchedChain:
+        wanted = missing[: self._gate(missing)] if missing else []
+        if not wanted:
+            return FetchedChain([], None)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        fetched = await self._client.get_chain(wanted)
+        record.fetch_s = loop.time() - began_s
+        if fetched.ended_by is not None:
+            record.fetch_ended_by = type(fetched.ended_by).__name__
+        return fetched
+
+    async def _prefill(self, request: Request, hits: int, record: RequestRecord) -> None:
+        """Compute what no tier holds: at least the last token, whose output is the first new one."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        new_tokens = max(1, request.input_tokens - hits * self._key_space.block_tokens)
+        seconds = self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens)
+        await asyncio.sleep(self._scale.duration_s(seconds))
+        record.prefill_s = loop.time() - began_s
+
+    def _keep(self, chain: Sequence[BlockRef]) -> None:
+        """Hold the chain in the tiers; its first blocks, which most requests share, leave last."""
+        for block in reversed(chain):
+            self._tiers.insert(block.key)
+
+    def _store(self, blocks: Iterable[BlockRef]) -> None:
+        """Queue new blocks for their homes."""
+        for block in blocks:
+            try:
+                self._puts.put_nowait(block)
+            except asyncio.QueueFull:
+                self.stats.puts_skipped += 1
+
+    async def _put_worker(self) -> None:
+        while True:
+            block = await self._puts.get()
+            try:
+                await self._client.put(block, block_content(block.key, self._block_bytes))
+            except TransferError:
+                self.stats.puts_failed += 1
+            finally:
+                self._puts.task_done()
+
+    def _references(self, request: Request) -> list[BlockRef]:
+        keys = list(self._key_space.chain(request.blocks))
+        parents = [0, *(int.from_bytes(key[:4], "big") for key in keys[:-1])]
+        return [
+            BlockRef(key, depth, len(keys), parent, self._recompute_ms(depth))
+            for depth, (key, parent) in enumerate(zip(keys, parents, strict=True))
+        ]
+
+    def _block_recompute_ms(self, depth: int) -> int:
+        return round(1000 * self._scale.duration_s(self._cost.block_prefill_s(depth)))

@@ -1,0 +1,139 @@
+"""The inference worker: plays its share of a trace on an emulated inference node.
+
+    python -m hostlib.worker CONFIG.json
+
+See `WorkerConfig` for the file and `hostlib.process` for how it is controlled.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hostlib.client import Client
+from hostlib.config import HostConfig, check_address, check_positive
+from hostlib.content import is_intact
+from hostlib.endpoint import UdpEndpoint
+from hostlib.errors import ConfigError
+from hostlib.inference import SOURCES, InferenceNode
+from hostlib.process import HostProcess, main
+from hostlib.tiers import LocalTiers
+from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
+from workload.keys import KeySpace
+from workload.scale import DEFAULT_SIGMA, ScaleError, ScaleModel
+from workload.trace import MOONCAKE, Trace, TraceError, load_trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerConfig(HostConfig):
+    """The configuration file of a worker."""
+
+    homes: list[str]
+    """Addresses of the storage nodes, the same at every worker."""
+    trace: str
+    """The worker's requests, a trace file whose times are already those of the run; it may be empty."""
+    gpu_blocks: int
+    dram_blocks: int
+    block_tokens: int = MOONCAKE.block_tokens
+    model: str = DEFAULT_MODEL
+    gpu: str = DEFAULT_GPU
+    sigma: float = DEFAULT_SIGMA
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.homes:
+            raise ConfigError("homes must name at least one storage node")
+        for home in self.homes:
+            check_address("homes", home)
+        check_positive(block_tokens=self.block_tokens)
+        if self.gpu_blocks < 0 or self.dram_blocks < 0:
+            raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
+        self.cost, self.scale  # noqa: B018  (a name or number that does not exist is refused here)
+
+    @property
+    def cost(self) -> CostModel:
+        """The cost model at real scale."""
+        try:
+            return make_cost_model(self.model, self.gpu, self.block_tokens)
+        except CostError as error:
+            raise ConfigError(str(error)) from None
+
+    @property
+    def scale(self) -> ScaleModel:
+        """How real bytes and times become those of the run."""
+        try:
+            return ScaleModel(self.sigma, self.speed)
+        except ScaleError as error:
+            raise ConfigError(str(error)) from None
+
+    def load_trace(self) -> Trace:
+        """The worker's requests."""
+        path = Path(self.trace)
+        try:
+            if path.is_file() and not path.stat().st_size:
+                return Trace(str(path), MOONCAKE, ())
+            trace = load_trace(path)
+        except TraceError as error:
+            raise ConfigError(str(error)) from None
+        if trace.block_tokens != self.block_tokens:
+            raise ConfigError(
+                f"{path}: blocks of {trace.block_tokens} tokens, but block_tokens is {self.block_tokens}"
+            )
+        return trace
+
+
+class WorkerProcess(HostProcess):
+    """An inference node with its socket and its requests."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._requests = config.load_trace().requests
+        cost, scale = config.cost, config.scale
+        self._tiers = LocalTiers(config.gpu_blocks, config.dram_blocks)
+        self._endpoint = UdpEndpoint(config.address)
+        self._client = Client(self._endpoint, config.homes, scale.block_bytes(cost.block_bytes), is_intact)
+        key_space = KeySpace(config.model, block_tokens=config.block_tokens)
+        self._node = InferenceNode(self._client, self._tiers, key_space, cost, scale)
+
+    async def run(self, start_s: float) -> None:
+        """Serve all requests."""
+        await self._node.play(self._requests, start_s)
+
+    def progress(self) -> dict[str, Any]:
+        """How far it is."""
+        stats = self._node.stats
+        return {
+            "requests": len(self._requests),
+            "arrived": stats.arrived,
+            "completed": stats.completed,
+            "failed": stats.failed,
+            "blocks": self._blocks(),
+            "corrupt": self._client.stats.corrupt,
+        }
+
+    def result(self) -> dict[str, Any]:
+        """All counters, one record a request, and the latency of each block that was fetched."""
+        return {
+            "requests": len(self._requests),
+            "node": asdict(self._node.stats),
+            "blocks": self._blocks(),
+            "client": asdict(self._client.stats),
+            "tiers": asdict(self._tiers.stats) | {"held": self._tiers.sizes()},
+            "endpoint": self._endpoint.stats.report(),
+            "get_ms": [round(1000 * latency_s, 3) for latency_s in self._client.get_latencies_s],
+            "records": [asdict(record) for record in self._node.records],
+        }
+
+    def close(self) -> None:
+        """Give up what is in flight and close the socket."""
+        self._client.close()
+        self._endpoint.close()
+
+    def _blocks(self) -> dict[str, int]:
+        return {source: sum(r.sources[source] for r in self._node.records) for source in SOURCES}
+
+
+if __name__ == "__main__":
+    sys.exit(main(WorkerConfig, WorkerProcess, sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""The endpoint on real sockets of the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Sequence
+
+import pytest
+
+from hostlib.endpoint import EndpointOptions, UdpEndpoint
+from hostlib.errors import ConfigError
+from hostlib.wire import KV_PORT, Buffer
+from tests.hostlib.loopback import own_address, until
+
+
+class Pair:
+    """Two endpoints; what arrives at the second is kept."""
+
+    def __init__(self, options: EndpointOptions | None = None) -> None:
+        self.source, self.destination = own_address(), own_address()
+        self.sender = UdpEndpoint(self.source, options)
+        self.receiver = UdpEndpoint(self.destination, options)
+        self.arrived: list[bytes] = []
+        self.sources: set[str] = set()
+        self.receiver.set_receiver(self.receive)
+
+    def receive(self, source: str, datagrams: Sequence[Buffer]) -> None:
+        self.sources.add(source)
+        self.arrived.extend(bytes(datagram) for datagram in datagrams)
+
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.sender.close()
+        self.receiver.close()
+
+
+MIXED = [bytes([n]) * length for n, length in enumerate([560] * 20 + [48] * 3 + [1] + [560] * 9)]
+
+
+@pytest.mark.parametrize("burst", [1, 8, 64])
+def test_datagrams_arrive_as_they_were_sent(burst: int) -> None:
+    async def main() -> None:
+        with Pair(EndpointOptions(burst_datagrams=burst)) as pair:
+            pair.sender.send(pair.destination, MIXED)
+            await until(lambda: len(pair.arrived) == len(MIXED))
+            assert pair.arrived == MIXED
+            assert pair.sources == {pair.source}
+            sent, received = pair.sender.stats, pair.receiver.stats
+            assert sent.sent == received.received == len(MIXED)
+            assert sent.sent_bytes == received.received_bytes == sum(map(len, MIXED))
+            assert sent.egress_frame_bytes == sum(42 + len(datagram) for datagram in MIXED)
+
+    asyncio.run(main())
+
+
+def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OldKernelSocket(socket.socket):
+        def sendmsg(self, *arguments: object) -> int:
+            raise OSError(errno.EIO, "no segmentation without checksum offload")
+
+    async def main() -> None:
+        with Pair() as pair:
+            pair.sender.send(pair.destination, MIXED)
+            await until(lambda: len(pair.arrived) == len(MIXED))
+            assert pair.arrived == MIXED
+
+    monkeypatch.setattr(socket, "socket", OldKernelSocket)
+    asyncio.run(main())
+
+
+def test_a_full_socket_makes_datagrams_wait_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OftenFullSocket(socket.socket):
+        attempts = 0
+
+        def sendmsg(self, *arguments: object) -> int:
+            OftenFullSocket.attempts += 1
+            if OftenFullSocket.attempts % 3:
+                raise BlockingIOError
+            return super().sendmsg(*arguments)  # type: ignore[arg-type]  # passed through
+
+    async def main() -> None:
+        with Pair(EndpointOptions(burst_datagrams=4)) as pair:
+            for _ in range(5):
+                pair.sender.send(pair.destination, MIXED)
+            assert pair.sender.queued_bytes >= 5 * sum(map(len, MIXED))
+            await until(lambda: len(pair.arrived) == 5 * len(MIXED))
+            assert pair.arrived == MIXED * 5
+            await until(lambda: pair.sender.queued_bytes == 0)
+
+    monkeypatch.setattr(socket, "socket", OftenFullSocket)
+    asyncio.run(main())
+
+
+def test_the_queue_is_bounded() -> None:
+    async def main() -> None:
+        with Pair(EndpointOptions(queue_datagrams=10)) as pair:
+            pair.sender.send(pair.destination, MIXED)
+            await until(lambda: len(pair.arrived) == 10)
+            assert pair.sender.stats.queue_drops == len(MIXED) - 10
+
+    asyncio.run(main())
+
+
+def test_what_cannot_be_sent_is_counted() -> None:
+    async def main() -> None:
+        with Pair() as pair:
+            pair.sender.send("255.255.255.255", [b"no broadcast from here"] * 3)
+            await until(lambda: pair.sender.stats.queue_drops == 3)
+            assert pair.sender.queued_bytes == 0
+
+    asyncio.run(main())
+
+
+def test_datagrams_from_another_port_are_dropped() -> None:
+    async def main() -> None:
+        with Pair() as pair, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.bind((pair.source, 0))
+            stranger.sendto(b"from the wrong port", (pair.destination, KV_PORT))
+            stranger.sendto(b"", (pair.destination, KV_PORT))
+            await until(lambda: pair.receiver.stats.foreign == 2)
+            assert pair.arrived == []
+
+    asyncio.run(main())
+
+
+def test_datagrams_that_found_no_room_are_counted() -> None:
+    async def main() -> None:
+        options = EndpointOptions(receive_buffer_bytes=4096, queue_datagrams=1000)
+        with Pair(options) as pair:
+            pair.sender.send(pair.destination, [bytes(560)] * 1000)
+            await until(lambda: pair.sender.stats.sent == 1000)
+            await until(lambda: bool(pair.arrived))
+            pair.sender.send(pair.destination, [b"the last one tells"])
+            await until(lambda: pair.arrived[-1] == b"the last one tells")
+            assert pair.receiver.stats.socket_drops > 0
+
+    asyncio.run(main())
+
+
+def test_an_address_that_is_taken_is_an_error() -> None:
+    async def main() -> None:
+        with Pair() as pair, pytest.raises(ConfigError, match="in use"):
+            UdpEndpoint(pair.source)
+
+    asyncio.run(main())

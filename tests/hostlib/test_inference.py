@@ -1,0 +1,181 @@
+"""Inference nodes in virtual time: where blocks come from, what it costs, and what is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from hostlib.client import Client
+from hostlib.content import block_content, is_intact
+from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, RequestRecord, fetch_all
+from hostlib.storage import StorageNode
+from hostlib.store import BlockStore
+from hostlib.tiers import LocalTiers
+from hostlib.transfer import BlockRef
+from tests.hostlib.network import MemoryNetwork, run_virtual
+from workload.cost import make_cost_model
+from workload.keys import KeySpace
+from workload.scale import ScaleModel
+from workload.trace import Request
+
+HOME = "10.0.0.101"
+COST = make_cost_model()
+SCALE = ScaleModel(sigma=40_000)
+KEY_SPACE = KeySpace()
+BLOCK_BYTES = SCALE.block_bytes(COST.block_bytes)
+PREFILL_S = COST.prefill_s(4 * 512)
+
+
+def request(arrival_s: float, *blocks: int) -> Request:
+    return Request(arrival_s, 512 * len(blocks), 10, blocks)
+
+
+class Cluster:
+    """Some inference nodes and one storage node."""
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        gpu_blocks: int = 100,
+        gate: FetchGate = fetch_all,
+        options: InferenceOptions | None = None,
+    ) -> None:
+        self.network = MemoryNetwork()
+        self.store = BlockStore(BLOCK_BYTES, 1 << 20, None)
+        self.storage = StorageNode(self.network.port(HOME), self.store)
+        self.clients: list[Client] = []
+        self.nodes: list[InferenceNode] = []
+        for number in range(nodes):
+            client = Client(self.network.port(f"10.0.0.{number + 1}"), [HOME], BLOCK_BYTES, is_intact)
+            tiers = LocalTiers(gpu_blocks, 100)
+            self.clients.append(client)
+            self.nodes.append(InferenceNode(client, tiers, KEY_SPACE, COST, SCALE, gate, options))
+
+    async def play(self, *shares: Sequence[Request]) -> list[RequestRecord]:
+        now_s = asyncio.get_running_loop().time()
+        await asyncio.gather(
+            *(node.play(share, now_s) for node, share in zip(self.nodes, shares, strict=True))
+        )
+        return [record for node in self.nodes for record in node.records]
+
+
+def came_from(record: RequestRecord) -> dict[str, int]:
+    return {source: count for source, count in record.sources.items() if count}
+
+
+def test_new_blocks_are_computed_and_stored_at_their_home() -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        (record,) = await cluster.play([request(0, 1, 2, 3, 4)])
+        assert came_from(record) == {"recomputed": 4}
+        assert record.fetch_ended_by == "BlockNotFoundError"
+        assert record.prefill_s == pytest.approx(PREFILL_S)
+        assert record.ttft_s == pytest.approx(PREFILL_S + record.fetch_s)
+        assert record.end_s == pytest.approx((record.ttft_s or 0) + COST.decode_s(10, 4 * 512))
+        for key in KEY_SPACE.chain([1, 2, 3, 4]):
+            assert cluster.store.get(key) == block_content(key, BLOCK_BYTES)
+
+    run_virtual(main())
+
+
+def test_another_node_fetches_what_was_stored_and_computes_the_rest() -> None:
+    async def main() -> None:
+        cluster = Cluster(nodes=2)
+        _, record = await cluster.play([request(0, 1, 2, 3)], [request(5, 1, 2, 3, 9)])
+        assert came_from(record) == {"remote": 3, "recomputed": 1}
+        assert record.prefill_s == pytest.approx(COST.prefill_s(512, 3 * 512))
+        assert record.fetch_s > 0
+        assert record.ttft_s == pytest.approx(record.prefill_s + record.fetch_s)
+        assert cluster.clients[1].stats.blocks_put == 1
+
+    run_virtual(main())
+
+
+def test_what_the_node_holds_is_not_fetched() -> None:
+    async def main() -> None:
+        cluster = Cluster(gpu_blocks=3)
+        *_, record = await cluster.play([request(0, 1, 2, 3, 4), request(5, 1, 2, 3, 4)])
+        assert came_from(record) == {"gpu": 3, "dram": 1}
+        assert record.fetch_s == 0
+        assert record.prefill_s == pytest.approx(COST.prefill_s(1, 4 * 512 - 1))
+
+    run_virtual(main())
+
+
+def test_one_prefill_at_a_time_and_a_block_is_computed_once() -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        first, second = await cluster.play([request(0, 1, 2, 3, 4), request(0, 1, 2, 3, 4)])
+        assert came_from(first) == {"recomputed": 4}
+        assert came_from(second) == {"gpu": 4}
+        assert second.queue_s == pytest.approx(PREFILL_S)
+        assert (second.ttft_s or 0) > (first.ttft_s or 0)
+        assert cluster.clients[0].stats.blocks_put == 4
+
+    run_virtual(main())
+
+
+def test_a_hole_makes_what_is_behind_it_worthless() -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        keys = list(KEY_SPACE.chain([1, 2, 3]))
+        cluster.store.preload([keys[0], keys[2]])
+        (record,) = await cluster.play([request(0, 1, 2, 3)])
+        assert came_from(record) == {"remote": 1, "recomputed": 2}
+
+    run_virtual(main())
+
+
+def test_a_closed_gate_recomputes() -> None:
+    async def main() -> None:
+        def first_two(missing: Sequence[BlockRef]) -> int:
+            assert missing[0].recompute_ms == round(1000 * COST.block_prefill_s(0))
+            assert missing[1].parent == int.from_bytes(missing[0].key[:4], "big")
+            return 2
+
+        cluster = Cluster(gate=first_two)
+        cluster.store.preload(list(KEY_SPACE.chain([1, 2, 3, 4])))
+        (record,) = await cluster.play([request(0, 1, 2, 3, 4)])
+        assert came_from(record) == {"remote": 2, "recomputed": 2}
+
+    run_virtual(main())
+
+
+def test_a_dead_home_delays_a_request_but_does_not_fail_it() -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        cluster.network.ports.clear()
+        (record,) = await cluster.play([request(0, 1, 2)])
+        assert came_from(record) == {"recomputed": 2}
+        assert record.fetch_ended_by == "TransferTimeoutError"
+        assert cluster.nodes[0].stats.completed == 1
+        assert cluster.clients[0].stats.blocks_put == 0
+
+    run_virtual(main())
+
+
+def test_a_full_node_rejects_and_a_full_queue_does_not_store() -> None:
+    async def main() -> None:
+        cluster = Cluster(options=InferenceOptions(max_requests=1, max_waiting_puts=2, put_workers=1))
+        served, rejected = await cluster.play([request(0, 1, 2, 3, 4), request(0, 5)])
+        assert served.failure is None
+        assert rejected.failure == "rejected: the node is full"
+        stats = cluster.nodes[0].stats
+        assert (stats.arrived, stats.completed, stats.failed) == (2, 1, 1)
+        assert stats.puts_skipped == 2
+
+    run_virtual(main())
+
+
+def test_speed_compresses_the_time_of_the_gpu() -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        node = InferenceNode(
+            cluster.clients[0], LocalTiers(10, 10), KEY_SPACE, COST, ScaleModel(SCALE.sigma, speed=4)
+        )
+        await node.play([request(0, 1, 2, 3, 4)], asyncio.get_running_loop().time())
+        assert node.records[0].prefill_s == pytest.approx(PREFILL_S / 4)
+
+    run_virtual(main())

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from hostlib.lane import Lane, LaneOptions, Request
+
+OPTIONS = LaneOptions(initial_window=8, min_window=2, max_window=10, deadline_s=5)
+
+
+def full_lane(requests: int) -> tuple[Lane[str], list[Request[str]]]:
+    lane: Lane[str] = Lane("home", OPTIONS)
+    asked = [Request("owner", index) for index in range(requests)]
+    lane.add(asked)
+    return lane, asked
+
+
+def test_the_window_bounds_what_is_in_flight() -> None:
+    lane, asked = full_lane(20)
+    assert lane.take(0) == asked[:8]
+    assert lane.take(0) == []
+    lane.settle(asked[0], 0.01, is_sample=True)
+    assert lane.take(0.01) == asked[8:9]
+
+
+def test_the_window_grows_by_about_one_a_round_trip_up_to_its_limit() -> None:
+    lane, asked = full_lane(200)
+    for request in lane.take(0):
+        lane.settle(request, 0.01, is_sample=True)
+    assert 8.8 < lane.window <= 9
+    while batch := lane.take(1):
+        for request in batch:
+            lane.settle(request, 1.01, is_sample=True)
+    assert lane.window == OPTIONS.max_window
+    assert all(request.done for request in asked)
+    assert not lane.busy
+
+
+def test_a_burst_of_losses_halves_the_window_once_a_round_trip_and_not_below_its_limit() -> None:
+    lane, _ = full_lane(20)
+    lane.take(0)
+    retried, dead = lane.expire(1.0)
+    assert (len(retried), dead, lane.window) == (8, [], 4)
+    now_s = 1.0
+    for _ in range(3):
+        lane.take(now_s)
+        now_s += OPTIONS.max_timeout_s
+        lane.expire(now_s)
+    assert lane.window == OPTIONS.min_window
+
+
+def test_retransmissions_come_before_first_transmissions_in_their_order() -> None:
+    lane, asked = full_lane(20)
+    lane.take(0)
+    lane.expire(1.0)
+    assert lane.take(1.0) == asked[:4]
+
+
+def test_the_timeout_follows_the_round_trips_and_backs_off() -> None:
+    lane, asked = full_lane(3)
+    assert lane.timeout_s == OPTIONS.initial_timeout_s
+    lane.take(0)
+    lane.settle(asked[0], 0.5, is_sample=True)
+    assert lane.timeout_s == pytest.approx(0.5 + 4 * 0.25)
+    lane.settle(asked[1], 0.001, is_sample=False)
+    assert lane.timeout_s == pytest.approx(1.5)
+    timeouts = []
+    now_s = 1.0
+    for _ in range(4):
+        lane.expire(now_s)
+        lane.take(now_s)
+        timeouts.append(asked[2].timeout_s)
+        now_s += asked[2].timeout_s
+    assert timeouts == [2.0] * 4  # doubled, then at its limit
+
+
+def test_an_answer_to_a_retransmission_is_no_sample() -> None:
+    lane, asked = full_lane(1)
+    lane.take(0)
+    lane.expire(1.0)
+    lane.take(1.0)
+    lane.settle(asked[0], 1.001, is_sample=True)
+    assert lane.timeout_s == OPTIONS.initial_timeout_s
+
+
+def test_after_the_deadline_a_request_is_dead() -> None:
+    lane, asked = full_lane(1)
+    now_s = 0.0
+    dead: list[Request[str]] = []
+    while not dead:
+        lane.take(now_s)
+        now_s += asked[0].timeout_s
+        _, dead = lane.expire(now_s)
+    assert dead == asked
+    assert OPTIONS.deadline_s <= now_s < OPTIONS.deadline_s + OPTIONS.max_timeout_s
+    assert not lane.busy
+
+
+def test_a_dropped_request_is_not_sent() -> None:
+    lane, asked = full_lane(2)
+    lane.drop(asked[0])
+    assert lane.take(0) == asked[1:]
+    lane.drop(asked[1])
+    assert not lane.busy

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from hostlib import wire
+from hostlib.content import block_content
+from hostlib.errors import ConfigError
+from hostlib.ssd import SsdTier
+from hostlib.store import BlockStore
+
+BLOCK_BYTES = 1024 + 10
+FRAGMENTS = 3
+
+
+def key(number: int) -> bytes:
+    return blake2b(number.to_bytes(4, "big"), digest_size=16).digest()
+
+
+def content(number: int) -> bytes:
+    return block_content(key(number), BLOCK_BYTES)
+
+
+def puts(number: int, data: bytes | None = None) -> list[wire.Message]:
+    data = content(number) if data is None else data
+    return [
+        wire.Message(wire.OP_PUT, key(number), at, FRAGMENTS, value=data[512 * at : 512 * at + 512])
+        for at in range(FRAGMENTS)
+    ]
+
+
+def put(store: BlockStore, number: int, data: bytes | None = None) -> None:
+    for message in puts(number, data):
+        assert store.accepts(message)
+        store.put_fragment(message)
+
+
+def make_store(directory: Path | None = None, dram: int = 4, ssd: int = 4, partial: int = 4) -> BlockStore:
+    tier = SsdTier(directory, ssd * BLOCK_BYTES, BLOCK_BYTES) if directory else None
+    return BlockStore(BLOCK_BYTES, dram * BLOCK_BYTES, tier, partial)
+
+
+def test_a_block_is_visible_when_its_last_fragment_is_there() -> None:
+    store = make_store()
+    for message in reversed(puts(1)):
+        assert store.get(key(1)) is None
+        store.put_fragment(message)
+    assert store.get(key(1)) == content(1)
+
+
+def test_blocks_are_immutable() -> None:
+    store = make_store()
+    put(store, 1)
+    put(store, 1, bytes(BLOCK_BYTES))
+    assert store.get(key(1)) == content(1)
+    assert store.sizes()["partial"] == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"fragments": FRAGMENTS + 1}, {"fragment": FRAGMENTS - 1}, {"value": b"short"}],
+)
+def test_fragments_of_another_shape_are_not_accepted(change: dict[str, object]) -> None:
+    assert not make_store().accepts(puts(1)[0]._replace(**change))  # type: ignore[arg-type]
+
+
+def test_incomplete_puts_are_bounded_and_the_oldest_goes() -> None:
+    store = make_store(partial=2)
+    for number in (1, 2, 3):
+        store.put_fragment(puts(number)[0])
+    assert store.sizes()["partial"] == 2
+    assert store.stats.partial_dropped == 1
+    for message in puts(2)[1:]:
+        store.put_fragment(message)
+    assert store.get(key(2)) == content(2)
+
+
+def test_dram_is_bounded_and_without_ssd_the_least_recently_used_goes() -> None:
+    store = make_store(dram=2)
+    put(store, 1)
+    put(store, 2)
+    store.get(key(1))
+    put(store, 3)
+    assert [store.get(key(n)) is not None for n in (1, 2, 3)] == [True, False, True]
+
+
+def test_what_dram_has_no_room_for_moves_to_ssd_and_comes_back(tmp_path: Path) -> None:
+    store = make_store(tmp_path, dram=2, ssd=10)
+    odd = bytes(range(256)) * 4 + b"0123456789"
+    put(store, 1, odd)
+    for number in range(2, 6):
+        put(store, number)
+    assert store.sizes() == {"dram": 2, "ssd": 3, "partial": 0}
+    assert store.get(key(1)) == odd  # as received, not as derived
+    assert store.stats.ssd_hits == 1
+    assert store.get(key(1)) == odd
+    assert store.stats.dram_hits == 1
+
+
+def test_ssd_is_bounded_and_the_oldest_goes(tmp_path: Path) -> None:
+    tier = SsdTier(tmp_path, 3 * BLOCK_BYTES, BLOCK_BYTES)
+    for number in range(5):
+        tier.put(key(number), content(number))
+    tier.put(key(3), content(3))
+    tier.put(key(5), content(5))
+    assert [key(n) in tier for n in range(6)] == [False, False, False, True, True, True]
+    assert (len(tier), tier.dropped) == (3, 3)
+    tier.close()
+
+
+def test_ssd_survives_a_restart_and_blocks_of_another_size_do_not_count(tmp_path: Path) -> None:
+    tier = SsdTier(tmp_path, 3 * BLOCK_BYTES, BLOCK_BYTES)
+    tier.put(key(1), content(1))
+    tier.close()
+    again = SsdTier(tmp_path, 3 * BLOCK_BYTES, BLOCK_BYTES)
+    assert again.get(key(1)) == content(1)
+    again.close()
+    other = SsdTier(tmp_path, 3 * BLOCK_BYTES, 2 * BLOCK_BYTES)
+    assert other.get(key(1)) is None
+    other.close()
+
+
+def test_a_directory_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ConfigError, match=r"SSD directory .*file"):
+        SsdTier(tmp_path / "file", 10 * BLOCK_BYTES, BLOCK_BYTES)
+
+
+def test_preloaded_blocks_are_there_and_take_room(tmp_path: Path) -> None:
+    store = make_store(tmp_path, dram=2, ssd=3)
+    store.preload([key(n) for n in range(7)])
+    assert store.sizes() == {"dram": 2, "ssd": 3, "partial": 0}
+    assert [store.get(key(n)) == content(n) for n in range(7)] == [False, False, True, True, True, True, True]
+
+
+def test_preloading_without_ssd_keeps_the_youngest() -> None:
+    store = make_store(dram=2)
+    store.preload([key(n) for n in range(5)])
+    assert [n for n in range(5) if store.get(key(n)) is not None] == [3, 4]
