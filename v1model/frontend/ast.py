@@ -468,6 +468,7 @@ class TableProperty(Node):
     name: str
     value: Expression | Instantiation
     is_const: bool = False
+    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)

@@ -1,0 +1,77 @@
+"""What the control plane needs of types: packet-in and packet-out headers, translated types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.midend.scope import annotation_text
+
+if TYPE_CHECKING:
+    from v1model.frontend import types as t
+    from v1model.midend.unit import Unit
+
+ControllerHeader = tuple[ir.Header, str, tuple[tuple[ast.Annotation, ...], ...]]
+
+
+def controller_header_types(unit: Unit, program: ast.Program) -> dict[str, t.RecordType]:
+    """The header types annotated with @controller_header, by the name that it gives."""
+    found: dict[str, t.RecordType] = {}
+    for declaration in program.declarations:
+        if not isinstance(declaration, ast.StructDeclaration) or declaration.kind != "header":
+            continue
+        for annotation in declaration.annotations:
+            if annotation.name == "controller_header":
+                found[annotation_text(annotation)] = unit.record_type(declaration)
+    return found
+
+
+def controller_headers(unit: Unit, types: dict[str, t.RecordType]) -> tuple[ControllerHeader, ...]:
+    """packet_in and packet_out with the annotations of their fields."""
+    found = []
+    for name, type_ in types.items():
+        header = unit.shapes.of(type_)
+        assert isinstance(header, ir.Header)
+        if sum(f.width for _, f in header.fields if isinstance(f, ir.Bits)) % 8:
+            raise CompileError(
+                f"the fields of @controller_header({name!r}) do not fill whole bytes", type_.declaration.span
+            )
+        found.append((header, name, tuple(tuple(f.annotations) for f in type_.declaration.fields)))
+    return tuple(found)
+
+
+def header_annotations(program: ast.Program) -> dict[str, tuple[ast.Annotation, ...]]:
+    return {
+        declaration.name: tuple(declaration.annotations)
+        for declaration in program.declarations
+        if isinstance(declaration, ast.StructDeclaration) and declaration.annotations
+    }
+
+
+def translations(unit: Unit) -> tuple[ir.TypeTranslation, ...]:
+    """The `type`s that keys and action parameters have, with what @p4runtime_translation says."""
+    return tuple(_translation(unit, type_) for type_ in unit.new_types.values())
+
+
+def _translation(unit: Unit, type_: t.NewType) -> ir.TypeTranslation:
+    shape = unit.shapes.of(type_)
+    for annotation in type_.declaration.annotations:
+        if annotation.name == "p4runtime_translation":
+            uri, controller_type = translation_arguments(annotation)
+            return ir.TypeTranslation(
+                type_.name, shape, uri, controller_type, sdn_string=controller_type is None
+            )
+    return ir.TypeTranslation(type_.name, shape)
+
+
+def translation_arguments(annotation: ast.Annotation) -> tuple[str, int | None]:
+    """The URI and the controller's bit width, None for a string, of @p4runtime_translation(uri, type)."""
+    uri = annotation_text(annotation)
+    for expression in annotation.expressions[1:]:
+        if isinstance(expression, ast.IntLiteral):
+            return uri, expression.value
+    _, _, type_ = annotation.text.rpartition(",")
+    digits = "".join(c for c in type_ if c.isdigit())
+    return uri.split('"')[0], int(digits) if digits else None

@@ -1,0 +1,174 @@
+"""Entries in the source: their keys, arguments, and priorities as P4Runtime has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.midend.scope import ActionClosure
+from v1model.midend.values import convert
+
+if TYPE_CHECKING:
+    from v1model.midend.frame import Frame
+
+_NEEDS_PRIORITY = frozenset(("ternary", "range", "optional"))
+
+
+def action_arguments(frame: Frame, call: ast.Call) -> tuple[int, ...]:
+    """The control plane's arguments of an action, as unsigned bit patterns."""
+    values = []
+    for argument in call.arguments:
+        parameter = argument.parameter
+        if parameter is None or parameter.direction or argument.value is None:
+            continue
+        value = convert(
+            frame, frame.expression(argument.value), frame.shape_of(parameter.type_ref), argument.span
+        )
+        values.append(_pattern(value, argument))
+    return tuple(values)
+
+
+def _pattern(value: ir.Expr, node: ast.Node) -> int:
+    """A constant's bits."""
+    if not isinstance(value, ir.Const) or not isinstance(value.value, int):
+        raise CompileError("this must be known at compile time", node.span)
+    return value.value & ((1 << _width(value.type)) - 1)
+
+
+def _width(type_: ir.Type) -> int:
+    return type_.width if isinstance(type_, ir.Bits) else 1
+
+
+def table_entries(
+    frame: Frame, declaration: ast.TableDeclaration, keys: tuple[ir.Key, ...]
+) -> tuple[ir.ConstEntry, ...]:
+    """The entries of a table in the order of the source."""
+    if not declaration.entries:
+        return ()
+    needed = any(key.match_kind in _NEEDS_PRIORITY for key in keys)
+    priorities = _priorities(frame, declaration) if needed else [None] * len(declaration.entries)
+    return tuple(
+        ir.ConstEntry(
+            _matches(frame, entry, keys),
+            _action(frame, entry.action),
+            priority,
+            declaration.entries_const or entry.is_const,
+        )
+        for entry, priority in zip(declaration.entries, priorities, strict=True)
+    )
+
+
+def _action(frame: Frame, call: ast.Call) -> ir.ActionCall:
+    assert isinstance(call.callee, ast.Name)
+    assert call.callee.declaration is not None
+    closure = frame.find(call.callee.declaration)
+    assert isinstance(closure, ActionClosure)
+    return ir.ActionCall(closure.name, action_arguments(frame, call))
+
+
+def _priorities(frame: Frame, declaration: ast.TableDeclaration) -> list[int | None]:
+    """P4Runtime's priorities, where bigger wins (spec section 14.2.1.4, and p4c's @priority for BMv2)."""
+    entries = declaration.entries
+    if declaration.entries_const:
+        ranks = [_rank(frame, entry, position) for position, entry in enumerate(entries, start=1)]
+        return [max(ranks) + 1 - rank for rank in ranks]
+    largest_wins = bool(_property(frame, declaration, "largest_priority_wins", 1))
+    delta = _property(frame, declaration, "priority_delta", 1)
+    explicit = _explicit(frame, declaration, -delta if largest_wins else delta)
+    if largest_wins:
+        return list(explicit)
+    return [max(explicit) + 1 - priority for priority in explicit]
+
+
+def _rank(frame: Frame, entry: ast.Entry, position: int) -> int:
+    """The place of a const entry: by position, or by @priority(n), where smaller wins."""
+    for annotation in entry.annotations:
+        if annotation.name == "priority":
+            return frame.constant(annotation.expressions[0], "a priority")
+    return position
+
+
+def _explicit(frame: Frame, declaration: ast.TableDeclaration, step: int) -> list[int]:
+    """Each entry's priority: as given, or a step from the one before; all made up where none is given."""
+    entries = declaration.entries
+    if all(entry.priority is None for entry in entries):
+        count = len(entries)
+        start = 1 if step > 0 else 1 + (count - 1) * -step
+        return [start + step * i for i in range(count)]
+    priorities: list[int] = []
+    for entry in entries:
+        if entry.priority is not None:
+            priorities.append(frame.constant(entry.priority, "a priority"))
+        elif not priorities:
+            raise CompileError("the first entry must have a priority when others have one", entry.span)
+        else:
+            priorities.append(priorities[-1] + step)
+        if priorities[-1] <= 0:
+            raise CompileError(f"a priority of {priorities[-1]}: P4Runtime has none below 1", entry.span)
+    return priorities
+
+
+def _property(frame: Frame, declaration: ast.TableDeclaration, name: str, default: int) -> int:
+    given = declaration.properties.get(name)
+    if given is None:
+        return default
+    assert isinstance(given.value, ast.Expression)
+    return frame.constant(given.value, f"table property {name}")
+
+
+def _matches(frame: Frame, entry: ast.Entry, keys: tuple[ir.Key, ...]) -> tuple[ir.KeyMatch | None, ...]:
+    nodes = [part for key in entry.keys for part in _parts(key)]
+    if len(nodes) == 1 and isinstance(nodes[0], ast.DefaultExpression):
+        nodes *= len(keys)
+    if len(nodes) != len(keys):
+        raise CompileError(f"an entry with {len(nodes)} keys for a table with {len(keys)}", entry.span)
+    return tuple(_match(frame, node, key) for node, key in zip(nodes, keys, strict=True))
+
+
+def _parts(node: ast.Expression) -> list[ast.Expression]:
+    return node.elements if isinstance(node, ast.ListExpression) else [node]
+
+
+def _match(frame: Frame, node: ast.Expression, key: ir.Key) -> ir.KeyMatch | None:
+    """One field of an entry; None where it matches anything."""
+    width = _width(key.expression.type)
+    full = (1 << width) - 1
+
+    def known(part: ast.Expression) -> int:
+        return _pattern(convert(frame, frame.expression(part), key.expression.type, part.span), part)
+
+    while isinstance(node, ast.Cast) and isinstance(node.operand, ast.Binary):
+        node = node.operand
+    if isinstance(node, ast.DefaultExpression):
+        return None
+    if isinstance(node, ast.Binary) and node.operator == "&&&":
+        return _masked(known(node.left), known(node.right), width, key, node)
+    if isinstance(node, ast.Binary) and node.operator == "..":
+        low, high = known(node.left), known(node.right)
+        if key.match_kind != "range":
+            raise CompileError(f"a range for a key that matches {key.match_kind}", node.span)
+        return None if (low, high) == (0, full) else ir.KeyMatch(low, high=high)
+    value = known(node)
+    match key.match_kind:
+        case "lpm":
+            return ir.KeyMatch(value, prefix_length=width)
+        case "ternary":
+            return ir.KeyMatch(value, mask=full)
+        case "range":
+            return ir.KeyMatch(value, high=value)
+        case _:
+            return ir.KeyMatch(value)
+
+
+def _masked(value: int, mask: int, width: int, key: ir.Key, node: ast.Expression) -> ir.KeyMatch | None:
+    """value &&& mask for a ternary key, or for an lpm key when the mask is a prefix."""
+    if mask == 0 and key.match_kind in ("ternary", "lpm"):
+        return None
+    if key.match_kind == "ternary":
+        return ir.KeyMatch(value & mask, mask=mask)
+    inverse = ~mask & ((1 << width) - 1)
+    if key.match_kind != "lpm" or inverse & (inverse + 1):
+        raise CompileError(f"a mask that a key that matches {key.match_kind} cannot have", node.span)
+    return ir.KeyMatch(value & mask, prefix_length=width - inverse.bit_length())

@@ -1,0 +1,85 @@
+"""v1model's extern objects: what an instance of each is to the control plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.errors import CompileError, UnsupportedError
+from v1model.midend.scope import ExternObject
+
+if TYPE_CHECKING:
+    from v1model.frontend import ast
+    from v1model.frontend import types as t
+    from v1model.midend.frame import Frame
+
+KINDS = frozenset(
+    (
+        "register",
+        "counter",
+        "direct_counter",
+        "meter",
+        "direct_meter",
+        "action_profile",
+        "action_selector",
+    )
+)
+MAX_INSTANCE_SIZE = 1 << 28  # cells; more would not fit into memory
+
+
+def instantiate(
+    frame: Frame,
+    declaration: ast.ExternDeclaration,
+    types: tuple[t.Type, ...],
+    arguments: list[ast.Argument],
+    name: str,
+    node: ast.Call | ast.Instantiation,
+) -> ExternObject:
+    """An extern's instance, known to the program from now on."""
+    if declaration.name not in KINDS:
+        raise UnsupportedError(
+            f"extern {declaration.name} is not one of v1model's that are supported", node.span
+        )
+    given = {
+        a.parameter.name: frame.expression(a.value)
+        for a in arguments
+        if a.parameter is not None and a.value is not None
+    }
+    resource = ir.ExternInstance(
+        kind=declaration.name,
+        name=name,
+        size=_size(given.get("size"), node),
+        unit=_unit(frame, declaration.name, given.get("type")),
+        value_type=_value_type(frame, types, node) if declaration.name == "register" else None,
+        algorithm=frame.unit.enum_member("HashAlgorithm", given["algorithm"]) if "algorithm" in given else "",
+        output_width=_size(given.get("outputWidth"), node),
+        annotations=tuple(getattr(node, "annotations", ())),
+        span=node.span,
+        p4_types=types,
+    )
+    if all(known.name != name or known.kind != resource.kind for known in frame.unit.externs):
+        frame.unit.externs.append(resource)
+    return ExternObject(resource)
+
+
+def _size(value: ir.Expr | None, node: ast.Node) -> int:
+    if value is None:
+        return 0
+    if not isinstance(value, ir.Const) or not isinstance(value.value, int):
+        raise CompileError("the size of an extern must be known at compile time", node.span)
+    if not 0 <= value.value <= MAX_INSTANCE_SIZE:
+        raise CompileError(f"a size of {value.value}: not in 0..{MAX_INSTANCE_SIZE}", node.span)
+    return value.value
+
+
+def _unit(frame: Frame, kind: str, value: ir.Expr | None) -> str:
+    if value is None:
+        return ""
+    return frame.unit.enum_member("CounterType" if "counter" in kind else "MeterType", value)
+
+
+def _value_type(frame: Frame, types: tuple[t.Type, ...], node: ast.Node) -> ir.Type:
+    type_ = frame.unit.shapes.of(types[0], node.span)
+    if not isinstance(type_, ir.Bits | ir.Bool):
+        raise UnsupportedError("a register of anything but bit<>, int<> and bool", node.span)
+    return type_

@@ -1,0 +1,125 @@
+"""What names mean while a program is evaluated: scopes, and the instances they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.frontend import ast
+from v1model.midend.shapes import substitute
+
+if TYPE_CHECKING:
+    from v1model.frontend import types as t
+
+
+@dataclass(eq=False, slots=True)
+class Packet:
+    """packet_in or packet_out."""
+
+
+@dataclass(eq=False, slots=True)
+class ControlInstance:
+    """A control's instance. `path` is its control-plane name; `scope` holds its locals, and its
+    parameters once it is applied for the first time; `applications`: in how many places it is."""
+
+    declaration: ast.ControlDeclaration
+    scope: Scope
+    path: str
+    applications: int = 1
+
+
+@dataclass(eq=False, slots=True)
+class ParserInstance:
+    declaration: ast.ParserDeclaration
+    scope: Scope
+    path: str
+
+
+@dataclass(eq=False, slots=True)
+class ExternObject:
+    """An instance of a v1model extern; `resource` as the control plane sees it."""
+
+    resource: ir.ExternInstance
+
+
+@dataclass(eq=False, slots=True)
+class TableInstance:
+    """A table; `lowered` when it has been applied. `may_exit`: one of its actions executes `exit`."""
+
+    declaration: ast.TableDeclaration
+    scope: Scope
+    name: str
+    lowered: bool = False
+    actions: tuple[str, ...] = ()
+    may_exit: bool = False
+    hoisted_keys: dict[int, ir.Var] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class ActionClosure:
+    declaration: ast.ActionDeclaration
+    scope: Scope
+    name: str
+
+
+Binding = ir.Expr | Packet | ControlInstance | ParserInstance | ExternObject | TableInstance | ActionClosure
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """Bindings of one activation or instance; what is not found here is the parent's.
+    `path` is the instance's control-plane name."""
+
+    parent: Scope | None = None
+    types: dict[str, t.Type] = field(default_factory=dict)
+    path: str = ""
+    bindings: dict[ast.Declaration, Binding] = field(default_factory=dict)
+    anonymous: dict[ast.Call, Binding] = field(default_factory=dict)  # instances of `C.apply(...)`
+
+    def find(self, declaration: ast.Declaration) -> Binding | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if declaration in scope.bindings:
+                return scope.bindings[declaration]
+            scope = scope.parent
+        return None
+
+    def instance_path(self) -> str:
+        """The control-plane name of the instance that this activation belongs to."""
+        if self.path or self.parent is None:
+            return self.path
+        return self.parent.instance_path()
+
+    def closed(self, type_: t.Type) -> t.Type:
+        """`type_` with the type parameters that are in scope replaced."""
+        scope: Scope | None = self
+        while scope is not None:
+            type_ = substitute(type_, scope.types)
+            scope = scope.parent
+        return type_
+
+
+def plane_name(declaration: ast.Declaration, path: str) -> str:
+    """The control plane's name of a declaration inside the instance `path`: @name, absolute with
+    a leading dot or relative, else its own name."""
+    own = name_annotation(declaration) or declaration.name
+    if own.startswith("."):
+        return own[1:]
+    return f"{path}.{own}" if path else own
+
+
+def name_annotation(node: ast.Declaration | ast.KeyElement | ast.TableProperty) -> str:
+    """What @name says, or nothing."""
+    for annotation in node.annotations:
+        if annotation.name == "name":
+            return annotation_text(annotation)
+    return ""
+
+
+def annotation_text(annotation: ast.Annotation) -> str:
+    """The one string in an annotation such as @name("x")."""
+    for expression in annotation.expressions:
+        if isinstance(expression, ast.StringLiteral):
+            return expression.value
+    return annotation.text.strip().strip('"')

@@ -1,0 +1,233 @@
+"""Tables: their keys, actions and properties when they are first applied; and each apply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.errors import CompileError, UnsupportedError
+from v1model.frontend import ast
+from v1model.frontend import types as t
+from v1model.midend.entries import action_arguments, table_entries
+from v1model.midend.fold import FALSE, unary
+from v1model.midend.frame import Frame, leaves
+from v1model.midend.inline import bind_arguments, inline_body, named_object
+from v1model.midend.instances import applied_instance, instantiate
+from v1model.midend.scope import ActionClosure, ExternObject, Scope, TableInstance, name_annotation
+from v1model.midend.shapes import INDEX
+from v1model.midend.table_names import key_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "selector")
+
+
+def apply_table(
+    frame: Frame, instance: TableInstance, hit: ir.Var | None = None, action: ir.Var | None = None
+) -> None:
+    """Emits the apply of a table, and what `exit` in one of its actions makes of it."""
+    keys = _keys(frame, instance)
+    if not instance.lowered:
+        _lower(frame, instance, keys)
+    frame.emit(ir.ApplyTable(instance.name, hit, action))
+    if instance.may_exit and frame.builder.exited is not None:
+        with frame.builder.collect() as leave:
+            frame.exit()
+        frame.emit(ir.If(frame.builder.exited, tuple(leave)))
+
+
+def apply_result(frame: Frame, call: ast.Call, member: str) -> ir.Expr:
+    """t.apply().hit or .miss"""
+    instance = applied_instance(frame, call)
+    if not isinstance(instance, TableInstance) or member not in ("hit", "miss"):
+        raise UnsupportedError(f"{member} of an apply", call.span)
+    hit = frame.builder.temporary(ir.Bool(), "hit")
+    apply_table(frame, instance, hit=hit)
+    return hit if member == "hit" else unary("!", hit, ir.Bool())
+
+
+def switch_subject(frame: Frame, node: ast.Expression) -> tuple[ir.Var, Callable[[ast.Expression], ir.Const]]:
+    """The variable that says which action `t.apply().action_run` ran, and what a label means in it."""
+    assert isinstance(node, ast.Member), node
+    assert isinstance(node.base, ast.Call), node
+    instance = applied_instance(frame, node.base)
+    assert isinstance(instance, TableInstance), node
+    ran = frame.builder.temporary(INDEX, "action_run")
+    apply_table(frame, instance, action=ran)
+
+    def label_value(label: ast.Expression) -> ir.Const:
+        assert isinstance(label, ast.Name)
+        assert label.declaration is not None
+        closure = Frame(frame.unit, frame.builder, instance.scope).find(label.declaration)
+        assert isinstance(closure, ActionClosure)
+        if closure.name not in instance.actions:
+            raise CompileError(f"{label.name} is no action of this table", label.span)
+        return ir.Const(instance.actions.index(closure.name), INDEX)
+
+    return ran, label_value
+
+
+def _inside(frame: Frame, instance: TableInstance) -> Frame:
+    """A frame in the control that the table belongs to."""
+    return Frame(frame.unit, frame.builder, instance.scope, depth=frame.depth)
+
+
+def _keys(frame: Frame, instance: TableInstance) -> list[ir.Expr]:
+    """The key expressions. Those with side effects are computed before each apply, into variables
+    that the table keeps."""
+    before = len(frame.builder.out)
+    nodes = [element.expression for element in instance.declaration.keys]
+    values = _inside(frame, instance).in_order(nodes)
+    if len(frame.builder.out) == before:
+        return values
+    for position, value in enumerate(values):
+        variable = instance.hoisted_keys.get(position)
+        if variable is None:
+            variable = frame.builder.local("key", value.type)
+            instance.hoisted_keys[position] = variable
+        frame.emit(ir.Assign(variable, value))
+    return [instance.hoisted_keys[position] for position in range(len(values))]
+
+
+def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> None:
+    """The ir.Table of an instance, added to the program."""
+    inside, declaration = _inside(frame, instance), instance.declaration
+    keys = tuple(_key(inside, e, v) for e, v in zip(declaration.keys, key_values, strict=True))
+    actions = _actions(inside, instance)
+    instance.actions = tuple(action.action for action in actions)
+    properties = _properties(inside, instance)
+    table = ir.Table(
+        name=instance.name,
+        keys=keys,
+        actions=actions,
+        default_action=_default_action(inside, declaration),
+        default_is_const=declaration.default_action_const,
+        entries=table_entries(inside, declaration, keys),
+        entries_are_const=declaration.entries_const,
+        size=_number(inside, declaration, "size"),
+        direct=properties["counters"] + properties["meters"],
+        implementation="".join(properties["implementation"]),
+        idle_timeout=bool(_number(inside, declaration, "support_timeout")),
+        meter_target=next(
+            (frame.unit.meter_targets[m] for m in properties["meters"] if m in frame.unit.meter_targets), None
+        ),
+        annotations=tuple(declaration.annotations),
+        span=declaration.span,
+    )
+    frame.unit.tables.append(table)
+    instance.lowered = True
+
+
+def _key(frame: Frame, element: ast.KeyElement, value: ir.Expr) -> ir.Key:
+    if element.match_kind not in MATCH_KINDS:
+        message = f"match kind {element.match_kind} is not one of {', '.join(MATCH_KINDS)}"
+        raise UnsupportedError(message, element.span)
+    if not isinstance(value.type, ir.Bits | ir.Bool):
+        raise UnsupportedError("a key that is no bit<>, int<>, bool, enum or error", element.span)
+    name = name_annotation(element) or key_name(frame, element.expression)
+    type_ = frame.type_of(element.expression)
+    type_name = frame.unit.new_type_name(type_)
+    return ir.Key(value, element.match_kind, name, type_name, tuple(element.annotations), type_)
+
+
+def _actions(frame: Frame, instance: TableInstance) -> tuple[ir.TableAction, ...]:
+    """The table's actions; NoAction, where it is the default without being listed, is default-only."""
+    declaration = instance.declaration
+    actions = [_table_action(frame, instance, reference) for reference in declaration.actions]
+    no_action = frame.unit.no_action
+    if declaration.default_action is None and no_action is not None:
+        closure = frame.find(no_action)
+        assert isinstance(closure, ActionClosure)
+        if closure.name not in (action.action for action in actions):
+            only_default = ast.Annotation(declaration.span, "defaultonly")
+            name = ast.Name(declaration.span, no_action.name, declaration=no_action)
+            reference = ast.ActionReference(declaration.span, name, annotations=[only_default])
+            actions.append(_table_action(frame, instance, reference))
+    return tuple(actions)
+
+
+def _table_action(frame: Frame, instance: TableInstance, reference: ast.ActionReference) -> ir.TableAction:
+    closure, builder = _closure(frame, reference.name), frame.builder
+    declaration = closure.declaration
+    inner = Frame(frame.unit, builder, Scope(closure.scope), depth=frame.depth + 1)
+    inner.exit_label = builder.fresh_name(f"{declaration.name}_exit")
+    inner.exited = builder.exited = builder.exited or builder.temporary(ir.Bool(), "exited")
+    frame.unit.add_action(closure, inner)
+    directional = [p for p in declaration.parameters if p.direction]
+    with builder.collect() as statements:
+        bind_arguments(frame, inner, directional, reference.arguments, alias=False, constants=True)
+        for parameter in declaration.parameters:
+            if not parameter.direction:
+                inner.scope.bindings[parameter] = _action_data(inner, parameter)
+        inline_body(inner, declaration.body, declaration.name)
+    instance.may_exit = instance.may_exit or leaves(statements, inner.exit_label)
+    with builder.collect() as body:
+        builder.emit_block(inner.exit_label, statements)
+    marks = {annotation.name for annotation in reference.annotations}
+    return ir.TableAction(
+        closure.name, tuple(body), "defaultonly" in marks, "tableonly" in marks, tuple(reference.annotations)
+    )
+
+
+def _closure(frame: Frame, name: ast.Name) -> ActionClosure:
+    assert name.declaration is not None, name
+    closure = frame.find(name.declaration)
+    if not isinstance(closure, ActionClosure):
+        raise UnsupportedError(f"{name.name} is no action", name.span)
+    return closure
+
+
+def _action_data(frame: Frame, parameter: ast.Parameter) -> ir.Expr:
+    """What a parameter that the control plane gives is in the action's body."""
+    shape = frame.shape_of(parameter.type_ref)
+    if isinstance(shape, ir.Bool):
+        return ir.Cast(ir.Var(f"${parameter.name}", ir.Bits(1)), shape)
+    return ir.Var(f"${parameter.name}", shape)
+
+
+def _default_action(frame: Frame, declaration: ast.TableDeclaration) -> ir.ActionCall:
+    node = declaration.default_action
+    if node is None:
+        assert frame.unit.no_action is not None
+        closure = frame.find(frame.unit.no_action)
+        assert isinstance(closure, ActionClosure)
+        return ir.ActionCall(closure.name)
+    if isinstance(node, ast.Name):
+        return ir.ActionCall(_closure(frame, node).name)
+    assert isinstance(node.callee, ast.Name)
+    return ir.ActionCall(_closure(frame, node.callee).name, action_arguments(frame, node))
+
+
+def _number(frame: Frame, declaration: ast.TableDeclaration, name: str) -> int:
+    given = declaration.properties.get(name)
+    if given is None:
+        return 0
+    assert isinstance(given.value, ast.Expression)
+    return frame.constant(given.value, f"table property {name}")
+
+
+def _properties(frame: Frame, instance: TableInstance) -> dict[str, tuple[str, ...]]:
+    """The names of the extern instances attached to a table."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in ("counters", "meters", "implementation"):
+        given = instance.declaration.properties.get(name)
+        found[name] = () if given is None else (_attached(frame, given).resource.name,)
+    return found
+
+
+def _attached(frame: Frame, given: ast.TableProperty) -> ExternObject:
+    value = given.value
+    if isinstance(value, ast.Call) and isinstance(value.type, t.DeclaredType):
+        name = name_annotation(given)
+        if not name:
+            raise UnsupportedError(
+                f"`{given.name}` constructed in place needs a @name annotation", given.span
+            )
+        found = instantiate(frame, value.type, value.arguments, name.removeprefix("."), value)
+    else:
+        assert isinstance(value, ast.Expression)
+        found = named_object(frame, value) or FALSE
+    if not isinstance(found, ExternObject):
+        raise CompileError(f"table property {given.name} must name an extern instance", given.span)
+    return found

@@ -1,0 +1,106 @@
+"""What is gathered about a whole program while its blocks are lowered."""
+
+from __future__ import annotations
+
+from v1model import ir
+from v1model.errors import UnsupportedError
+from v1model.frontend import ast
+from v1model.frontend import types as t
+from v1model.midend.frame import Builder, Frame
+from v1model.midend.instances import declare
+from v1model.midend.scope import ActionClosure, Binding, Scope, plane_name
+from v1model.midend.shapes import Shapes
+
+
+class Unit:
+    """The program's types, errors and enums, and what the control plane will see of it."""
+
+    def __init__(self, program: ast.Program) -> None:
+        self.shapes = Shapes()
+        self.globals = Scope()
+        self.errors = [
+            m for d in program.declarations if isinstance(d, ast.ErrorDeclaration) for m in d.members
+        ]
+        self.enums = {
+            d.name: tuple(d.members)
+            for d in program.declarations
+            if isinstance(d, ast.EnumDeclaration) and d.underlying is None
+        }
+        self.no_action = next(
+            (
+                d
+                for d in program.declarations
+                if isinstance(d, ast.ActionDeclaration) and d.name == "NoAction"
+            ),
+            None,
+        )
+        empty = ir.Struct("", ())
+        self.headers, self.metadata, self.standard_metadata = empty, empty, empty
+        self.tables: list[ir.Table] = []
+        self.actions: dict[str, ir.Action] = {}
+        self.externs: list[ir.ExternInstance] = []
+        self.digests: dict[str, ir.Digest] = {}
+        self.new_types: dict[str, t.NewType] = {}
+        self.meter_targets: dict[str, ir.Expr] = {}  # direct meter -> where `read` leaves the colour
+
+    def frame(self, builder: Builder) -> Frame:
+        """The outermost frame of a block."""
+        return Frame(self, builder, self.globals)
+
+    def top_level(self, declaration: ast.Declaration) -> Binding:
+        """What a declaration of the top level means; made when it is first used."""
+        binding: Binding
+        match declaration:
+            case ast.ConstantDeclaration():
+                binding = self.frame(Builder("constants")).constant_value(declaration)
+            case ast.ActionDeclaration():
+                binding = ActionClosure(declaration, self.globals, plane_name(declaration, ""))
+            case ast.Instantiation():
+                binding = declare(self.frame(Builder("instances")), declaration, "")
+            case _:
+                raise UnsupportedError(f"{declaration.name} cannot be used here", declaration.span)
+        self.globals.bindings[declaration] = binding
+        return binding
+
+    def enum_member(self, enum: str, value: ir.Expr) -> str:
+        """The name of a constant of an enum without an underlying type."""
+        assert isinstance(value, ir.Const), value
+        assert isinstance(value.value, int), value
+        return self.enums[enum][value.value]
+
+    @staticmethod
+    def record_type(declaration: ast.StructDeclaration) -> t.RecordType:
+        """The type that a declaration without type parameters declares."""
+        fields = []
+        for field in declaration.fields:
+            assert field.type_ref.resolved is not None, field
+            fields.append((field.name, field.type_ref.resolved))
+        return t.RecordType(declaration.kind, declaration.name, tuple(fields), declaration)
+
+    def new_type_name(self, type_: t.Type) -> str:
+        """The name of a `type`, for P4Info; nothing for other types."""
+        if not isinstance(type_, t.NewType):
+            return ""
+        self.new_types[type_.name] = type_
+        return type_.name
+
+    def add_action(self, closure: ActionClosure, frame: Frame) -> None:
+        """An action that a table has, with the parameters that the control plane gives."""
+        if closure.name in self.actions:
+            return
+        params = []
+        for parameter in closure.declaration.parameters:
+            if parameter.direction:
+                continue
+            shape = frame.shape_of(parameter.type_ref)
+            if not isinstance(shape, ir.Bits | ir.Bool):
+                message = "an action's parameter from the control plane that is no bit<>, int<>, bool or enum"
+                raise UnsupportedError(message, parameter.span)
+            assert parameter.type_ref.resolved is not None
+            type_ = frame.scope.closed(parameter.type_ref.resolved)
+            bits = shape if isinstance(shape, ir.Bits) else ir.Bits(1)
+            annotations = tuple(parameter.annotations)
+            name = self.new_type_name(type_)
+            params.append(ir.ActionParam(parameter.name, bits, name, annotations, type_))
+        declared = tuple(closure.declaration.annotations)
+        self.actions[closure.name] = ir.Action(closure.name, tuple(params), declared)

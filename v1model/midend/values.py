@@ -1,0 +1,158 @@
+"""Values of composite types: conversions, defaults, places and whether they overlap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.errors import UnsupportedError
+from v1model.midend import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from v1model.frontend.ast import Span
+    from v1model.midend.frame import Frame
+
+VOID = ir.Aggregate((), ir.Struct("void", ()))  # of a call that returns nothing; nobody reads it
+Composite = ir.Struct | ir.Header | ir.Union | ir.Stack
+
+
+def is_composite(type_: ir.Type) -> bool:
+    return isinstance(type_, Composite)
+
+
+def invalid(type_: ir.Type) -> ir.Aggregate:
+    """An invalid header or union, or a stack of such."""
+    return ir.Aggregate((), type_, valid=isinstance(type_, ir.Stack))
+
+
+def default_value(type_: ir.Type) -> ir.Expr:
+    """P4's default: zero, false, the first member, invalid (spec section 7.3)."""
+    match type_:
+        case ir.Struct(fields=fields):
+            return ir.Aggregate(tuple(default_value(field) for _, field in fields), type_)
+        case ir.Header() | ir.Union() | ir.Stack():
+            return invalid(type_)
+        case ir.Bool():
+            return fold.FALSE
+        case _:
+            return ir.Const(0, type_)
+
+
+def convert(frame: Frame, value: ir.Expr, type_: ir.Type, span: Span) -> ir.Expr:
+    """`value` as a `type_`: scalars are cast, lists and structs field by field."""
+    if value.type == type_:
+        return value
+    if not is_composite(type_) and not is_composite(value.type):
+        return fold.cast(value, type_)
+    if isinstance(value, ir.Aggregate) and not value.valid:
+        return invalid(type_)
+    if isinstance(type_, ir.Stack) and isinstance(value, ir.Aggregate):
+        return ir.Aggregate(tuple(convert(frame, v, type_.element, span) for v in value.values), type_)
+    if not isinstance(type_, ir.Struct | ir.Header):
+        raise UnsupportedError("a conversion between types of different kinds", span)
+    parts = _parts(value, span)
+    fields = [field for _, field in type_.fields]
+    converted = [convert(frame, part, field, span) for part, field in zip(parts, fields, strict=True)]
+    return ir.Aggregate(tuple(converted), type_)
+
+
+def _parts(value: ir.Expr, span: Span) -> list[ir.Expr]:
+    """The fields of a struct or header."""
+    if isinstance(value, ir.Aggregate):
+        return list(value.values)
+    if not isinstance(value.type, ir.Struct | ir.Header):
+        raise UnsupportedError("a conversion between types of different kinds", span)
+    return [fold.member(value, name) for name, _ in value.type.fields]
+
+
+def reset(target: ir.Expr) -> Iterator[ir.Stmt]:
+    """What makes the headers in a fresh variable or an `out` parameter invalid."""
+    match target.type:
+        case ir.Header() | ir.Union() | ir.Stack():
+            yield ir.Assign(target, invalid(target.type))
+        case ir.Struct(fields=fields):
+            for name, _ in fields:
+                yield from reset(fold.member(target, name))
+        case _:
+            pass
+
+
+def assign(frame: Frame, target: ir.Expr, value: ir.Expr) -> None:
+    """target = value: by value even when an aggregate reads what it overwrites; a valid member of
+    a header union invalidates the others."""
+    if isinstance(value, ir.Aggregate) and value.values and _reads(value, root(target)):
+        value = frame.save(value)
+    frame.emit(ir.Assign(target, value))
+    if isinstance(target, ir.Member) and isinstance(target.base.type, ir.Union):
+        frame.emit(ir.If(ir.IsValid(target), (ir.SetValid(target, valid=True),)))
+
+
+def root(place: ir.Expr) -> str:
+    """The variable that an l-value is part of."""
+    while not isinstance(place, ir.Var):
+        assert isinstance(place, ir.Member | ir.Index | ir.Slice | ir.StackNext | ir.StackLast), place
+        place = place.base
+    return place.name
+
+
+def _reads(value: ir.Expr, name: str) -> bool:
+    if isinstance(value, ir.Var):
+        return value.name == name
+    return any(_reads(operand, name) for operand in operands(value))
+
+
+def operands(value: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The expressions that an expression is made of."""
+    match value:
+        case ir.Member(base=base) | ir.Slice(base=base) | ir.IsValid(base=base):
+            return (base,)
+        case ir.StackNext(base=base) | ir.StackLast(base=base) | ir.StackLastIndex(base=base):
+            return (base,)
+        case ir.Index(base=base, index=index):
+            return (base, index)
+        case ir.Unary(operand=operand) | ir.Cast(operand=operand):
+            return (operand,)
+        case ir.Binary(left=left, right=right):
+            return (left, right)
+        case ir.Ternary(condition=condition, then=then, otherwise=otherwise):
+            return (condition, then, otherwise)
+        case ir.Aggregate(values=values):
+            return values
+        case _:
+            return ()
+
+
+Place = tuple[str | int, ...]
+
+
+def fixed_place(value: ir.Expr) -> Place | None:
+    """The path of an l-value without run-time indices; members of a union share one place."""
+    match value:
+        case ir.Var(name=name):
+            return (name,)
+        case ir.Member(base=base, field=field):
+            inner = fixed_place(base)
+            if inner is None or isinstance(base.type, ir.Union):
+                return inner
+            return (*inner, field)
+        case ir.Index(base=base, index=ir.Const(value=int(index))):
+            inner = fixed_place(base)
+            return None if inner is None else (*inner, index)
+        case _:
+            return None
+
+
+def overlap(a: Place, b: Place) -> bool:
+    """Whether one place contains the other."""
+    return all(x == y for x, y in zip(a, b, strict=False))
+
+
+def as_path(frame: Frame, value: ir.Expr) -> ir.Expr:
+    """A composite value that has a place to be read from; the members of a struct's list fold."""
+    if not isinstance(value, ir.Aggregate | ir.Ternary) or not is_composite(value.type):
+        return value
+    if isinstance(value, ir.Aggregate) and isinstance(value.type, ir.Struct):
+        return value
+    return frame.save(value)
