@@ -1,0 +1,39 @@
+"""The P4_16 front end: source text to a checked abstract syntax tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend.check import check_program
+from v1model.frontend.lexer import forget_sources, source_line, tokenize
+from v1model.frontend.parser import parse
+from v1model.frontend.preprocess import preprocess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from v1model.frontend import ast
+
+
+def load(
+    path: str | Path, include_dirs: Iterable[str | Path] = (), defines: Mapping[str, str] | None = None
+) -> ast.Program:
+    """Preprocesses, parses and checks a program; raises CompileError at its first fault."""
+    forget_sources()
+    text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
+    program = parse(tokenize(text, str(path)))
+    try:
+        check_program(program)
+    except RecursionError:
+        raise CompileError(f"{path}: an expression or statement is nested too deeply") from None
+    return program
+
+
+def render(error: CompileError) -> str:
+    """The error with the source line and a caret below the place."""
+    return error.render(source_line(error.span.file, error.span.line) if error.span else "")
+
+
+__all__ = ["load", "render"]

@@ -79,12 +79,17 @@ class SetType(Type):
 
 @dataclass(frozen=True, slots=True)
 class RecordType(Type):
-    """A struct, header or header_union (kind); nominal: name plus the instantiated fields."""
+    """A struct, header or header_union (kind); nominal: name plus the instantiated fields.
+
+    The name is "" for an untyped `{f = a}` that nothing gave a type. `arguments` are the type
+    arguments of a generic one.
+    """
 
     kind: str
     name: str
     fields: tuple[tuple[str, Type], ...]
     declaration: ast.StructDeclaration = field(compare=False, repr=False)
+    arguments: tuple[Type, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

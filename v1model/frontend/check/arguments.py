@@ -1,0 +1,188 @@
+"""Arguments meet parameters: order, type arguments, conversions, directions (spec section 6.8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.frontend.check import expressions, resolve
+from v1model.frontend.check.convert import convert
+from v1model.frontend.check.lvalues import require_lvalue
+from v1model.frontend.check.show import show
+from v1model.frontend.check.signatures import Signature, is_optional
+from v1model.frontend.check.substitute import (
+    DONT_CARE,
+    Bindings,
+    contains_integer,
+    has_variables,
+    substitute,
+    unify,
+)
+from v1model.frontend.types import DeclaredType, Type, TypeVariable
+
+if TYPE_CHECKING:
+    from v1model.frontend.check.scope import Context
+
+
+def bind(
+    c: Context,
+    signature: Signature,
+    node: ast.Node,
+    arguments: list[ast.Argument],
+    type_arguments: list[ast.TypeRef],
+    hint: Type | None = None,
+) -> tuple[list[ast.Argument], tuple[Type, ...], Type]:
+    """The arguments in the order of the parameters, the type arguments, and the type of the result."""
+    ordered = _in_order(signature, node, arguments)
+    fresh, bindings = _fresh_variables(c, signature, node, type_arguments)
+    wanted = [_parameter_type(argument, fresh) for argument in ordered]
+    for argument, kind in zip(ordered, wanted, strict=True):
+        _check_argument(c, argument, kind, bindings)
+    inferred = _inferred(signature, node, fresh, bindings, hint)
+    for argument, kind in zip(ordered, wanted, strict=True):
+        _convert_argument(c, argument, substitute(kind, bindings))
+    result = substitute(substitute(signature.result, fresh), bindings)
+    return ordered, inferred, result
+
+
+# --- order -------------------------------------------------------------------------------
+
+
+def _in_order(signature: Signature, node: ast.Node, arguments: list[ast.Argument]) -> list[ast.Argument]:
+    """One argument for each parameter; defaults fill in, optional parameters may have none."""
+    parameters = signature.parameters
+    if len(arguments) > len(parameters):
+        raise CompileError(
+            f"{signature.name!r} takes {_count(parameters)}, not {len(arguments)}",
+            arguments[len(parameters)].span,
+        )
+    given: dict[str, ast.Argument] = {}
+    for argument, positional in zip(arguments, parameters, strict=False):
+        _take(signature, argument, argument.name or positional.name, given)
+    ordered = []
+    for parameter in parameters:
+        if (found := given.get(parameter.name)) is None and parameter.default is not None:
+            found = ast.Argument(node.span, parameter.default, parameter.name)
+        if found is not None:
+            found.parameter = parameter
+            ordered.append(found)
+        elif not is_optional(parameter):
+            raise CompileError(f"{signature.name!r} needs an argument for {parameter.name!r}", node.span)
+    return ordered
+
+
+def _take(signature: Signature, argument: ast.Argument, name: str, given: dict[str, ast.Argument]) -> None:
+    if name not in [parameter.name for parameter in signature.parameters]:
+        raise CompileError(f"{signature.name!r} has no parameter {name!r}", argument.span)
+    if name in given:
+        raise CompileError(f"parameter {name!r} of {signature.name!r} is given twice", argument.span)
+    if argument.name is None and any(other.name is not None for other in given.values()):
+        raise CompileError("either all arguments are named or none is", argument.span)
+    given[name] = argument
+
+
+def _count(parameters: list[ast.Parameter]) -> str:
+    return "1 argument" if len(parameters) == 1 else f"{len(parameters)} arguments"
+
+
+# --- type arguments ----------------------------------------------------------------------
+
+
+def _fresh_variables(
+    c: Context, signature: Signature, node: ast.Node, type_arguments: list[ast.TypeRef]
+) -> tuple[Bindings, Bindings]:
+    """What the signature's type variables become, and what is known about those: nothing, or the
+    type arguments that the user wrote. Fresh names keep them apart from the caller's own."""
+    names = signature.type_parameters
+    if type_arguments and len(type_arguments) != len(names):
+        raise CompileError(
+            f"{signature.name!r} takes {len(names)} type arguments, not {len(type_arguments)}", node.span
+        )
+    fresh: Bindings = dict(signature.outer)
+    bindings: Bindings = {}
+    for position, name in enumerate(names):
+        c.fresh_variables += 1
+        variable = TypeVariable(f"{name}#{c.fresh_variables}")
+        fresh[name] = variable
+        written = resolve.complete(c, type_arguments[position]) if type_arguments else DONT_CARE
+        bindings[variable.name] = written
+    return fresh, bindings
+
+
+def _inferred(
+    signature: Signature, node: ast.Node, fresh: Bindings, bindings: Bindings, hint: Type | None
+) -> tuple[Type, ...]:
+    if hint is not None and not isinstance(hint, TypeVariable):
+        result = substitute(signature.result, fresh)
+        if isinstance(result, TypeVariable) and bindings.get(result.name) == DONT_CARE:
+            bindings[result.name] = hint
+    inferred = []
+    for name in signature.type_parameters:
+        variable = fresh[name]
+        assert isinstance(variable, TypeVariable)
+        found = bindings[variable.name]
+        if found == DONT_CARE or contains_integer(found):
+            what = "a width for type argument" if found != DONT_CARE else "type argument"
+            raise CompileError(
+                f"cannot infer {what} {name!r} of {signature.name!r}",
+                node.span,
+                f"write it: {signature.name}<...>(...)"
+                if found == DONT_CARE
+                else "give the integer a width, as in 8w1",
+            )
+        inferred.append(found)
+    return tuple(inferred)
+
+
+# --- types and directions ----------------------------------------------------------------
+
+
+def _parameter_type(argument: ast.Argument, fresh: Bindings) -> Type:
+    assert argument.parameter is not None
+    kind = argument.parameter.type_ref.resolved
+    assert kind is not None
+    return substitute(kind, fresh)
+
+
+def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: Bindings) -> None:
+    """Checks the value, and learns type arguments from it."""
+    if argument.value is None:
+        return
+    known = substitute(wanted, bindings)
+    argument.value = expressions.check(c, argument.value, None if has_variables(known) else known)
+    if not has_variables(known):
+        return
+    if not unify(wanted, _type(argument.value), bindings):
+        raise _mismatch(argument, known)
+
+
+def _mismatch(argument: ast.Argument, wanted: Type) -> CompileError:
+    assert argument.parameter is not None
+    assert argument.value is not None
+    return CompileError(
+        f"parameter {argument.parameter.name!r} is {show(wanted)}, not {show(argument.value.type)}",
+        argument.span,
+    )
+
+
+def _convert_argument(c: Context, argument: ast.Argument, wanted: Type) -> None:
+    parameter = argument.parameter
+    assert parameter is not None
+    if argument.value is None:
+        if parameter.direction != "out":
+            raise CompileError(
+                f"'_' is only possible for 'out' parameters, not {parameter.name!r}", argument.span
+            )
+        return
+    if parameter.direction in ("out", "inout"):
+        require_lvalue(c, argument.value, f"parameter {parameter.name!r} is {parameter.direction}: it")
+        if argument.value.type != wanted:
+            raise _mismatch(argument, wanted)
+    elif not (isinstance(wanted, DeclaredType) and unify(wanted, _type(argument.value), {})):
+        argument.value = convert(argument.value, wanted)
+
+
+def _type(node: ast.Expression) -> Type:
+    assert node.type is not None
+    return node.type

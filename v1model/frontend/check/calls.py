@@ -1,0 +1,202 @@
+"""Calls of functions, methods, actions, constructors, apply and built-in methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.frontend.check import builtins, expressions, resolve
+from v1model.frontend.check.arguments import bind
+from v1model.frontend.check.members import no_member
+from v1model.frontend.check.show import show
+from v1model.frontend.check.signatures import Signature, of_function, select_overload
+from v1model.frontend.types import (
+    BoolType,
+    DeclaredType,
+    EnumType,
+    RecordType,
+    Type,
+    VoidType,
+)
+
+if TYPE_CHECKING:
+    from v1model.frontend.check.scope import Context
+
+
+def check_call(c: Context, node: ast.Call, hint: Type | None = None) -> ast.Expression:
+    """A call with its kind, declaration, arguments in order and type arguments filled in."""
+    callee = node.callee
+    if isinstance(callee, ast.TypeName):
+        return _constructor_call(c, node, callee)
+    if isinstance(callee, ast.Member):
+        return _member_call(c, node, callee, hint)
+    if isinstance(callee, ast.Name):
+        return _name_call(c, node, callee, hint)
+    raise CompileError("this cannot be called", node.span)
+
+
+def _finish(
+    c: Context, node: ast.Call, kind: str, signature: Signature, hint: Type | None = None
+) -> ast.Call:
+    node.kind, node.declaration = kind, signature.declaration
+    node.arguments, node.inferred, node.type = bind(
+        c, signature, node, node.arguments, node.type_arguments, hint
+    )
+    return node
+
+
+# --- functions and actions ---------------------------------------------------------------
+
+
+def _name_call(c: Context, node: ast.Call, callee: ast.Name, hint: Type | None) -> ast.Expression:
+    symbol = c.lookup(callee.name, callee.span, absolute=callee.absolute)
+    if isinstance(symbol, ast.ActionDeclaration):
+        return _action_call(c, node, callee, symbol)
+    if not isinstance(symbol, list):
+        raise CompileError(f"{callee.name!r} cannot be called", callee.span)
+    signature = select_overload([of_function(function) for function in symbol], node, node.arguments)
+    callee.declaration = signature.declaration
+    assert isinstance(signature.declaration, ast.FunctionDeclaration)
+    callee.type = DeclaredType(signature.declaration)
+    kind = "extern_function" if signature.declaration.body is None else "function"
+    found = _finish(c, node, kind, signature, hint)
+    return builtins.check_static_assert(found) if callee.name == "static_assert" else found
+
+
+def _action_call(c: Context, node: ast.Call, callee: ast.Name, action: ast.ActionDeclaration) -> ast.Call:
+    if c.place not in ("apply", "action"):
+        raise CompileError("an action can be called only in a control or an action", node.span)
+    callee.declaration, callee.type = action, DeclaredType(action)
+    return _finish(
+        c, node, "action", Signature(action.name, action.parameters, VoidType(), declaration=action)
+    )
+
+
+# --- methods -----------------------------------------------------------------------------
+
+
+def _member_call(c: Context, node: ast.Call, callee: ast.Member, hint: Type | None) -> ast.Expression:
+    if isinstance(callee.base, ast.TypeName):
+        return _type_member_call(c, node, callee, callee.base)
+    callee.base = expressions.check(c, callee.base)
+    base = callee.base.type
+    if isinstance(base, DeclaredType):
+        if isinstance(base.declaration, ast.ExternDeclaration):
+            return _method_call(c, node, callee, base, hint)
+        if callee.member == "apply" and isinstance(callee.base, ast.Name):
+            return _apply_call(c, node, base)
+        raise no_member(callee, ["apply"])
+    return builtins.check_builtin(c, node, callee)
+
+
+def _type_member_call(c: Context, node: ast.Call, callee: ast.Member, base: ast.TypeName) -> ast.Expression:
+    """`T.apply()` of a parser or control without an instance, or `H.minSizeInBits()`."""
+    base.type = resolve.complete(c, base.ref)
+    if isinstance(base.type, DeclaredType) and callee.member == "apply":
+        if getattr(base.type.declaration, "constructor_parameters", []):
+            raise CompileError(f"{show(base.type)} has constructor parameters: instantiate it", node.span)
+        return _apply_call(c, node, base.type)
+    return builtins.check_builtin(c, node, callee)
+
+
+def _method_call(
+    c: Context, node: ast.Call, callee: ast.Member, base: DeclaredType, hint: Type | None
+) -> ast.Call:
+    extern = base.declaration
+    assert isinstance(extern, ast.ExternDeclaration)
+    methods = [method for method in extern.methods if method.name == callee.member and method.return_type]
+    if not methods:
+        raise no_member(callee, [method.name for method in extern.methods if method.return_type])
+    outer = dict(zip(extern.type_parameters, base.arguments, strict=False))
+    signature = select_overload([of_function(method, outer) for method in methods], node, node.arguments)
+    assert signature.declaration is not None
+    callee.type = DeclaredType(signature.declaration)
+    return _finish(c, node, "extern_method", signature, hint)
+
+
+def _apply_call(c: Context, node: ast.Call, base: DeclaredType) -> ast.Call:
+    declaration = base.declaration
+    result: Type = VoidType()
+    match declaration:
+        case ast.TableDeclaration():
+            if c.place != "apply":
+                raise CompileError("a table can be applied only in the apply block of a control", node.span)
+            parameters: list[ast.Parameter] = []
+            result = apply_result(c, declaration)
+        case ast.ControlDeclaration():
+            if c.place != "apply":
+                raise CompileError("a control can be applied only in the apply block of a control", node.span)
+            parameters = declaration.parameters
+        case ast.ParserDeclaration():
+            if c.place != "state":
+                raise CompileError("a parser can be applied only in a state of a parser", node.span)
+            parameters = declaration.parameters
+        case _:
+            raise CompileError(f"{show(base)} cannot be applied", node.span)
+    return _finish(c, node, "apply", Signature("apply", parameters, result, declaration=declaration))
+
+
+def apply_result(c: Context, table: ast.TableDeclaration) -> RecordType:
+    """The struct that applying a table yields: hit, miss, and action_run as an enum of its actions."""
+    if (found := c.nominal.get(table)) is None:
+        names = [reference.name.name for reference in table.actions]
+        enum = ast.EnumDeclaration(table.span, f"action_list({table.name})", dict.fromkeys(names))
+        members = tuple((name, position) for position, name in enumerate(enum.members))
+        fields: tuple[tuple[str, Type], ...] = (
+            ("hit", BoolType()),
+            ("miss", BoolType()),
+            ("action_run", EnumType(enum.name, members, None, enum)),
+        )
+        struct = ast.StructDeclaration(table.span, f"apply_result({table.name})", "struct", [])
+        found = c.nominal[table] = RecordType("struct", struct.name, fields, struct)
+    assert isinstance(found, RecordType)
+    return found
+
+
+# --- constructors ------------------------------------------------------------------------
+
+
+def _constructor_call(c: Context, node: ast.Call, callee: ast.TypeName) -> ast.Call:
+    node.arguments, found = construct(c, callee.ref, node, node.arguments)
+    callee.type = node.type = found
+    node.kind, node.declaration, node.inferred = "constructor", found.declaration, found.arguments
+    return node
+
+
+def construct(
+    c: Context, ref: ast.TypeRef, node: ast.Node, arguments: list[ast.Argument]
+) -> tuple[list[ast.Argument], DeclaredType]:
+    """The arguments in order and the complete type of an instance."""
+    found = resolve.resolve(c, ref)
+    if not isinstance(found, DeclaredType):
+        raise CompileError(f"{show(found)} cannot be instantiated", ref.span)
+    signature = select_overload(_constructors(found, ref), node, arguments)
+    written = ref.arguments if isinstance(ref, ast.NamedTypeRef) else []
+    ordered, inferred, _ = bind(c, signature, node, arguments, written)
+    for argument in ordered:
+        if argument.value is not None and not expressions.is_compile_time(argument.value):
+            raise CompileError("the arguments of a constructor must be known at compile time", argument.span)
+    ref.resolved = complete = DeclaredType(found.declaration, inferred)
+    return ordered, complete
+
+
+def _constructors(found: DeclaredType, ref: ast.TypeRef) -> list[Signature]:
+    declaration = found.declaration
+    match declaration:
+        case ast.ExternDeclaration():
+            groups = [method.parameters for method in declaration.methods if method.return_type is None]
+            if not groups:
+                raise CompileError(f"extern {declaration.name!r} has no constructor", ref.span)
+        case ast.ParserDeclaration(states=None) | ast.ControlDeclaration(body=None):
+            raise CompileError(f"{show(found)} is only a type and cannot be instantiated", ref.span)
+        case ast.ParserDeclaration() | ast.ControlDeclaration():
+            groups = [declaration.constructor_parameters]
+        case ast.PackageDeclaration():
+            groups = [declaration.parameters]
+        case _:
+            raise CompileError(f"{show(found)} cannot be instantiated", ref.span)
+    return [
+        Signature(declaration.name, parameters, VoidType(), declaration.type_parameters, {}, declaration)
+        for parameters in groups
+    ]

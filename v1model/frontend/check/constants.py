@@ -1,0 +1,126 @@
+"""Values of compile-time-known expressions: int, bool, str, and tuples of those."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.frontend.types import MAX_WIDTH_BITS, BitType, BoolType, EnumType, NewType, Type
+
+# Shifting an `int` to the left by more makes numbers that no program can use.
+MAX_SHIFT_BITS = 4 * MAX_WIDTH_BITS
+
+
+def wrap(value: int, kind: Type | None) -> int:
+    """`value` in the range of a bit<W> or int<W>; any other type leaves it as it is."""
+    if not isinstance(kind, BitType):
+        return value
+    value &= (1 << kind.width) - 1
+    if kind.signed and kind.width and value >> (kind.width - 1):
+        value -= 1 << kind.width
+    return value
+
+
+def saturate(value: int, kind: Type | None) -> int:
+    """`value` or the nearest that a bit<W> or int<W> can hold."""
+    if not isinstance(kind, BitType):
+        return value
+    low = -(1 << kind.width - 1) if kind.signed and kind.width else 0
+    high = (1 << kind.width - 1) - 1 if kind.signed and kind.width else (1 << kind.width) - 1
+    return max(low, min(high, value))
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    "%": lambda a, b: a - b * (abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def fold_binary(node: ast.Binary) -> object | None:
+    """The value of a checked binary expression, None if an operand has none."""
+    left, right = node.left.constant, node.right.constant
+    if node.operator in ("&&", "||") and isinstance(left, bool):
+        # The other operand is not evaluated, so it need not be known.
+        if left is (node.operator == "||"):
+            return left
+        return right
+    if left is None or right is None:
+        return None
+    if node.operator in ("==", "!="):
+        return (left == right) is (node.operator == "==")
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
+    if comparison := _COMPARISONS.get(node.operator):
+        return comparison(left, right)
+    return _fold_arithmetic(node, left, right)
+
+
+def _fold_arithmetic(node: ast.Binary, left: int, right: int) -> int | None:
+    match node.operator:
+        case "|+|":
+            return saturate(left + right, node.type)
+        case "|-|":
+            return saturate(left - right, node.type)
+        case "++":
+            assert isinstance(node.right.type, BitType)
+            width = node.right.type.width
+            return wrap(left << width | right & (1 << width) - 1, node.type)
+        case "/" | "%" if right == 0:
+            raise CompileError("division by zero", node.right.span)
+        case "<<" | ">>" if right < 0:
+            raise CompileError("shift by a negative amount", node.right.span)
+        case "<<" | ">>" if right > MAX_SHIFT_BITS:
+            if not isinstance(node.type, BitType):
+                raise CompileError(f"shift by more than {MAX_SHIFT_BITS} bits", node.right.span)
+            right = MAX_SHIFT_BITS
+    if (function := _ARITHMETIC.get(node.operator)) is None:
+        return None
+    return wrap(function(left, right), node.type)
+
+
+def fold_unary(node: ast.Unary) -> object | None:
+    value = node.operand.constant
+    if node.operator == "!":
+        return None if value is None else not value
+    if not isinstance(value, int):
+        return None
+    result = {"-": operator.neg, "+": operator.pos, "~": operator.invert}[node.operator](value)
+    return wrap(result, node.type)
+
+
+def fold_cast(value: object | None, target: Type) -> object | None:
+    """The value of a cast of a known value to `target`."""
+    if not isinstance(value, int):
+        return value
+    match target:
+        case NewType():
+            return fold_cast(value, target.base)
+        case BoolType():
+            return bool(value)
+        case EnumType() if target.underlying:
+            return wrap(int(value), target.underlying)
+    return wrap(int(value), target) if isinstance(target, BitType) else value
+
+
+def require_int(node: ast.Expression, what: str) -> int:
+    """The value of a checked expression that must be a compile-time-known integer."""
+    value = node.constant
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CompileError(f"{what} must be a compile-time-known integer", node.span)
+    return value

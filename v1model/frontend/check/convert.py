@@ -1,0 +1,185 @@
+"""Conversions: those that P4 makes itself (spec section 8.11.2) and explicit casts (8.11.1)."""
+
+from __future__ import annotations
+
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.frontend.check.constants import fold_cast
+from v1model.frontend.check.show import show
+from v1model.frontend.check.substitute import DONT_CARE
+from v1model.frontend.types import (
+    BitType,
+    BoolType,
+    EnumType,
+    IntegerType,
+    ListType,
+    NewType,
+    RecordType,
+    SetType,
+    StackType,
+    TupleType,
+    Type,
+)
+
+
+def convert(node: ast.Expression, target: Type) -> ast.Expression:
+    """A checked expression as a value of `target`; wraps it in a Cast where P4 converts by itself."""
+    if node.type == target or target == DONT_CARE:
+        return node
+    match node:
+        case ast.ListExpression() if converted := _convert_list(node, target):
+            return converted
+        case ast.StructExpression() if converted := _convert_struct(node, target):
+            return converted
+        case ast.InvalidExpression() if is_header(target):
+            node.type = target
+            return node
+        case ast.DefaultExpression():
+            node.type = target
+            return node
+        case ast.Ternary() if isinstance(target, RecordType):
+            node.then, node.otherwise = convert(node.then, target), convert(node.otherwise, target)
+            node.type = target
+            return node
+    if isinstance(node.type, SetType) and isinstance(target, SetType):
+        return _convert_set(node, target)
+    if not _converts(node, target):
+        raise CompileError(
+            f"expected {show(target)}, found {show(node.type)}", node.span, _hint(node, target)
+        )
+    return make_cast(node, target)
+
+
+def make_cast(node: ast.Expression, target: Type) -> ast.Cast:
+    ref = ast.TypeRef(node.span, resolved=target)
+    return ast.Cast(node.span, ref, node, type=target, constant=fold_cast(node.constant, target))
+
+
+def is_header(found: Type | None) -> bool:
+    """Whether the type is a header or a header union."""
+    return isinstance(found, RecordType) and found.kind != "struct"
+
+
+def _converts(node: ast.Expression, target: Type) -> bool:
+    """int to bit<W> or int<W>; a serializable enum to its underlying type."""
+    if isinstance(node.type, IntegerType):
+        return isinstance(target, BitType)
+    return isinstance(node.type, EnumType) and node.type.underlying == target and target is not None
+
+
+def _hint(node: ast.Expression, target: Type) -> str:
+    castable = isinstance(node.type, BitType | NewType | EnumType | BoolType | IntegerType)
+    if castable and isinstance(target, BitType | NewType | EnumType | BoolType):
+        return f"cast it: ({show(target)})(...)" if can_cast(node.type, target) else ""
+    return ""
+
+
+# --- lists and structs -------------------------------------------------------------------
+
+
+def _convert_list(node: ast.ListExpression, target: Type) -> ast.Expression | None:
+    """A list expression as tuple, list, struct, header or stack; None if it can be none of them."""
+    if isinstance(target, ListType):
+        types = [target.element] * len(node.elements)
+    elif isinstance(target, StackType):
+        types = [target.element] * (target.size if node.has_rest else len(node.elements))
+        if len(node.elements) > target.size:
+            raise CompileError(f"{len(node.elements)} elements for {show(target)}", node.span)
+    elif isinstance(target, TupleType):
+        types = list(target.elements)
+    elif isinstance(target, RecordType) and target.kind != "header_union":
+        types = [kind for _, kind in target.fields]
+    elif isinstance(target, SetType) and isinstance(target.element, TupleType | RecordType):
+        return _convert_list(node, target.element)
+    else:
+        return None
+    if len(node.elements) > len(types) or (len(node.elements) < len(types) and not node.has_rest):
+        raise CompileError(
+            f"{len(node.elements)} elements where {show(target)} has {len(types)}",
+            node.span,
+            "" if len(node.elements) > len(types) else "end it with ', ...' to default the rest",
+        )
+    node.elements = [convert(element, kind) for element, kind in zip(node.elements, types, strict=False)]
+    node.type, node.constant = target, list_constant(node)
+    return node
+
+
+def list_constant(node: ast.ListExpression) -> tuple[object, ...] | None:
+    """The elements' values if all are known."""
+    values = tuple(element.constant for element in node.elements)
+    return None if node.has_rest or None in values else values
+
+
+def _convert_struct(node: ast.StructExpression, target: Type) -> ast.Expression | None:
+    """An untyped `{f = a}` as a struct or header."""
+    if not isinstance(target, RecordType) or target.kind == "header_union":
+        return None
+    if isinstance(node.type, RecordType) and node.type.name:
+        return None
+    types = dict(target.fields)
+    for name, value in node.fields.items():
+        if name not in types:
+            raise CompileError(f"{show(target)} has no field {name!r}", value.span)
+        node.fields[name] = convert(value, types[name])
+    missing = [name for name in types if name not in node.fields]
+    if missing and not node.has_rest:
+        hint = "end it with ', ...' to default the rest"
+        raise CompileError(f"field {missing[0]!r} of {show(target)} is missing", node.span, hint)
+    node.type = target
+    values = tuple(node.fields[name].constant if name in node.fields else None for name in types)
+    node.constant = None if None in values else values
+    return node
+
+
+def _convert_set(node: ast.Expression, target: SetType) -> ast.Expression:
+    """The operands of `&&&` and `..` as the element type."""
+    if not isinstance(node, ast.Binary):
+        raise CompileError(f"expected {show(target)}, found {show(node.type)}", node.span)
+    node.left, node.right = convert(node.left, target.element), convert(node.right, target.element)
+    node.type = target
+    return node
+
+
+# --- explicit casts ----------------------------------------------------------------------
+
+
+def cast(node: ast.Cast, target: Type) -> ast.Expression:
+    """Checks an explicit cast, whose operand is checked, to `target`."""
+    operand = node.operand
+    if isinstance(operand, ast.ListExpression | ast.StructExpression | ast.InvalidExpression):
+        node.operand = operand = convert(operand, target)
+    elif not can_cast(operand.type, target) and not _is_bool_constant(operand, target):
+        raise CompileError(f"cannot cast {show(operand.type)} to {show(target)}", node.span)
+    node.type, node.constant = target, fold_cast(operand.constant, target)
+    return node
+
+
+def _is_bool_constant(operand: ast.Expression, target: Type) -> bool:
+    """An `int` that is 0 or 1 becomes a bool."""
+    return isinstance(operand.type, IntegerType) and target == BoolType() and operand.constant in (0, 1)
+
+
+def can_cast(source: Type | None, target: Type) -> bool:
+    """Whether a cast from `source` to `target` may be written."""
+    if source == target:
+        return True
+    match source, target:
+        case BitType(), BitType():
+            return source.width == target.width or source.signed == target.signed
+        case (BitType(1, False), BoolType()) | (BoolType(), BitType(1, False)):
+            return True
+        case (IntegerType(), BitType()) | (BitType(), IntegerType()):
+            return True
+        case NewType(), NewType():
+            return can_cast(source.base, target) or can_cast(source, target.base)
+        case NewType(), _:
+            return can_cast(source.base, target)
+        case _, NewType():
+            return can_cast(source, target.base)
+        case EnumType(), _ if source.underlying:
+            return can_cast(source.underlying, target)
+        case _, EnumType() if target.underlying:
+            return source == target.underlying or isinstance(source, IntegerType)
+        case TupleType(elements), RecordType() if target.kind == "struct":
+            return elements == tuple(kind for _, kind in target.fields)
+    return False

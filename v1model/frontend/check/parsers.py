@@ -1,0 +1,151 @@
+"""Parsers: states, transitions, select (spec section 13)."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.frontend.check import expressions, values
+from v1model.frontend.check.constants import require_int
+from v1model.frontend.check.convert import convert
+from v1model.frontend.check.resolve import complete
+from v1model.frontend.check.show import show
+from v1model.frontend.check.statements import check_statement
+from v1model.frontend.types import (
+    BitType,
+    BoolType,
+    EnumType,
+    ErrorType,
+    NewType,
+    RecordType,
+    SetType,
+    TupleType,
+    Type,
+)
+
+if TYPE_CHECKING:
+    from v1model.frontend.check.scope import Context
+
+FINAL_STATES = frozenset({"accept", "reject"})
+
+
+def check_parser(c: Context, node: ast.ParserDeclaration) -> None:
+    """A parser type, or a parser."""
+    with c.inside("parser"):
+        c.declare_type_variables(node.type_parameters)
+        values.check_parameters(c, node.parameters)
+        if node.states is not None:
+            _check_body(c, node, node.states)
+    values.check_annotations(c, node.annotations)
+    c.declare(node)
+
+
+def _check_body(c: Context, node: ast.ParserDeclaration, states: list[ast.StateDeclaration]) -> None:
+    if node.type_parameters:
+        raise CompileError(f"parser {node.name!r} has a body and so cannot be generic", node.span)
+    values.require_no_direction(node.constructor_parameters, "constructor")
+    values.check_parameters(c, node.constructor_parameters)
+    for declaration in node.locals:
+        _check_local(c, declaration)
+    names = _state_names(node, states)
+    for state in states:
+        _check_state(c, state, names)
+
+
+def _check_local(c: Context, declaration: ast.Declaration) -> None:
+    match declaration:
+        case ast.VariableDeclaration():
+            values.check_variable(c, declaration)
+        case ast.ConstantDeclaration():
+            values.check_constant_declaration(c, declaration)
+        case ast.Instantiation():
+            values.check_instantiation(c, declaration)
+        case ast.ValueSetDeclaration():
+            _check_value_set(c, declaration)
+        case _:
+            raise CompileError("a parser cannot declare this", declaration.span)
+
+
+def _check_value_set(c: Context, node: ast.ValueSetDeclaration) -> None:
+    complete(c, node.type_ref)
+    node.size = expressions.check(c, node.size)
+    if require_int(node.size, "the size of a value set") < 1:
+        raise CompileError("the size of a value set must be at least 1", node.size.span)
+    values.check_annotations(c, node.annotations)
+    c.declare(node)
+
+
+def _state_names(node: ast.ParserDeclaration, states: list[ast.StateDeclaration]) -> set[str]:
+    names: set[str] = set(FINAL_STATES)
+    for state in states:
+        if state.name in FINAL_STATES:
+            raise CompileError(f"state {state.name!r} exists by itself", state.span)
+        if state.name in names:
+            raise CompileError(f"state {state.name!r} is already declared", state.span)
+        names.add(state.name)
+    if "start" not in names:
+        raise CompileError(f"parser {node.name!r} has no state 'start'", node.span)
+    return names
+
+
+def _check_state(c: Context, state: ast.StateDeclaration, names: set[str]) -> None:
+    with c.inside("state"):
+        for statement in state.statements:
+            check_statement(c, statement)
+        if state.transition is not None:
+            _check_transition(c, state.transition, names)
+    values.check_annotations(c, state.annotations)
+
+
+# --- transitions -------------------------------------------------------------------------
+
+
+def _check_transition(c: Context, node: ast.Select, names: set[str]) -> None:
+    node.expressions = [expressions.check(c, subject) for subject in node.expressions]
+    types = [require_matchable(subject, "select") for subject in node.expressions]
+    for case in node.cases:
+        if case.state not in names:
+            close = difflib.get_close_matches(case.state, sorted(names), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else ""
+            raise CompileError(f"state {case.state!r} is not declared", case.span, hint)
+        if types:
+            case.keys = check_keys(c, case.keys, types, case.span)
+
+
+def require_matchable(node: ast.Expression, what: str) -> Type:
+    """The type of a checked expression that values can be matched with."""
+    found = node.type
+    if not isinstance(found, BitType | BoolType | EnumType | ErrorType | NewType | TupleType) and not (
+        isinstance(found, RecordType) and found.kind == "struct"
+    ):
+        raise CompileError(f"{what} cannot be used with {show(found)}", node.span)
+    return found
+
+
+def check_keys(
+    c: Context, keys: list[ast.Expression], types: list[Type], span: ast.Span
+) -> list[ast.Expression]:
+    """The keys of a select case or an entry, one for each type; a lone `_` stands for all."""
+    if len(keys) == 1 and len(types) > 1 and isinstance(keys[0], ast.DefaultExpression):
+        keys = [ast.DefaultExpression(keys[0].span) for _ in types]
+    if len(keys) == 1 and len(types) > 1 and isinstance(keys[0], ast.ListExpression):
+        keys = keys[0].elements
+    if len(keys) != len(types):
+        raise CompileError(f"{len(keys)} keys where {len(types)} are matched", span)
+    return [_check_key(c, key, kind) for key, kind in zip(keys, types, strict=True)]
+
+
+def _check_key(c: Context, key: ast.Expression, kind: Type) -> ast.Expression:
+    if isinstance(key, ast.DefaultExpression):
+        key.type = kind
+        return key
+    found = expressions.check(c, key, kind)
+    if isinstance(found.type, SetType):
+        if isinstance(found, ast.Binary):
+            return convert(found, SetType(kind))
+        if found.type.element != kind:
+            raise CompileError(f"expected {show(kind)}, found {show(found.type)}", key.span)
+        return found
+    return convert(found, kind)

@@ -1,0 +1,168 @@
+"""Types as written become types (spec section 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError, UnsupportedError
+from v1model.frontend import ast
+from v1model.frontend.check import expressions
+from v1model.frontend.check.constants import require_int
+from v1model.frontend.check.show import show
+from v1model.frontend.check.substitute import DONT_CARE, instantiate
+from v1model.frontend.types import (
+    MAX_WIDTH_BITS,
+    BitType,
+    BoolType,
+    DeclaredType,
+    ErrorType,
+    IntegerType,
+    ListType,
+    MatchKindType,
+    NewType,
+    RecordType,
+    SetType,
+    StackType,
+    StringType,
+    TupleType,
+    Type,
+    TypeVariable,
+    VarbitType,
+    VoidType,
+)
+
+if TYPE_CHECKING:
+    from v1model.frontend.check.scope import Context
+
+MAX_STACK_SIZE = 1 << 16
+
+_PLAIN: dict[str, Type] = {
+    "bool": BoolType(),
+    "string": StringType(),
+    "void": VoidType(),
+    "error": ErrorType(),
+    "match_kind": MatchKindType(),
+}
+
+
+def resolve(c: Context, ref: ast.TypeRef) -> Type:
+    """The type that `ref` means here; kept in `ref.resolved`."""
+    match ref:
+        case ast.BaseTypeRef():
+            found = _base_type(c, ref)
+        case ast.NamedTypeRef():
+            found = _named_type(c, ref)
+        case ast.TupleTypeRef():
+            found = _tuple_type(c, ref)
+        case ast.StackTypeRef():
+            found = _stack_type(c, ref)
+        case _:
+            raise AssertionError(f"unknown type reference {type(ref).__name__}")
+    ref.resolved = found
+    return found
+
+
+def _base_type(c: Context, ref: ast.BaseTypeRef) -> Type:
+    if ref.name in _PLAIN:
+        return _PLAIN[ref.name]
+    if ref.width is None:
+        return IntegerType() if ref.name == "int" else BitType(1)
+    ref.width = expressions.check(c, ref.width)
+    width = require_int(ref.width, f"the width of {ref.name}<>")
+    least = 1 if ref.name == "int" else 0
+    if not least <= width <= MAX_WIDTH_BITS:
+        raise CompileError(
+            f"{ref.name}<{width}>: the width must be from {least} to {MAX_WIDTH_BITS}", ref.width.span
+        )
+    return VarbitType(width) if ref.name == "varbit" else BitType(width, signed=ref.name == "int")
+
+
+def _named_type(c: Context, ref: ast.NamedTypeRef) -> Type:
+    if ref.name == "_":
+        return DONT_CARE
+    symbol = c.lookup(ref.name, ref.span, absolute=ref.absolute)
+    arguments = tuple(resolve(c, argument) for argument in ref.arguments)
+    match symbol:
+        case TypeVariable():
+            found: Type = symbol
+        case (
+            ast.ParserDeclaration()
+            | ast.ControlDeclaration()
+            | ast.PackageDeclaration()
+            | ast.ExternDeclaration()
+        ):
+            if arguments:
+                _require_arguments(ref, symbol.type_parameters, arguments)
+            return DeclaredType(symbol, arguments)
+        case ast.StructDeclaration() if symbol in c.nominal:
+            return _record_type(c, ref, symbol, arguments)
+        case ast.EnumDeclaration() | ast.TypedefDeclaration() if symbol in c.nominal:
+            found = c.nominal[symbol]
+        case _:
+            raise CompileError(f"{ref.name!r} is not a type", ref.span)
+    _require_arguments(ref, [], arguments)
+    return found
+
+
+def _record_type(
+    c: Context, ref: ast.NamedTypeRef, declaration: ast.StructDeclaration, arguments: tuple[Type, ...]
+) -> Type:
+    generic = c.nominal[declaration]
+    assert isinstance(generic, RecordType)
+    if not arguments and not declaration.type_parameters:
+        return generic
+    _require_arguments(ref, declaration.type_parameters, arguments)
+    bindings = dict(zip(declaration.type_parameters, arguments, strict=True))
+    return instantiate(generic, arguments, bindings)
+
+
+def _require_arguments(ref: ast.NamedTypeRef, parameters: list[str], arguments: tuple[Type, ...]) -> None:
+    if len(parameters) != len(arguments):
+        raise CompileError(
+            f"{ref.name!r} takes {len(parameters)} type arguments, not {len(arguments)}", ref.span
+        )
+
+
+def _tuple_type(c: Context, ref: ast.TupleTypeRef) -> Type:
+    elements = tuple(resolve(c, element) for element in ref.elements)
+    if not ref.is_list:
+        return TupleType(elements)
+    if len(elements) != 1:
+        raise CompileError(f"list takes one type argument, not {len(elements)}", ref.span)
+    return ListType(elements[0])
+
+
+def _stack_type(c: Context, ref: ast.StackTypeRef) -> Type:
+    element = resolve(c, ref.element)
+    ref.size = expressions.check(c, ref.size)
+    size = require_int(ref.size, "the size of a header stack")
+    if not 1 <= size <= MAX_STACK_SIZE:
+        raise CompileError(f"the size of a header stack must be from 1 to {MAX_STACK_SIZE}", ref.size.span)
+    if isinstance(element, RecordType) and element.kind != "struct":
+        return StackType(element, size)
+    if isinstance(element, BitType | BoolType | RecordType | StackType | NewType):
+        raise UnsupportedError(
+            f"arrays of {show(element)} are not supported, only stacks of headers", ref.span
+        )
+    raise CompileError(f"a stack of {show(element)} is not possible, only of headers", ref.span)
+
+
+def complete(c: Context, ref: ast.TypeRef) -> Type:
+    """A type of which values exist: every type parameter has its argument."""
+    found = resolve(c, ref)
+    if isinstance(found, DeclaredType):
+        expected = getattr(found.declaration, "type_parameters", [])
+        if len(expected) != len(found.arguments):
+            raise CompileError(f"{show(found)} needs {len(expected)} type arguments", ref.span)
+    return found
+
+
+def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
+    """A type that variables, fields and run-time parameters may have."""
+    found = complete(c, ref)
+    if isinstance(
+        found, (IntegerType | StringType | VoidType | MatchKindType | ListType | SetType, DeclaredType)
+    ):
+        hint = "give it a width, as in bit<32>" if isinstance(found, IntegerType) else ""
+        raise CompileError(f"{what} cannot have type {show(found)}", ref.span, hint)
+    return found

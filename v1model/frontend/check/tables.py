@@ -1,0 +1,132 @@
+"""Controls and their tables (spec section 14)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.frontend.check import expressions, values
+from v1model.frontend.check.arguments import bind
+from v1model.frontend.check.constants import require_int
+from v1model.frontend.check.parsers import check_keys, require_matchable
+from v1model.frontend.check.signatures import Signature
+from v1model.frontend.types import DeclaredType, SetType, Type, VoidType
+
+if TYPE_CHECKING:
+    from v1model.frontend.check.scope import Context
+
+
+def check_table(c: Context, node: ast.TableDeclaration) -> None:
+    with c.inside("table"):
+        for key in node.keys:
+            _check_key_element(c, key)
+        references = _check_actions(c, node)
+        if isinstance(node.default_action, ast.Call):
+            _check_action_call(c, node.default_action, references, node)
+        types = [key.expression.type for key in node.keys]
+        for entry in node.entries:
+            _check_entry(c, node, entry, [kind for kind in types if kind is not None], references)
+        for table_property in node.properties.values():
+            _check_property(c, table_property)
+    values.check_annotations(c, node.annotations)
+    c.declare(node)
+
+
+def _check_key_element(c: Context, key: ast.KeyElement) -> None:
+    key.expression = expressions.check(c, key.expression)
+    require_matchable(key.expression, "a table key")
+    if key.match_kind not in c.match_kinds:
+        known = ", ".join(c.match_kinds)
+        raise CompileError(f"match kind {key.match_kind!r} is not declared", key.span, f"there are {known}")
+    values.check_annotations(c, key.annotations)
+
+
+def _check_property(c: Context, node: ast.TableProperty) -> None:
+    assert isinstance(node.value, ast.Expression)
+    node.value = expressions.check_constant(c, node.value, f"table property {node.name!r}")
+    if node.name == "size" and require_int(node.value, "the size of a table") < 0:
+        raise CompileError("the size of a table must not be negative", node.value.span)
+
+
+# --- actions -----------------------------------------------------------------------------
+
+References = dict[str, ast.ActionReference]
+
+
+def _check_actions(c: Context, node: ast.TableDeclaration) -> References:
+    references: References = {}
+    for reference in node.actions:
+        name = reference.name
+        if name.name in references:
+            raise CompileError(f"action {name.name!r} is listed twice", name.span)
+        references[name.name] = reference
+        action = _lookup_action(c, name)
+        directed = [parameter for parameter in action.parameters if parameter.direction]
+        bound = Signature(action.name, directed, VoidType(), declaration=action)
+        reference.arguments = bind(c, bound, reference, reference.arguments, [])[0]
+        values.check_annotations(c, reference.annotations)
+    return references
+
+
+def _lookup_action(c: Context, name: ast.Name) -> ast.ActionDeclaration:
+    symbol = c.lookup(name.name, name.span, absolute=name.absolute)
+    if not isinstance(symbol, ast.ActionDeclaration):
+        raise CompileError(f"{name.name!r} is no action", name.span)
+    name.declaration, name.type = symbol, DeclaredType(symbol)
+    return symbol
+
+
+def _check_action_call(
+    c: Context, node: ast.Call, references: References, table: ast.TableDeclaration
+) -> None:
+    """A default action or an entry's action: its arguments are those that the control plane would give,
+    behind those that `actions` binds, which may be repeated."""
+    assert isinstance(node.callee, ast.Name)
+    action = _lookup_action(c, node.callee)
+    if (reference := references.get(node.callee.name)) is None:
+        hint = f"it has {', '.join(references)}" if references else ""
+        raise CompileError(
+            f"action {action.name!r} is not among the actions of table {table.name!r}", node.span, hint
+        )
+    given = node.arguments
+    if len(given) == len(action.parameters) or any(argument.name for argument in given):
+        bound = {argument.parameter.name for argument in reference.arguments if argument.parameter}
+        names = [parameter.name for parameter in action.parameters]
+        given = [a for a, name in zip(given, names, strict=False) if (a.name or name) not in bound]
+    free = [parameter for parameter in action.parameters if not parameter.direction]
+    signature = Signature(action.name, free, VoidType(), declaration=action)
+    arguments = bind(c, signature, node, given, [])[0]
+    for argument in arguments:
+        if argument.value is not None and not expressions.is_compile_time(argument.value):
+            raise CompileError("this must be known at compile time", argument.span)
+    node.arguments = [*reference.arguments, *arguments]
+    node.kind, node.declaration, node.type = "action", action, VoidType()
+
+
+# --- entries -----------------------------------------------------------------------------
+
+
+def _check_entry(
+    c: Context, table: ast.TableDeclaration, entry: ast.Entry, types: list[Type], references: References
+) -> None:
+    if not types:
+        raise CompileError(f"table {table.name!r} has entries but no key", entry.span)
+    entry.keys = check_keys(c, entry.keys, types, entry.span)
+    for key, element in zip(entry.keys, table.keys, strict=True):
+        _check_entry_key(key, element.match_kind)
+    if entry.priority is not None:
+        entry.priority = expressions.check(c, entry.priority)
+        if require_int(entry.priority, "a priority") < 0:
+            raise CompileError("a priority must not be negative", entry.priority.span)
+    _check_action_call(c, entry.action, references, table)
+    values.check_annotations(c, entry.annotations)
+
+
+def _check_entry_key(key: ast.Expression, match_kind: str) -> None:
+    is_exact = not isinstance(key, ast.DefaultExpression) and not isinstance(key.type, SetType)
+    if match_kind == "exact" and not is_exact:
+        raise CompileError("an exact key must be one value", key.span)
+    parts = [key.left, key.right] if isinstance(key, ast.Binary) and isinstance(key.type, SetType) else [key]
+    if not all(expressions.is_compile_time(part) for part in parts):
+        raise CompileError("the keys of an entry must be known at compile time", key.span)

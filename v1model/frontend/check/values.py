@@ -1,0 +1,104 @@
+"""Constants, variables, instances and parameters: what has a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend import ast
+from v1model.frontend.check import calls, expressions
+from v1model.frontend.check.resolve import complete, runtime
+from v1model.frontend.check.show import show
+from v1model.frontend.types import (
+    DeclaredType,
+    IntegerType,
+    ListType,
+    StringType,
+    VoidType,
+)
+
+if TYPE_CHECKING:
+    from v1model.frontend.check.scope import Context
+
+
+def check_constant_declaration(c: Context, node: ast.ConstantDeclaration) -> None:
+    target = complete(c, node.type_ref)
+    node.value = expressions.check_as(c, node.value, target)
+    if not expressions.is_compile_time(node.value):
+        raise CompileError(
+            f"the value of constant {node.name!r} must be known at compile time", node.value.span
+        )
+    check_annotations(c, node.annotations)
+    c.declare(node)
+
+
+def check_variable(c: Context, node: ast.VariableDeclaration) -> None:
+    target = runtime(c, node.type_ref, f"variable {node.name!r}")
+    if node.value is not None:
+        node.value = expressions.check_as(c, node.value, target)
+    check_annotations(c, node.annotations)
+    c.declare(node)
+
+
+def check_parameters(c: Context, parameters: list[ast.Parameter]) -> None:
+    """Resolves types and defaults; declares the names in the present scope."""
+    for parameter in parameters:
+        _check_parameter(c, parameter)
+        c.declare(parameter)
+
+
+def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
+    found = complete(c, parameter.type_ref)
+    if parameter.direction and isinstance(
+        found, DeclaredType | IntegerType | StringType | VoidType | ListType
+    ):
+        raise CompileError(
+            f"parameter {parameter.name!r} of {show(found)} cannot be {parameter.direction}",
+            parameter.type_ref.span,
+            "leave the direction out",
+        )
+    if found == VoidType():
+        raise CompileError(f"parameter {parameter.name!r} cannot be void", parameter.type_ref.span)
+    if parameter.default is not None:
+        if parameter.direction in ("out", "inout"):
+            raise CompileError(f"an {parameter.direction} parameter cannot have a default", parameter.span)
+        parameter.default = expressions.check_as(c, parameter.default, found)
+        if not expressions.is_compile_time(parameter.default):
+            raise CompileError("a default must be known at compile time", parameter.default.span)
+    check_annotations(c, parameter.annotations)
+
+
+def require_no_direction(parameters: list[ast.Parameter], what: str) -> None:
+    for parameter in parameters:
+        if parameter.direction:
+            raise CompileError(f"{what} parameter {parameter.name!r} cannot have a direction", parameter.span)
+
+
+def check_instantiation(c: Context, node: ast.Instantiation) -> None:
+    """An instance, and the methods that its initialiser implements."""
+    from v1model.frontend.check import functions
+
+    node.arguments, found = calls.construct(c, node.type_ref, node, node.arguments)
+    if c.place == "program" and isinstance(found.declaration, ast.ParserDeclaration | ast.ControlDeclaration):
+        hint = "instantiate it in a control or parser, or as an argument of the package"
+        raise CompileError(f"{show(found)} cannot be instantiated here", node.span, hint)
+    functions.check_object_members(c, node, found)
+    check_annotations(c, node.annotations)
+    c.declare(node)
+
+
+def check_annotations(c: Context, annotations: list[ast.Annotation]) -> None:
+    """Fills in the values of annotations' expressions where they mean something here.
+
+    What an unstructured annotation holds need not be P4, so what cannot be checked stays as it is.
+    """
+    for annotation in annotations:
+        annotation.expressions = [_check_quietly(c, value) for value in annotation.expressions]
+        annotation.pairs = {key: _check_quietly(c, value) for key, value in annotation.pairs.items()}
+
+
+def _check_quietly(c: Context, node: ast.Expression) -> ast.Expression:
+    try:
+        return expressions.check(c, node)
+    except CompileError:
+        return node
