@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from hostlib.errors import ConfigError
 from hostlib.wire import FRAME_HEADER_BYTES, KV_PORT, Buffer
 
 if TYPE_CHECKING:
@@ -73,9 +74,14 @@ class EndpointStats:
         """What left as Ethernet frames: payload and headers, without preamble and checksum."""
         return self.sent_bytes + self.sent * FRAME_HEADER_BYTES
 
+    @property
+    def dropped(self) -> int:
+        """What was lost in this host rather than on the network: the host did not keep up."""
+        return self.queue_drops + self.socket_drops
+
     def report(self) -> dict[str, int]:
         """All counters."""
-        return asdict(self) | {"egress_frame_bytes": self.egress_frame_bytes}
+        return asdict(self) | {"egress_frame_bytes": self.egress_frame_bytes, "dropped": self.dropped}
 
 
 @dataclass(slots=True)
@@ -157,9 +163,9 @@ class UdpEndpoint:
                     sock.setsockopt(socket.SOL_SOCKET, forced, value)
             sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
             sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
-        except OSError:
+        except OSError as error:
             sock.close()
-            raise
+            raise ConfigError(f"UDP {address}:{KV_PORT}: {error.strerror}") from None
         return sock
 
     def _flush(self) -> None:
