@@ -335,7 +335,7 @@ class Client:
             self._backlog_ms[transfer.lane.home] = message.hint_ms
         if message.flags & wire.FLAG_MERGED:
             self.stats.merged += 1
-        transfer.lane.settle(request, now_s, is_sample=not from_pool)
+        transfer.lane.settle(request, now_s, None if from_pool else message.hint_ms)
         transfer.store(message)
         if not transfer.missing:
             self._finish_get(transfer, now_s)
@@ -396,7 +396,7 @@ class Client:
         if request.done:
             self.stats.late += 1
             return
-        transfer.lane.settle(request, now_s, is_sample=True)
+        transfer.lane.settle(request, now_s, backlog_ms=0)  # what waits to leave a home delays no PUT
         transfer.missing -= 1
         if not transfer.missing:
             self.stats.blocks_put += 1

@@ -1,8 +1,10 @@
 """Flow control towards one home, for one operation: what may be in flight, and when it counts as lost.
 
 The receiver drives: a home sends only what was asked for, so the sum of the windows of all nodes is the
-longest queue that an incast can build. The window grows by one fragment a round trip and halves, at most
-once a round trip, when something is lost (AIMD). Timeouts follow RFC 6298, with exponential backoff.
+longest queue that an incast can build. The window grows by one fragment a round trip while the home reports
+a short backlog, shrinks by a fifth a round trip while it reports a long one, and halves, at most once a
+round trip, when something is lost. That is additive increase and multiplicative decrease, so nodes that
+share a home come to share it evenly. Timeouts follow RFC 6298, with exponential backoff.
 Pure: time is a parameter.
 """
 
@@ -17,14 +19,18 @@ if TYPE_CHECKING:
 
 Owner = TypeVar("Owner")
 
+_SHRINK = 0.2  # a reply; a window has as many replies a round trip as it is long
+
 
 @dataclass(frozen=True, slots=True)
 class LaneOptions:
     """Windows in fragments, times in seconds."""
 
-    initial_window: int = 64
+    initial_window: int = 32
     min_window: int = 4
     max_window: int = 128
+    target_backlog_ms: int = 20
+    """More than that waiting at the home shrinks the window."""
     initial_timeout_s: float = 1.0
     min_timeout_s: float = 0.2
     max_timeout_s: float = 2.0
@@ -101,14 +107,19 @@ class Lane(Generic[Owner]):
             taken.append(request)
         return taken
 
-    def settle(self, request: Request[Owner], now_s: float, is_sample: bool) -> None:
-        """The request is answered; `is_sample` says that the answer tells the home's round trip time."""
+    def settle(self, request: Request[Owner], now_s: float, backlog_ms: int | None) -> None:
+        """The request is answered: by the home, which reports its backlog, or by someone nearer (None)."""
         request.done = True
         if request not in self._in_flight:
             return
         del self._in_flight[request]
-        self.window = min(self._options.max_window, self.window + 1 / self.window)
-        if is_sample and not request.tries:  # a retransmission's answer is ambiguous (Karn)
+        if backlog_ms is None:  # says nothing about the way to the home
+            return
+        if backlog_ms <= self._options.target_backlog_ms:
+            self.window = min(self._options.max_window, self.window + 1 / self.window)
+        else:
+            self.window = max(self._options.min_window, self.window - _SHRINK)
+        if not request.tries:  # a retransmission's answer is ambiguous (Karn)
             self._measure(now_s - request.sent_s)
 
     def drop(self, request: Request[Owner]) -> None:

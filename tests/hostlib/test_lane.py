@@ -18,20 +18,39 @@ def test_the_window_bounds_what_is_in_flight() -> None:
     lane, asked = full_lane(20)
     assert lane.take(0) == asked[:8]
     assert lane.take(0) == []
-    lane.settle(asked[0], 0.01, is_sample=True)
+    lane.settle(asked[0], 0.01, backlog_ms=0)
     assert lane.take(0.01) == asked[8:9]
 
 
 def test_the_window_grows_by_about_one_a_round_trip_up_to_its_limit() -> None:
     lane, asked = full_lane(200)
     for request in lane.take(0):
-        lane.settle(request, 0.01, is_sample=True)
+        lane.settle(request, 0.01, backlog_ms=0)
     assert 8.8 < lane.window <= 9
     while batch := lane.take(1):
         for request in batch:
-            lane.settle(request, 1.01, is_sample=True)
+            lane.settle(request, 1.01, backlog_ms=0)
     assert lane.window == OPTIONS.max_window
     assert all(request.done for request in asked)
+    assert not lane.busy
+
+
+def test_the_window_shrinks_by_a_fifth_a_round_trip_while_the_home_is_behind() -> None:
+    lane, _ = full_lane(20)
+    for request in lane.take(0):
+        lane.settle(request, 0.01, backlog_ms=OPTIONS.target_backlog_ms + 1)
+    assert lane.window == pytest.approx(8 - 8 * 0.2)
+    while batch := lane.take(1):
+        for request in batch:
+            lane.settle(request, 1.01, backlog_ms=1000)
+    assert lane.window >= OPTIONS.min_window
+
+
+def test_an_answer_from_nearer_leaves_the_window_alone() -> None:
+    lane, _ = full_lane(8)
+    for request in lane.take(0):
+        lane.settle(request, 0.01, backlog_ms=None)
+    assert lane.window == 8
     assert not lane.busy
 
 
@@ -59,9 +78,9 @@ def test_the_timeout_follows_the_round_trips_and_backs_off() -> None:
     lane, asked = full_lane(3)
     assert lane.timeout_s == OPTIONS.initial_timeout_s
     lane.take(0)
-    lane.settle(asked[0], 0.5, is_sample=True)
+    lane.settle(asked[0], 0.5, backlog_ms=0)
     assert lane.timeout_s == pytest.approx(0.5 + 4 * 0.25)
-    lane.settle(asked[1], 0.001, is_sample=False)
+    lane.settle(asked[1], 0.001, backlog_ms=None)
     assert lane.timeout_s == pytest.approx(1.5)
     timeouts = []
     now_s = 1.0
@@ -78,7 +97,7 @@ def test_an_answer_to_a_retransmission_is_no_sample() -> None:
     lane.take(0)
     lane.expire(1.0)
     lane.take(1.0)
-    lane.settle(asked[0], 1.001, is_sample=True)
+    lane.settle(asked[0], 1.001, backlog_ms=0)
     assert lane.timeout_s == OPTIONS.initial_timeout_s
 
 
