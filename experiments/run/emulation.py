@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.config import config_text
 from experiments.run.machine import CpuUse, CpuWatch
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, monotonic_start, wait_for
+from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, monotonic_start, wait_for
 from experiments.run.scenario import Scenario, controller_config, write_host_configs
 from topologies.engines import Artifacts
 from topologies.network import Network
@@ -39,6 +39,21 @@ class Measurements:
     cpu: CpuUse = field(default_factory=CpuUse)
 
 
+def start_controller(
+    scenario: Scenario,
+    network: Network,
+    artifacts: Artifacts,
+    directory: Path,
+    pool: bool,
+    events: Events | None = None,
+) -> LineProcess:
+    """The controller of a running network, its files in `directory`; wait for its "ready"."""
+    path, result = directory / "controller.json", directory / "controller.result.json"
+    path.write_text(config_text(controller_config(scenario, network, artifacts, pool)))
+    command = [sys.executable, "-m", "controller", "--config", str(path), "--results", str(result)]
+    return LineProcess("controller", command, directory / "controller.log", network.popen_here, events)
+
+
 class Emulation:
     """Plays a scenario on a running network whose switches are started anew for each play."""
 
@@ -60,10 +75,12 @@ class _Play:
     def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts, directory: Path) -> None:
         self._scenario, self._network, self._directory = scenario, network, directory
         self._artifacts = artifacts
-        self._events: queue.SimpleQueue[tuple[LineProcess, dict[str, Any]]] = queue.SimpleQueue()
+        self._events: Events = queue.SimpleQueue()
 
     def run(self, pool: bool, on_progress: OnProgress) -> Measurements:
-        controller = self._start_controller(pool)
+        controller = start_controller(
+            self._scenario, self._network, self._artifacts, self._directory, pool, self._events
+        )
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
         stores = [hosts[name] for name in self._scenario.fabric.stores]
@@ -87,16 +104,6 @@ class _Play:
         measured.workers = {name: self._result(name) for name in self._scenario.fabric.nodes}
         measured.stores = {name: self._result(name) for name in self._scenario.fabric.stores}
         return measured
-
-    def _start_controller(self, pool: bool) -> LineProcess:
-        config = controller_config(self._scenario, self._network, self._artifacts, pool)
-        path = self._directory / "controller.json"
-        path.write_text(config_text(config))
-        result = self._directory / "controller.result.json"
-        command = [sys.executable, "-m", "controller", "--config", str(path), "--results", str(result)]
-        return LineProcess(
-            "controller", command, self._directory / "controller.log", self._network.popen_here, self._events
-        )
 
     def _start_hosts(self) -> dict[str, LineProcess]:
         configs = write_host_configs(self._scenario, self._directory)

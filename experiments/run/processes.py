@@ -20,6 +20,10 @@ class ProcessError(Exception):
     """A process of the run ended or kept silent; the message has its own words."""
 
 
+Events = queue.SimpleQueue["tuple[LineProcess, dict[str, Any]]"]
+"""What processes said, in order: several may share one."""
+
+
 class LineProcess:
     """A child whose events are read in the background and put into `events`."""
 
@@ -29,9 +33,10 @@ class LineProcess:
         command: Sequence[str],
         log: Path,
         popen: Callable[..., subprocess.Popen[bytes]],
-        events: queue.SimpleQueue[tuple[LineProcess, dict[str, Any]]],
+        events: Events | None = None,
     ) -> None:
-        self.name, self._log, self._events = name, log, events
+        self.name, self._log = name, log
+        self.events: Events = queue.SimpleQueue() if events is None else events
         self.progress: dict[str, Any] = {}
         with log.open("wb") as stderr:
             self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
@@ -69,14 +74,14 @@ class LineProcess:
                 event = json.loads(line)
                 if event.get("event") == "progress":
                     self.progress = event
-                self._events.put((self, event))
-        self._events.put((self, {"event": "ended"}))
+                self.events.put((self, event))
+        self.events.put((self, {"event": "ended"}))
 
 
 def wait_for(
     event: str,
     processes: Iterable[LineProcess],
-    events: queue.SimpleQueue[tuple[LineProcess, dict[str, Any]]],
+    events: Events,
     timeout_s: float,
     on_event: Callable[[], None] = lambda: None,
 ) -> None:

@@ -1,0 +1,79 @@
+"""The report: overloaded runs don't count, the summary has what others read."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments.run.machine import CpuUse, Strain
+from experiments.run.report import print_report
+from experiments.run.result import BlockSources, Percentiles, RunResult, percentiles, write_summary
+
+RESULT = RunResult(
+    requests=10, completed=10, failed=0, corrupt=0, blocks=BlockSources(1, 2, 3, 4, 5),
+    storage_egress_bytes=2000, switch_served_bytes=602, get_ms=Percentiles(1.0, 2.0),
+    ttft_ms=Percentiles(100.0, 200.0), merged=7, admitted=1, evicted=0, p4runtime_writes=5, digests=3,
+    wall_s=1.5, overloaded=False,
+)  # fmt: skip
+
+
+def printed(**runs: RunResult) -> str:
+    console = Console(record=True, width=120, quiet=True)
+    with console.capture() as capture:
+        console.quiet = False
+        print_report(console, "title", runs)
+    return capture.get()
+
+
+def test_the_table_says_what_the_pool_saved() -> None:
+    text = printed(no_pool=RESULT, pool=replace(RESULT, storage_egress_bytes=500))
+    assert "75% fewer bytes left the storage nodes" in text
+    assert "pool in the switch" in text
+    assert "3 (20.0%)" in text
+
+
+def test_figures_of_an_overloaded_run_are_said_not_to_count() -> None:
+    overloaded = replace(RESULT, overloaded=True, complaints=["CPU: over 90% busy"])
+    text = printed(no_pool=RESULT, pool=overloaded)
+    assert "these figures don't count" in text
+    assert "with pool: CPU: over 90% busy" in text
+    assert "Use a larger SCALE" in text
+    assert "fewer bytes" not in text
+
+
+def test_the_summary_has_the_documented_fields(tmp_path: Path) -> None:
+    write_summary(tmp_path / "a" / "summary.json", {"engine": "embedded"}, {"pool": RESULT})
+    written = json.loads((tmp_path / "a" / "summary.json").read_text())
+    assert written["engine"] == "embedded"
+    run = written["runs"]["pool"]
+    assert set(run) >= {
+        "requests", "completed", "failed", "corrupt", "blocks", "storage_egress_bytes", "switch_served_bytes",
+        "get_ms", "ttft_ms", "merged", "admitted", "evicted", "p4runtime_writes", "digests", "wall_s",
+        "overloaded",
+    }  # fmt: skip
+    assert set(run["blocks"]) == {"gpu", "dram", "pool", "remote", "recomputed"}
+    assert set(run["get_ms"]) == set(run["ttft_ms"]) == {"p50", "p99"}
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    assert percentiles([3.0, 1.0, 2.0]) == Percentiles(2.0, 3.0)
+    assert percentiles([]) == Percentiles(0.0, 0.0)
+
+
+QUIET = Strain(CpuUse(0.5, 0.0), {"node1": 3.0}, {"by the socket of node1": 0})
+
+
+@pytest.mark.parametrize(
+    ("strain", "complaint"),
+    [
+        (replace(QUIET, cpu=CpuUse(0.95, 0.5)), r"CPU: over 90% busy in 50% of the time"),
+        (replace(QUIET, late_p99_ms={"node1": 3.0, "node2": 80.0}), r"node2 by 80 ms"),
+        (replace(QUIET, dropped={"by the socket of node1": 4}), r"4 packets by the socket of node1"),
+    ],
+)
+def test_a_machine_that_does_not_keep_up_is_noticed(strain: Strain, complaint: str) -> None:
+    assert QUIET.complaints() == []
+    (said,) = strain.complaints()
+    assert complaint in said

@@ -1,0 +1,95 @@
+"""Scenarios: slices with their past, shares of nodes, configurations of hosts."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from experiments.run.options import RunOptions, parse_options
+from experiments.run.scenario import PLAY_S, Scenario, make_scenario, write_host_configs
+from hostlib.config import load_config
+from hostlib.homes import home_of
+from hostlib.storage import StorageConfig, read_keys
+from hostlib.worker import WorkerConfig
+from topologies.errors import TopologyError
+from workload.generate import generate, to_line
+from workload.trace import TraceError
+
+
+def options(*arguments: str) -> RunOptions:
+    return parse_options(["--requests", "60", "--hosts", "3", *arguments], "run", "")
+
+
+def scenario(*arguments: str) -> Scenario:
+    return make_scenario(options(*arguments))
+
+
+def test_every_request_is_served_by_one_node() -> None:
+    made = scenario()
+    assert Counter(r for share in made.shares.values() for r in share) == Counter(made.trace.requests)
+    assert set(made.shares) == {"node1", "node2", "node3"}
+
+
+def test_the_same_seed_makes_the_same_scenario() -> None:
+    assert scenario("--seed", "5").shares == scenario("--seed", "5").shares
+    assert scenario("--seed", "5").shares != scenario("--seed", "6").shares
+
+
+def test_speed_defaults_to_what_plays_the_slice_in_time() -> None:
+    made = scenario("--requests", "2000")
+    assert made.trace.duration_s == pytest.approx(PLAY_S)
+    assert made.scale.speed > 1
+    assert made.fabric.link_rate_bit_s("node1") == pytest.approx(40e6 * made.scale.speed)
+
+
+def test_a_slice_of_a_trace_begins_with_its_past_in_the_stores(tmp_path: Path) -> None:
+    whole = generate("chat", seed=2, requests=200)
+    file = tmp_path / "trace.jsonl"
+    file.write_text("".join(to_line(request) + "\n" for request in whole.requests))
+    start_s = whole.requests[100].arrival_s
+    made = scenario("--trace", str(file), "--start", str(start_s))
+    configs = write_host_configs(made, tmp_path)
+    held = {key for name in ("store1", "store2") for key in read_keys(tmp_path / f"{name}.keys")}
+    past = [r for r in whole.requests if r.arrival_s < start_s]
+    assert held == {key for request in past for key in made.key_space.chain(request.blocks)}
+    for name in ("store1", "store2"):
+        store = load_config(StorageConfig, configs[name])
+        homes = [str(made.fabric.hosts[other].ipv4) for other in made.fabric.stores]
+        assert all(home_of(key, homes) == store.address for key in read_keys(Path(store.preload)))
+
+
+def test_workers_read_what_was_written_for_them(tmp_path: Path) -> None:
+    made = scenario()
+    configs = write_host_configs(made, tmp_path)
+    for name, share in made.shares.items():
+        worker = load_config(WorkerConfig, configs[name])
+        assert [r.blocks for r in worker.load_trace().requests] == [r.blocks for r in share]
+        assert len(json.loads(configs[name].read_text())["homes"]) == 2
+
+
+def test_the_pool_is_as_large_as_its_blocks_need() -> None:
+    made = scenario("--pool-blocks", "10")
+    assert made.defines == {"POOL_BLOCKS": 10, "POOL_SLOTS": 10 * made.fragments}
+    assert made.fragments * 512 == made.block_bytes
+
+
+def test_too_many_hosts_for_the_switch_are_refused() -> None:
+    with pytest.raises(TopologyError, match="at most 63 fit"):
+        scenario("--hosts", "63")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{}\n", r"trace.jsonl:1: .*no field"), ("", "no requests"), ("[1]\n", ":1: expected a JSON object")],
+)
+def test_a_bad_trace_is_refused_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_text(text)
+    with pytest.raises(TraceError, match=message):
+        scenario("--trace", str(file))
+
+
+def test_a_start_after_the_end_is_refused() -> None:
+    with pytest.raises(TraceError, match="nothing arrives after 1e\\+06 s"):
+        scenario("--start", "1000000")
