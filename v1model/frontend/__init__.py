@@ -21,13 +21,18 @@ def load(
     path: str | Path, include_dirs: Iterable[str | Path] = (), defines: Mapping[str, str] | None = None
 ) -> ast.Program:
     """Preprocesses, parses and checks a program; raises CompileError at its first fault."""
-    forget_sources()
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
-    program = parse(tokenize(text, str(path)))
+    return load_text(text, str(path))
+
+
+def load_text(text: str, name: str) -> ast.Program:
+    """Parses and checks a text that `preprocess` has made from the file `name`."""
+    forget_sources()
+    program = parse(tokenize(text, name))
     try:
         check_program(program)
     except RecursionError:
-        raise CompileError(f"{path}: an expression or statement is nested too deeply") from None
+        raise CompileError(f"{name}: an expression or statement is nested too deeply") from None
     return program
 
 
@@ -36,4 +41,4 @@ def render(error: CompileError) -> str:
     return error.render(source_line(error.span.file, error.span.line) if error.span else "")
 
 
-__all__ = ["load", "render"]
+__all__ = ["load", "load_text", "render"]

@@ -39,7 +39,7 @@ def bind(
     wanted = [_parameter_type(argument, fresh) for argument in ordered]
     for argument, kind in zip(ordered, wanted, strict=True):
         _check_argument(c, argument, kind, bindings)
-    inferred = _inferred(signature, node, fresh, bindings, hint)
+    inferred = _inferred(signature, node, fresh, bindings, hint, optional=bool(type_arguments))
     for argument, kind in zip(ordered, wanted, strict=True):
         _convert_argument(c, argument, substitute(kind, bindings))
     result = substitute(substitute(signature.result, fresh), bindings)
@@ -53,10 +53,8 @@ def _in_order(signature: Signature, node: ast.Node, arguments: list[ast.Argument
     """One argument for each parameter; defaults fill in, optional parameters may have none."""
     parameters = signature.parameters
     if len(arguments) > len(parameters):
-        raise CompileError(
-            f"{signature.name!r} takes {_count(parameters)}, not {len(arguments)}",
-            arguments[len(parameters)].span,
-        )
+        message = f"{signature.name!r} takes {_count(parameters)}, not {len(arguments)}"
+        raise CompileError(message, arguments[len(parameters)].span)
     given: dict[str, ast.Argument] = {}
     for argument, positional in zip(arguments, parameters, strict=False):
         _take(signature, argument, argument.name or positional.name, given)
@@ -111,8 +109,15 @@ def _fresh_variables(
 
 
 def _inferred(
-    signature: Signature, node: ast.Node, fresh: Bindings, bindings: Bindings, hint: Type | None
+    signature: Signature,
+    node: ast.Node,
+    fresh: Bindings,
+    bindings: Bindings,
+    hint: Type | None,
+    *,
+    optional: bool,
 ) -> tuple[Type, ...]:
+    """What each type parameter is; `optional` ones may stay unknown, where the user wrote `_`."""
     if hint is not None and not isinstance(hint, TypeVariable):
         result = substitute(signature.result, fresh)
         if isinstance(result, TypeVariable) and bindings.get(result.name) == DONT_CARE:
@@ -122,15 +127,12 @@ def _inferred(
         variable = fresh[name]
         assert isinstance(variable, TypeVariable)
         found = bindings[variable.name]
-        if found == DONT_CARE or contains_integer(found):
-            what = "a width for type argument" if found != DONT_CARE else "type argument"
-            raise CompileError(
-                f"cannot infer {what} {name!r} of {signature.name!r}",
-                node.span,
-                f"write it: {signature.name}<...>(...)"
-                if found == DONT_CARE
-                else "give the integer a width, as in 8w1",
-            )
+        if found == DONT_CARE and not optional:
+            message = f"cannot infer type argument {name!r} of {signature.name!r}"
+            raise CompileError(message, node.span, f"write it: {signature.name}<...>(...)")
+        if contains_integer(found):
+            message = f"cannot infer a width for type argument {name!r} of {signature.name!r}"
+            raise CompileError(message, node.span, "give the integer one, as in 8w1")
         inferred.append(found)
     return tuple(inferred)
 
@@ -160,10 +162,8 @@ def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: 
 def _mismatch(argument: ast.Argument, wanted: Type) -> CompileError:
     assert argument.parameter is not None
     assert argument.value is not None
-    return CompileError(
-        f"parameter {argument.parameter.name!r} is {show(wanted)}, not {show(argument.value.type)}",
-        argument.span,
-    )
+    types = f"{show(wanted)}, not {show(argument.value.type)}"
+    return CompileError(f"parameter {argument.parameter.name!r} is {types}", argument.span)
 
 
 def _convert_argument(c: Context, argument: ast.Argument, wanted: Type) -> None:
@@ -171,9 +171,8 @@ def _convert_argument(c: Context, argument: ast.Argument, wanted: Type) -> None:
     assert parameter is not None
     if argument.value is None:
         if parameter.direction != "out":
-            raise CompileError(
-                f"'_' is only possible for 'out' parameters, not {parameter.name!r}", argument.span
-            )
+            message = f"'_' is only possible for an 'out' parameter, not for {parameter.name!r}"
+            raise CompileError(message, argument.span)
         return
     if parameter.direction in ("out", "inout"):
         require_lvalue(c, argument.value, f"parameter {parameter.name!r} is {parameter.direction}: it")

@@ -39,6 +39,7 @@ def check_call(c: Context, node: ast.Call, hint: Type | None = None) -> ast.Expr
 def _finish(
     c: Context, node: ast.Call, kind: str, signature: Signature, hint: Type | None = None
 ) -> ast.Call:
+    """Binds the arguments and fills in what is known of the call."""
     node.kind, node.declaration = kind, signature.declaration
     node.arguments, node.inferred, node.type = bind(
         c, signature, node, node.arguments, node.type_arguments, hint
@@ -68,9 +69,8 @@ def _action_call(c: Context, node: ast.Call, callee: ast.Name, action: ast.Actio
     if c.place not in ("apply", "action"):
         raise CompileError("an action can be called only in a control or an action", node.span)
     callee.declaration, callee.type = action, DeclaredType(action)
-    return _finish(
-        c, node, "action", Signature(action.name, action.parameters, VoidType(), declaration=action)
-    )
+    signature = Signature(action.name, action.parameters, VoidType(), declaration=action)
+    return _finish(c, node, "action", signature)
 
 
 # --- methods -----------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def _apply_call(c: Context, node: ast.Call, base: DeclaredType) -> ast.Call:
     result: Type = VoidType()
     match declaration:
         case ast.TableDeclaration():
-            if c.place != "apply":
+            if c.place not in ("apply", "table"):
                 raise CompileError("a table can be applied only in the apply block of a control", node.span)
             parameters: list[ast.Parameter] = []
             result = apply_result(c, declaration)
@@ -173,7 +173,8 @@ def construct(
         raise CompileError(f"{show(found)} cannot be instantiated", ref.span)
     signature = select_overload(_constructors(found, ref), node, arguments)
     written = ref.arguments if isinstance(ref, ast.NamedTypeRef) else []
-    ordered, inferred, _ = bind(c, signature, node, arguments, written)
+    ordered, inferred, _ = bind(c, signature, node, arguments, [] if signature.outer else written)
+    inferred = inferred or found.arguments
     for argument in ordered:
         if argument.value is not None and not expressions.is_compile_time(argument.value):
             raise CompileError("the arguments of a constructor must be known at compile time", argument.span)
@@ -196,7 +197,11 @@ def _constructors(found: DeclaredType, ref: ast.TypeRef) -> list[Signature]:
             groups = [declaration.parameters]
         case _:
             raise CompileError(f"{show(found)} cannot be instantiated", ref.span)
+    # A typedef may have given the type arguments already.
+    is_specialised = bool(found.arguments) and not (isinstance(ref, ast.NamedTypeRef) and ref.arguments)
+    names = declaration.type_parameters
+    outer = dict(zip(names, found.arguments, strict=True)) if is_specialised else {}
     return [
-        Signature(declaration.name, parameters, VoidType(), declaration.type_parameters, {}, declaration)
+        Signature(declaration.name, parameters, VoidType(), [] if outer else names, outer, declaration)
         for parameters in groups
     ]

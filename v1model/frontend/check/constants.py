@@ -44,6 +44,11 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "<<": operator.lshift,
     ">>": operator.rshift,
 }
+_UNARY: dict[str, Callable[[int], int]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+}
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -100,8 +105,7 @@ def fold_unary(node: ast.Unary) -> object | None:
         return None if value is None else not value
     if not isinstance(value, int):
         return None
-    result = {"-": operator.neg, "+": operator.pos, "~": operator.invert}[node.operator](value)
-    return wrap(result, node.type)
+    return wrap(_UNARY[node.operator](value), node.type)
 
 
 def fold_cast(value: object | None, target: Type) -> object | None:

@@ -44,9 +44,8 @@ def convert(node: ast.Expression, target: Type) -> ast.Expression:
     if isinstance(node.type, SetType) and isinstance(target, SetType):
         return _convert_set(node, target)
     if not _converts(node, target):
-        raise CompileError(
-            f"expected {show(target)}, found {show(node.type)}", node.span, _hint(node, target)
-        )
+        message = f"expected {show(target)}, found {show(node.type)}"
+        raise CompileError(message, node.span, _hint(node, target))
     return make_cast(node, target)
 
 
@@ -61,10 +60,12 @@ def is_header(found: Type | None) -> bool:
 
 
 def _converts(node: ast.Expression, target: Type) -> bool:
-    """int to bit<W> or int<W>; a serializable enum to its underlying type."""
+    """int to bit<W>, int<W> or a new type of those; a serializable enum to its underlying type."""
     if isinstance(node.type, IntegerType):
+        while isinstance(target, NewType):
+            target = target.base
         return isinstance(target, BitType)
-    return isinstance(node.type, EnumType) and node.type.underlying == target and target is not None
+    return isinstance(node.type, EnumType) and node.type.underlying == target
 
 
 def _hint(node: ast.Expression, target: Type) -> str:

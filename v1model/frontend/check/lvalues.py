@@ -29,7 +29,7 @@ def _obstacle(node: ast.Expression) -> str:
             if isinstance(node.base.type, RecordType | StackType):
                 return _obstacle(node.base)
         case ast.Index():
-            return _obstacle(node.base) if isinstance(node.base.type, StackType) else "a tuple is read-only"
+            return _obstacle(node.base)
         case ast.Slice():
             return _obstacle(node.base)
         case ast.Cast():

@@ -16,6 +16,7 @@ from v1model.frontend.types import (
     EnumType,
     IntegerType,
     MatchKindType,
+    NewType,
     RecordType,
     SetType,
     StringType,
@@ -90,9 +91,7 @@ def _set(node: ast.Binary) -> None:
     """A mask or a range; two `int` become what the place wants."""
     node.left, node.right = _same_type(node.left, node.right, node)
     kind = node.left.type
-    if not isinstance(kind, BitType | IntegerType) and not (
-        node.operator == ".." and isinstance(kind, EnumType)
-    ):
+    if not isinstance(kind, BitType | IntegerType | NewType):
         raise CompileError(f"{node.operator!r} cannot be used with {show(kind)}", node.span)
     node.type = SetType(kind)
 
@@ -158,23 +157,20 @@ def _same_type(
     """Both operands as one type: the more definite of the two."""
     if left.type == right.type:
         return left, right
+    if _is_serializable(left) and isinstance(right.type, BitType | EnumType | IntegerType):
+        return _same_type(_as_number(left, ""), right, node)
+    if _is_serializable(right) and isinstance(left.type, BitType | IntegerType):
+        return _same_type(left, _as_number(right, ""), node)
     if _is_weaker(left, right.type):
         return convert(left, _type(right)), right
     if _is_weaker(right, left.type):
         return left, convert(right, _type(left))
-    if (
-        isinstance(left.type, EnumType)
-        and left.type.underlying
-        and isinstance(right.type, BitType | EnumType)
-    ):
-        return _same_type(convert(left, left.type.underlying), right, node)
-    if isinstance(right.type, EnumType) and right.type.underlying and isinstance(left.type, BitType):
-        return _same_type(left, convert(right, right.type.underlying), node)
-    raise CompileError(
-        f"the operands differ in type: {show(left.type)} and {show(right.type)}",
-        node.span,
-        _hint(left, right),
-    )
+    types = f"{show(left.type)} and {show(right.type)}"
+    raise CompileError(f"the operands differ in type: {types}", node.span, _hint(left, right))
+
+
+def _is_serializable(node: ast.Expression) -> bool:
+    return isinstance(node.type, EnumType) and node.type.underlying is not None
 
 
 def _type(node: ast.Expression) -> Type:
@@ -185,9 +181,7 @@ def _type(node: ast.Expression) -> Type:
 def _is_weaker(node: ast.Expression, other: Type | None) -> bool:
     """Whether a value gets its type from the other operand."""
     if isinstance(node.type, IntegerType):
-        return isinstance(other, BitType | EnumType) and not (
-            isinstance(other, EnumType) and other.underlying is None
-        )
+        return isinstance(other, BitType | NewType)
     if node.type == DONT_CARE:
         return is_header(other)
     return isinstance(node, ast.ListExpression | ast.StructExpression) and isinstance(

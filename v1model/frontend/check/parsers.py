@@ -130,11 +130,31 @@ def check_keys(
     """The keys of a select case or an entry, one for each type; a lone `_` stands for all."""
     if len(keys) == 1 and len(types) > 1 and isinstance(keys[0], ast.DefaultExpression):
         keys = [ast.DefaultExpression(keys[0].span) for _ in types]
-    if len(keys) == 1 and len(types) > 1 and isinstance(keys[0], ast.ListExpression):
+    if len(keys) == 1 and isinstance(keys[0], ast.ListExpression) and not isinstance(types[0], TupleType):
         keys = keys[0].elements
+    if len(keys) == 1 and (value_set := _structured_value_set(c, keys[0], types)):
+        return [value_set]
     if len(keys) != len(types):
         raise CompileError(f"{len(keys)} keys where {len(types)} are matched", span)
     return [_check_key(c, key, kind) for key, kind in zip(keys, types, strict=True)]
+
+
+def _structured_value_set(c: Context, key: ast.Expression, types: list[Type]) -> ast.Expression | None:
+    """A value set of tuples or structs, whose elements are matched with all of the subjects."""
+    symbol = c.scope.lookup(key.name) if isinstance(key, ast.Name) else None
+    if not isinstance(symbol, ast.ValueSetDeclaration):
+        return None
+    match symbol.type_ref.resolved:
+        case TupleType(elements):
+            fields = list(elements)
+        case RecordType(fields=named):
+            fields = [kind for _, kind in named]
+        case _:
+            return None
+    if fields != types and types != [symbol.type_ref.resolved]:
+        message = "the elements of this value set do not have the types of what is selected"
+        raise CompileError(message, key.span)
+    return expressions.check(c, key)
 
 
 def _check_key(c: Context, key: ast.Expression, kind: Type) -> ast.Expression:
@@ -144,7 +164,8 @@ def _check_key(c: Context, key: ast.Expression, kind: Type) -> ast.Expression:
     found = expressions.check(c, key, kind)
     if isinstance(found.type, SetType):
         if isinstance(found, ast.Binary):
-            return convert(found, SetType(kind))
+            masked = kind.underlying if isinstance(kind, EnumType) else None
+            return convert(found, SetType(masked or kind))
         if found.type.element != kind:
             raise CompileError(f"expected {show(kind)}, found {show(found.type)}", key.span)
         return found

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
 MAX_STACK_SIZE = 1 << 16
+_COMPILE_TIME_TYPES = (IntegerType, StringType, VoidType, MatchKindType, ListType, SetType, DeclaredType)
 
 _PLAIN: dict[str, Type] = {
     "bool": BoolType(),
@@ -160,9 +161,7 @@ def complete(c: Context, ref: ast.TypeRef) -> Type:
 def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
     """A type that variables, fields and run-time parameters may have."""
     found = complete(c, ref)
-    if isinstance(
-        found, (IntegerType | StringType | VoidType | MatchKindType | ListType | SetType, DeclaredType)
-    ):
+    if isinstance(found, _COMPILE_TIME_TYPES):
         hint = "give it a width, as in bit<32>" if isinstance(found, IntegerType) else ""
         raise CompileError(f"{what} cannot have type {show(found)}", ref.span, hint)
     return found

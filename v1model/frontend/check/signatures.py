@@ -45,15 +45,8 @@ def select_overload(candidates: list[Signature], node: ast.Node, arguments: list
     if fitting:
         raise CompileError(f"several declarations of {name!r} fit this call", node.span, "name its arguments")
     counts = sorted({len(candidate.parameters) for candidate in candidates})
-    raise CompileError(
-        f"no declaration of {name!r} fits {len(arguments)} arguments",
-        node.span,
-        f"it takes {_either(counts)}",
-    )
-
-
-def _either(counts: list[int]) -> str:
-    return " or ".join(str(count) for count in counts)
+    hint = f"it takes {' or '.join(str(count) for count in counts)}"
+    raise CompileError(f"no declaration of {name!r} fits {len(arguments)} arguments", node.span, hint)
 
 
 def _fits(candidate: Signature, arguments: list[ast.Argument]) -> bool:

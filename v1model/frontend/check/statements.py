@@ -52,9 +52,8 @@ def always_returns(node: ast.Statement) -> bool:
         case ast.If():
             return node.otherwise is not None and always_returns(node.then) and always_returns(node.otherwise)
         case ast.Switch():
-            has_default = any(
-                isinstance(label, ast.DefaultExpression) for x in node.cases for label in x.labels
-            )
+            labels = [label for case in node.cases for label in case.labels]
+            has_default = any(isinstance(label, ast.DefaultExpression) for label in labels)
             bodies = [case.body for case in node.cases if case.body is not None]
             return has_default and all(always_returns(body) for body in bodies)
     return False
@@ -112,7 +111,7 @@ def _if(c: Context, node: ast.If) -> None:
 
 
 def _switch(c: Context, node: ast.Switch) -> None:
-    if c.place in ("state", "function") and c.place == "state":
+    if c.place == "state":
         raise CompileError("'switch' cannot be used in a parser", node.span, "use select")
     node.subject = expressions.check(c, node.subject)
     node.on_action = _is_action_run(node.subject)
@@ -168,9 +167,8 @@ def _check_label(label: ast.Expression, seen: dict[object, ast.Expression], *, i
         if not is_last:
             raise CompileError("'default' must be the last case", label.span)
     elif label.constant in seen:
-        raise CompileError(
-            "this case is already there", label.span, f"see line {seen[label.constant].span.line}"
-        )
+        hint = f"see line {seen[label.constant].span.line}"
+        raise CompileError("this case is already there", label.span, hint)
     else:
         seen[label.constant] = label
 

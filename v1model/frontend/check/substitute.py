@@ -114,7 +114,7 @@ def _gives_way(weak: Type, strong: Type) -> bool:
 
 def _unify_structure(parameter: Type, argument: Type, bindings: Bindings) -> bool:
     match parameter, argument:
-        case (BitType(), IntegerType()) | (BitType(), EnumType()):
+        case (BitType() | NewType(), IntegerType()) | (BitType(), EnumType()):
             return True
         case TupleType(left), TupleType(right):
             return _unify_all(left, right, bindings)
@@ -156,11 +156,9 @@ def _unify_declared(parameter: DeclaredType, argument: DeclaredType, bindings: B
     if parameter.declaration is argument.declaration:
         return _unify_all(parameter.arguments, argument.arguments, bindings)
     wanted, given = parameter.declaration, argument.declaration
-    if not isinstance(wanted, ast.ParserDeclaration | ast.ControlDeclaration) or type(wanted) is not type(
-        given
-    ):
+    blocks = ast.ParserDeclaration | ast.ControlDeclaration
+    if not (isinstance(wanted, blocks) and isinstance(given, blocks) and type(wanted) is type(given)):
         return False
-    assert isinstance(given, ast.ParserDeclaration | ast.ControlDeclaration)
     if len(wanted.parameters) != len(given.parameters):
         return False
     arguments = dict(zip(wanted.type_parameters, parameter.arguments, strict=False))

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
 
+_DIRECTIONLESS_TYPES = (DeclaredType, IntegerType, StringType, VoidType, ListType)
+
+
 def check_constant_declaration(c: Context, node: ast.ConstantDeclaration) -> None:
     target = complete(c, node.type_ref)
     node.value = expressions.check_as(c, node.value, target)
     if not expressions.is_compile_time(node.value):
-        raise CompileError(
-            f"the value of constant {node.name!r} must be known at compile time", node.value.span
-        )
+        message = f"the value of constant {node.name!r} must be known at compile time"
+        raise CompileError(message, node.value.span)
     check_annotations(c, node.annotations)
     c.declare(node)
 
@@ -49,9 +51,7 @@ def check_parameters(c: Context, parameters: list[ast.Parameter]) -> None:
 
 def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
     found = complete(c, parameter.type_ref)
-    if parameter.direction and isinstance(
-        found, DeclaredType | IntegerType | StringType | VoidType | ListType
-    ):
+    if parameter.direction and isinstance(found, _DIRECTIONLESS_TYPES):
         raise CompileError(
             f"parameter {parameter.name!r} of {show(found)} cannot be {parameter.direction}",
             parameter.type_ref.span,
