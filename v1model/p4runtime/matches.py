@@ -74,7 +74,9 @@ class LpmField(FieldTranslator):
     def decode(self, message: p4runtime_pb2.FieldMatch) -> KeyMatch:
         value, length = self.codec.decode(message.lpm.value), message.lpm.prefix_len
         if not 0 < length <= self.codec.width:
-            raise self.invalid(f"a prefix of {length} bits, but 1 to {self.codec.width} (or no field) are possible")
+            raise self.invalid(
+                f"a prefix of {length} bits, but 1 to {self.codec.width} (or no field) are possible"
+            )
         if value & (1 << self.codec.width - length) - 1:
             raise self.invalid(f"bits behind the prefix of {length} must be zero")
         return KeyMatch(value, prefix_length=length)

@@ -1,0 +1,206 @@
+"""simple_switch_grpc's command line, as the embedded switch takes it.
+
+Options that the embedded switch can't honour are refused with what to use instead; those that make
+no difference to it (logging details, Thrift) are accepted, so that scripts for BMv2 work unchanged.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from v1model.p4runtime.server import TlsFiles
+
+DEFAULT_ADDRESS = "0.0.0.0:9559"
+MAX_PORT = 510  # ports are bit<9>, and 511 is where dropped packets go
+DROP_PORT = 511
+
+DESCRIPTION = """\
+The embedded v1model switch: forwards packets between interfaces and serves P4Runtime, with the
+command line of simple_switch_grpc.
+
+  weir-switch --no-p4 -i 1@veth1 -i 2@veth2 -- --grpc-server-addr 127.0.0.1:9559 --cpu-port 510
+  weir-switch -i 1@veth1 -i 2@veth2 program.p4
+"""
+
+TARGET_DESCRIPTION = f"""\
+options behind `--`:
+  --grpc-server-addr ADDR       address of the P4Runtime server (default {DEFAULT_ADDRESS})
+  --cpu-port N                  port of packet-in and packet-out (default: none)
+  --grpc-server-ssl             TLS, with --grpc-server-cert FILE and --grpc-server-key FILE
+  --grpc-server-cacert FILE --grpc-server-with-client-auth
+                                accept only clients with a certificate signed by this authority
+"""
+
+
+class UsageError(Exception):
+    """A command line that can't be used."""
+
+
+@dataclass(frozen=True)
+class SwitchOptions:
+    """What the command line says. `program` None: wait for a pipeline over P4Runtime."""
+
+    ports: dict[int, str]
+    program: Path | None
+    device_id: int
+    address: str
+    cpu_port: int | None
+    tls: TlsFiles | None
+    log_packets: bool
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]  # argparse would exit here
+        raise UsageError(message)
+
+
+def parse_switch_options(arguments: list[str]) -> SwitchOptions:
+    """Raises UsageError. Exits after --help and --version, as argparse does."""
+    general, target = arguments, []
+    if "--" in arguments:
+        split = arguments.index("--")
+        general, target = arguments[:split], arguments[split + 1 :]
+    options = _general_parser().parse_args(general)
+    target_options = _target_parser().parse_args(target)
+    _refuse(options, _REFUSED)
+    _refuse(target_options, _REFUSED_TARGET)
+    if options.program and options.no_p4:
+        raise UsageError("--no-p4 means no program, but one is given")
+    if not options.program and not options.no_p4:
+        raise UsageError("no program given: name a P4 program, or start without one with --no-p4")
+    if target_options.drop_port not in (None, DROP_PORT):
+        raise UsageError(
+            f"--drop-port: the embedded switch drops to port {DROP_PORT}, as v1model does by default"
+        )
+    return SwitchOptions(
+        ports=_ports(options.interface, target_options.cpu_port),
+        program=options.program,
+        device_id=options.device_id,
+        address=target_options.grpc_server_addr,
+        cpu_port=target_options.cpu_port,
+        tls=_tls(target_options),
+        log_packets=options.log_console,
+    )
+
+
+def _general_parser() -> _Parser:
+    parser = _Parser(
+        prog="weir-switch",
+        description=DESCRIPTION,
+        epilog=TARGET_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "program", nargs="?", type=Path, help="a P4_16 program, or the device config made from one"
+    )
+    parser.add_argument(
+        "-i",
+        "--interface",
+        action="append",
+        default=[],
+        metavar="PORT@IF",
+        help="attach port number PORT to a network interface; once for each port",
+    )
+    parser.add_argument("--device-id", type=_natural, default=0, metavar="N", help="P4Runtime's (default: 0)")
+    parser.add_argument(
+        "--no-p4", action="store_true", help="start without a program: a controller will set it"
+    )
+    parser.add_argument(
+        "--log-console", action="store_true", help="print log_msg() of the program and errors"
+    )
+    parser.add_argument("--version", "-v", action="version", version="weir-switch 0.1.0 (P4Runtime 1.4.0)")
+    for option in ("--thrift-port", "--log-level", "-L", "--log-file-max-size", "--log-file-max-files"):
+        parser.add_argument(option, help=argparse.SUPPRESS)
+    for option in ("--notifications-addr", "--dump-packet-data", "--max-port-count", "--log-file"):
+        parser.add_argument(option, help=argparse.SUPPRESS)
+    parser.add_argument("--log-flush", action="store_true", help=argparse.SUPPRESS)
+    for option in _REFUSED:
+        parser.add_argument(option, nargs="?", const="", help=argparse.SUPPRESS)
+    return parser
+
+
+def _target_parser() -> _Parser:
+    parser = _Parser(prog="weir-switch --", add_help=False, allow_abbrev=False)
+    parser.add_argument("--grpc-server-addr", default=DEFAULT_ADDRESS)
+    parser.add_argument("--cpu-port", type=_port)
+    parser.add_argument("--drop-port", type=_natural)
+    parser.add_argument("--grpc-server-ssl", action="store_true")
+    parser.add_argument("--grpc-server-with-client-auth", action="store_true")
+    for option in ("--grpc-server-cacert", "--grpc-server-cert", "--grpc-server-key"):
+        parser.add_argument(option, type=Path)
+    parser.add_argument("--disable-swap", action="store_true")
+    for option in ("--max-mc-groups", "--max-l1-entries", "--max-l2-entries"):
+        parser.add_argument(option, type=_natural)
+    for option in _REFUSED_TARGET:
+        parser.add_argument(option)
+    return parser
+
+
+_REFUSED = {
+    "--pcap": "capture on the interfaces, with tcpdump for example",
+    "--use-files": "use the library form (v1model.switch) for packets from files",
+    "--packet-in": "use the library form (v1model.switch)",
+    "--nanolog": "use --log-console",
+    "--debugger": "there is no debugger; use log_msg() with --log-console",
+    "--debugger-addr": "there is no debugger; use log_msg() with --log-console",
+    "--restore-state": "let the controller write the state",
+    "--json-version": "the embedded switch does not read BMv2's JSON",
+    "--load-modules": "extern modules of BMv2 can't be loaded",
+}
+_REFUSED_TARGET = {
+    "--dp-grpc-server-addr": "use the library form (v1model.switch) for packets without interfaces",
+    "--priority-queues": "each port has one queue",
+    "--load-modules": "extern modules of BMv2 can't be loaded",
+}
+
+
+def _refuse(options: argparse.Namespace, refused: dict[str, str]) -> None:
+    for option, instead in refused.items():
+        if getattr(options, option.strip("-").replace("-", "_")) is not None:
+            raise UsageError(f"{option} is not supported by the embedded switch: {instead}")
+
+
+def _ports(pairs: list[str], cpu_port: int | None) -> dict[int, str]:
+    ports: dict[int, str] = {}
+    for pair in pairs:
+        number, at, interface = pair.partition("@")
+        if not at or not interface or not number.isdigit() or int(number) > MAX_PORT:
+            raise UsageError(
+                f"-i {pair}: expected PORT@IF with a port from 0 to {MAX_PORT}, for example 1@veth1"
+            )
+        port = int(number)
+        if port in ports:
+            raise UsageError(f"-i {pair}: port {port} is already {ports[port]}")
+        if port == cpu_port:
+            raise UsageError(f"-i {pair}: port {port} is the CPU port, which has no interface")
+        if interface in ports.values():
+            raise UsageError(f"-i {pair}: {interface} is already another port's")
+        ports[port] = interface
+    return ports
+
+
+def _tls(options: argparse.Namespace) -> TlsFiles | None:
+    if not options.grpc_server_ssl:
+        return None
+    if not options.grpc_server_cert or not options.grpc_server_key:
+        raise UsageError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
+    if options.grpc_server_with_client_auth and not options.grpc_server_cacert:
+        raise UsageError("--grpc-server-with-client-auth needs --grpc-server-cacert")
+    client_ca = options.grpc_server_cacert if options.grpc_server_with_client_auth else None
+    return TlsFiles(options.grpc_server_cert, options.grpc_server_key, client_ca)
+
+
+def _natural(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    port = _natural(text)
+    if not 0 < port <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f"port {port} is not in 1 to {MAX_PORT}")
+    return port

@@ -1,0 +1,55 @@
+"""python -m v1model.stf DIR: p4c's STF tests on the embedded switch."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from v1model.stf.runner import FAILED, SKIPPED, TIMEOUT_S, find_tests, run_all, summary, write_summary
+
+
+def main() -> int:
+    """0: no test failed (a program that the compiler refuses is no failure); 1: some did; 2: usage."""
+    options = _options()
+    if not options.dir.exists() or not find_tests(options.dir):
+        print(f"no *.stf below {options.dir}", file=sys.stderr)
+        return 2
+    outcomes = []
+    try:
+        for outcome in run_all(options.dir, options.jobs, options.timeout):
+            outcomes.append(outcome)
+            reason = f": {outcome.reason}" if outcome.reason else ""
+            print(f"{outcome.result:8} {outcome.name} ({outcome.duration_s:.1f} s){reason}", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: what has run so far is in the summary", file=sys.stderr)
+        return 130
+    finally:
+        write_summary(outcomes, options.summary)
+    skipped = sum(outcome.result == SKIPPED for outcome in outcomes)
+    counts = summary(outcomes)
+    print(
+        f"{counts['passed']} passed, {counts['failed']} failed, {counts['refused']} refused by the compiler; "
+        f"{skipped} are not for v1model ({options.summary})"
+    )
+    return int(any(outcome.result == FAILED for outcome in outcomes))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m v1model.stf", description=__doc__)
+    parser.add_argument("dir", type=Path, help="a folder with *.stf beside their *.p4, or one *.stf")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="tests at a time (default: cores)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=TIMEOUT_S, help="seconds for a test (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--summary", type=Path, default=Path("results/stf/summary.json"), help="where to write it"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

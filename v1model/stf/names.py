@@ -1,0 +1,109 @@
+"""Names and values of STF, which may be abbreviated, to those of a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from v1model import ir
+from v1model.stf.parser import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_BITS_PER_DIGIT = {"0x": 4, "0b": 1, "0o": 3}
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def find(things: Iterable[N], name: str, kind: str) -> N:
+    """The thing called `name`, or the only one whose name ends with it. Raises ValueError."""
+    candidates = list(things)
+    for found in (
+        [thing for thing in candidates if thing.name == name],
+        [thing for thing in candidates if thing.name.endswith("." + name)],
+        [thing for thing in candidates if thing.name.endswith(name)],
+    ):
+        if len(found) == 1:
+            return found[0]
+        if len(found) > 1:
+            raise ValueError(f"{kind} {name} could be {', '.join(thing.name for thing in found)}")
+    raise ValueError(
+        f"no {kind} {name}; there are: {', '.join(thing.name for thing in candidates) or 'none'}"
+    )
+
+
+def find_key(keys: Iterable[ir.Key], name: str) -> int:
+    """The position of a key: `a$0.b` stands for `a[0].b`, `valid` or `$valid$` for `isValid()`."""
+    head, dollar, tail = name.partition("$")
+    if dollar and tail[:1].isdigit():
+        index, dot, rest = tail.partition(".")
+        name = f"{head}[{index}]{dot}{rest}"
+    stripped = name.strip("$")
+    keys = list(keys)
+    for wanted in (name, stripped.removesuffix("valid").rstrip("$") + "isValid()"):
+        try:
+            return keys.index(find(keys, wanted, "key"))
+        except ValueError:
+            continue
+    raise ValueError(f"no key {name}; there are: {', '.join(key.name for key in keys)}")
+
+
+def key_width(key: ir.Key) -> int:
+    return key.expression.type.width if isinstance(key.expression.type, ir.Bits) else 1
+
+
+def default_match(key: ir.Key) -> ir.KeyMatch | None:
+    """For a key that the STF leaves out."""
+    return ir.KeyMatch(0) if key.match_kind == "exact" else None
+
+
+def parse_match(key: ir.Key, text: str) -> ir.KeyMatch | None:
+    """A key's value: `*` digits don't matter, VALUE/LENGTH for lpm, LOW..HIGH for range (our extension).
+    Raises ValueError."""
+    width = key_width(key)
+    if key.match_kind == "lpm":
+        return _lpm(text, width)
+    if key.match_kind == "ternary":
+        value, mask = _masked(text, width)
+        return ir.KeyMatch(value & mask, mask=mask) if mask else None
+    if key.match_kind == "range":
+        low, dots, high = text.partition("..")
+        return ir.KeyMatch(_fitting(low, width), high=_fitting(high if dots else low, width))
+    return ir.KeyMatch(_fitting(text, width))
+
+
+def _lpm(text: str, width: int) -> ir.KeyMatch | None:
+    value_text, slash, length_text = text.partition("/")
+    if slash:
+        length = parse_number(length_text)
+    else:
+        digits = value_text[2:]
+        # Like the reference: without a length, the digits written are the prefix.
+        length = (len(digits) - digits.count("*")) * _BITS_PER_DIGIT.get(value_text[:2].lower(), 0) or width
+    if not 0 <= length <= width:
+        raise ValueError(f"{text}: a prefix of {length} bits for a key of {width}")
+    value = _fitting(value_text.replace("*", "0"), width)
+    value = value >> width - length << width - length
+    return ir.KeyMatch(value, prefix_length=length) if length else None
+
+
+def _masked(text: str, width: int) -> tuple[int, int]:
+    prefix, digits = text[:2].lower(), text[2:]
+    if prefix not in _BITS_PER_DIGIT:
+        return _fitting(text, width), (1 << width) - 1
+    ones = {"0x": "F", "0b": "1", "0o": "7"}[prefix]
+    mask = int("".join("0" if digit == "*" else ones for digit in digits), 1 << _BITS_PER_DIGIT[prefix])
+    return _fitting(text.replace("*", "0"), width), mask & (1 << width) - 1
+
+
+def _fitting(text: str, width: int) -> int:
+    value = parse_number(text)
+    if value < 0 or value >> width:
+        raise ValueError(f"{text} does not fit {width} bits")
+    return value
