@@ -80,7 +80,8 @@ async def fetch(keys: list[bytes], block_bytes: int, blocks: int, chain: int) ->
         "fragments_per_s": round(fragments / wall_s),
         "client_us_per_fragment": round(1e6 * cpu_s / fragments, 2),
         "get_ms": {
-            share: round(1000 * percentile(client.get_latencies_s, share / 100), 2) for share in (50, 99)
+            f"p{share}": round(1000 * percentile(client.get_latencies_s, share / 100), 2)
+            for share in (50, 99)
         },
         "retransmits": client.stats.retransmits,
         "socket_drops": endpoint.stats.socket_drops,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostlib import wire
-from hostlib.client import Client, ClientOptions
+from hostlib.client import Client
 from hostlib.content import block_content, is_intact
 from hostlib.errors import (
     BlockNotFoundError,
@@ -18,6 +18,7 @@ from hostlib.errors import (
     OverloadedError,
     TransferTimeoutError,
 )
+from hostlib.exchange import ClientOptions
 from hostlib.homes import home_of
 from hostlib.lane import LaneOptions
 from hostlib.storage import StorageNode

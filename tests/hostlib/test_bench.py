@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hostlib import bench
+
+
+def test_the_benchmark_measures_both_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["--blocks", "64", "--chain", "8"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["fragments"] == 64 * 32
+    assert result["client_us_per_fragment"] > 0
+    assert result["storage_us_per_fragment"] > 0
+    assert result["get_ms"]["p50"] > 0
