@@ -34,8 +34,11 @@ class RunOptions:
     requests: int
     start_s: float | None
     speed: float | None
-    hosts: int
-    stores: int
+    hosts: int | None
+    stores: int | None
+    leaves: int | None
+    spines: int | None
+    pods: int | None
     scheduler: str
     policy: str
     pool_blocks: int
@@ -104,8 +107,11 @@ _OPTIONS = (
     _Option("REQUESTS", _whole(1, 1_000_000), 300, "requests to play"),
     _Option("START", _number(0, 1e9), None, "second to begin at; what came before is in the stores"),
     _Option("SPEED", _number(0.01, 1000), None, "trace seconds a second; default: what plays it in 40 s"),
-    _Option("HOSTS", _whole(1, 256), 8, "inference nodes"),
-    _Option("STORES", _whole(1, 64), 2, "storage nodes"),
+    _Option("HOSTS", _whole(1, 256), None, "inference nodes; default: the topology's, 8 for star"),
+    _Option("STORES", _whole(1, 64), None, "storage nodes; default: the topology's, 2 for star"),
+    _Option("LEAVES", _whole(1, 32), None, "leaf switches of leafspine and tree"),
+    _Option("SPINES", _whole(1, 32), None, "spine switches of leafspine"),
+    _Option("PODS", _whole(2, 8), None, "pods of fattree"),
     _Option("SCHEDULER", _one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
     _Option("POLICY", _one_of(tuple(POLICY_NAMES)), "reuse-value", "policy of the pool"),
     _Option("POOL_BLOCKS", _whole(1, 65536), 512, "blocks that the switch's pool holds"),

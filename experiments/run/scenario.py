@@ -79,9 +79,15 @@ def make_scenario(options: RunOptions) -> Scenario:
     trace = whole.window(start_s, options.requests, speed)
     scale = ScaleModel(options.scale, speed)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
-    fabric = make_topology(options.topology, options.hosts, options.stores, rate_bit_s)
+    fabric = _fabric(options, rate_bit_s)
     cost = make_cost_model(options.model, options.gpu, trace.block_tokens)
     return Scenario(options, trace, start_s, scale, cost, fabric, _shares(trace, fabric, options))
+
+
+def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:
+    asked = {"leaves": options.leaves, "spines": options.spines, "pods": options.pods}
+    sizes = {name: size for name, size in asked.items() if size is not None}
+    return make_topology(options.topology, rate_bit_s, options.hosts, options.stores, **sizes)
 
 
 def _generated(options: RunOptions) -> Trace:

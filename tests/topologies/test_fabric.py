@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from topologies.errors import TopologyError
 from topologies.fabric import NODE, STORE, SWITCH, WAITER_PORTS, Fabric
-from topologies.registry import make_topology
+from topologies.registry import TOPOLOGIES, make_topology
 from topologies.star import star
 
 
@@ -78,6 +78,59 @@ def test_impossible_graphs_are_refused_with_the_reason(change, reason) -> None:
         Fabric("changed", graph)
 
 
+def hops(fabric: Fabric, switch: str, destination: str) -> list[str]:
+    """Switches that a packet passes, as the routes say."""
+    passed = [switch]
+    while True:
+        address = fabric.hosts[destination].ipv4
+        (port,) = {route.port for route in fabric.routes(passed[-1]) if route.destination == address}
+        (peer,) = {p.peer for p in fabric.ports(passed[-1]) if p.number == port}
+        if peer == destination:
+            return passed
+        passed.append(peer)
+        assert len(passed) < 10
+
+
+@pytest.mark.parametrize(("name", "longest"), [("star", 1), ("leafspine", 3), ("tree", 3), ("fattree", 5)])
+def test_from_every_switch_every_host_is_reached_by_a_shortest_path(name: str, longest: int) -> None:
+    fabric = make_topology(name, 1e6)
+    for switch in fabric.switches:
+        for host in fabric.hosts:
+            passed = hops(fabric, switch, host)
+            assert len(passed) == nx.shortest_path_length(fabric.graph, switch, host) <= longest
+    assert len(fabric.nodes) == TOPOLOGIES[name].nodes
+    assert len(fabric.stores) == TOPOLOGIES[name].stores
+
+
+def test_requests_for_one_store_meet_in_one_spine() -> None:
+    fabric = make_topology("leafspine", 1e6, leaves=3, spines=2)
+    (home,) = fabric.graph.adj["store1"]
+    spines = {hops(fabric, leaf, "store1")[1] for leaf in fabric.switches if leaf[0] == "l" and leaf != home}
+    assert len(spines) == 1
+
+
+def test_uplinks_carry_what_the_hosts_of_a_leaf_send() -> None:
+    fabric = make_topology("leafspine", 1e6, nodes=16, stores=4)
+    rates = {port.peer: port.rate_bit_s for port in fabric.ports("leaf1")}
+    assert rates["spine1"] + rates["spine2"] == sum(
+        rate for peer, rate in rates.items() if peer in fabric.hosts
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "message"),
+    [
+        ("star", {"spines": 2}, "topology star has no spines: it takes no further sizes"),
+        ("leafspine", {"pods": 2}, "has no pods: it takes leaves, spines"),
+        ("fattree", {"pods": 3}, "an even number of pods"),
+        ("leafspine", {"leaves": -1}, "at least 1"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(name: str, sizes: dict[str, int], message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        make_topology(name, 1e6, **sizes)
+
+
 def test_an_unknown_topology_is_answered_with_those_that_exist() -> None:
     with pytest.raises(TopologyError, match="no topology 'ring': choose one of star"):
-        make_topology("ring", 1, 1, 1e6)
+        make_topology("ring", 1e6)

@@ -1,0 +1,95 @@
+"""The demo for real: namespaces, packets, P4Runtime. Needs root."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from topologies import remains
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.xdist_group("end-to-end"),
+]
+SMALL = (
+    "--requests",
+    "40",
+    "--hosts",
+    "3",
+    "--stores",
+    "2",
+    "--speed",
+    "6",
+    "--gpu-blocks",
+    "4",
+    "--dram-blocks",
+    "8",
+)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "experiments.run", *SMALL, *arguments]
+
+
+def networks_of(pid: int) -> list[Path]:
+    return list((remains.RUN_DIRECTORY / str(pid)).glob("*"))
+
+
+def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("--results", str(tmp_path)), capture_output=True, text=True, timeout=110, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["engine"], summary["topology"]) == ("embedded", "star")
+    for run in summary["runs"].values():
+        assert (run["requests"], run["completed"], run["failed"], run["corrupt"]) == (40, 40, 0, 0)
+    without, pool = summary["runs"]["no_pool"], summary["runs"]["pool"]
+    assert (without["blocks"]["pool"], without["merged"], without["admitted"]) == (0, 0, 0)
+    assert pool["blocks"]["pool"] > 0
+    assert pool["switch_served_bytes"] > 0
+    assert pool["storage_egress_bytes"] < without["storage_egress_bytes"]
+    assert sum(pool["blocks"].values()) == sum(without["blocks"].values())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
+    child = subprocess.Popen(
+        command("--results", str(tmp_path)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        while not (records := networks_of(child.pid)):
+            assert child.poll() is None
+        (record,) = records
+        while len(record.read_text().splitlines()) < 8:  # hosts are there, and processes in them
+            assert child.poll() is None
+        pids = [int(line.split()[0]) for line in record.read_text().splitlines()[2:]]
+        child.send_signal(number)
+        said, _ = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 130, said
+    assert "everything that was started has ended" in said
+    assert not networks_of(child.pid)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--policy", "magic"), "POLICY there is no 'magic': choose one of"),
+        (("--trace", "/nonexistent.jsonl"), "/nonexistent.jsonl: No such file"),
+        (("--hosts", "62"), "at most 63 fit"),
+    ],
+)
+def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], said: str) -> None:
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert said in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr

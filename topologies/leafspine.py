@@ -1,0 +1,59 @@
+"""Leaf and spine: hosts on leaves, every leaf on every spine.
+
+    spine1        spine2
+   /   |   `------. | `------.
+  /  ,-|------------'  `---.  |
+leaf1  leaf2         leaf3 ...
+|   |  |    |        |   |
+node1  node2 store1  node3 ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+
+from topologies.errors import TopologyError
+from topologies.fabric import NODE, STORE, SWITCH, Fabric
+
+
+def leaf_spine(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4, spines: int = 2) -> Fabric:
+    """Hosts spread evenly over the leaves; uplinks carry together what the leaf's hosts can send."""
+    if min(nodes, stores, leaves, spines) < 1:
+        raise TopologyError("a leaf-spine needs at least 1 node, store, leaf and spine")
+    graph = nx.Graph()
+    leaf_names = [f"leaf{index}" for index in range(1, leaves + 1)]
+    spine_names = [f"spine{index}" for index in range(1, spines + 1)]
+    graph.add_nodes_from(leaf_names + spine_names, kind=SWITCH)
+    attach_hosts(graph, leaf_names, nodes, stores, rate_bit_s)
+    connect_up(graph, leaf_names, spine_names)
+    return Fabric("leafspine", graph)
+
+
+def tree(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4) -> Fabric:
+    """A tree of two levels: a leaf-spine whose only spine is the root."""
+    fabric = leaf_spine(nodes, stores, rate_bit_s, leaves, spines=1)
+    return Fabric("tree", nx.relabel_nodes(fabric.graph, {"spine1": "root"}))
+
+
+def attach_hosts(
+    graph: nx.Graph, switches: Sequence[str], nodes: int, stores: int, rate_bit_s: float
+) -> None:
+    """Add hosts with their links, the same number (or one more) on each switch."""
+    for kind, count in ((NODE, nodes), (STORE, stores)):
+        for index in range(count):
+            name = f"{kind}{index + 1}"
+            graph.add_node(name, kind=kind)
+            graph.add_edge(name, switches[index * len(switches) // count], rate_bit_s=rate_bit_s)
+
+
+def connect_up(graph: nx.Graph, lower: Sequence[str], upper: Sequence[str]) -> None:
+    """Link each lower switch to each upper one; together the uplinks are as fast as all links below."""
+    rates = {
+        name: sum(rate for _, _, rate in graph.edges(name, data="rate_bit_s")) / len(upper) for name in lower
+    }
+    fallback = max(rates.values())
+    for one in lower:
+        for other in upper:
+            graph.add_edge(one, other, rate_bit_s=rates[one] or fallback)
