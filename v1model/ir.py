@@ -579,7 +579,7 @@ class Program:
     compute_checksum: Control
     deparser: Control
     tables: tuple[Table, ...]  # in P4Info's order; ingress and egress
-    actions: tuple[Action, ...]  # every action, whether a table uses it or not
+    actions: tuple[Action, ...]  # those that tables have
     externs: tuple[ExternInstance, ...]
     digests: tuple[Digest, ...]
     translations: tuple[TypeTranslation, ...]

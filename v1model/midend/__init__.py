@@ -15,6 +15,7 @@ from v1model.midend.control_plane import (
     header_annotations,
     translations,
 )
+from v1model.midend.plane_order import sort_control_plane
 from v1model.midend.scope import ControlInstance, ParserInstance
 from v1model.midend.unit import Unit
 from v1model.midend.verify import verify
@@ -43,6 +44,7 @@ def lower(program: ast.Program, source_name: str) -> ir.Program:
         lowered = _blocks(unit, parser, controls)
     except RecursionError:
         raise UnsupportedError("an expression or statement that is nested too deeply", main.span) from None
+    sort_control_plane(unit, [parser, *controls])
     packet_io = controller_header_types(unit, program)
     result = ir.Program(
         name=source_name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from v1model import ir
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from v1model.frontend import types as t
     from v1model.midend.unit import Unit
 
+_TRANSLATION = re.compile(r'"(?P<uri>[^"]*)",(string|(bit<)?(?P<width>\d+)>?)')
 ControllerHeader = tuple[ir.Header, str, tuple[tuple[ast.Annotation, ...], ...]]
 
 
@@ -67,11 +69,9 @@ def _translation(unit: Unit, type_: t.NewType) -> ir.TypeTranslation:
 
 
 def translation_arguments(annotation: ast.Annotation) -> tuple[str, int | None]:
-    """The URI and the controller's bit width, None for a string, of @p4runtime_translation(uri, type)."""
-    uri = annotation_text(annotation)
-    for expression in annotation.expressions[1:]:
-        if isinstance(expression, ast.IntLiteral):
-            return uri, expression.value
-    _, _, type_ = annotation.text.rpartition(",")
-    digits = "".join(c for c in type_ if c.isdigit())
-    return uri.split('"')[0], int(digits) if digits else None
+    """The URI and the controller's bit width, None for a string, of @p4runtime_translation(uri, type):
+    the type is written as `string`, `bit<W>` or W."""
+    written = _TRANSLATION.fullmatch(annotation.text.replace(" ", ""))
+    if written is None:
+        raise CompileError("@p4runtime_translation needs a URI and `string` or bit<W>", annotation.span)
+    return written["uri"], int(written["width"]) if written["width"] else None

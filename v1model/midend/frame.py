@@ -49,7 +49,7 @@ class Builder:
         self.out: list[ir.Stmt] = []
         self.locals: list[ir.Var] = []
         self.is_parser = False
-        self.exited: ir.Var | None = None  # the block's flag for `exit` in a table's action
+        self.exited: ir.Var | None = None
         self._taken: dict[str, int] = dict.fromkeys(SHARED, 0)
         self._temporaries: set[str] = set()
 
@@ -75,6 +75,12 @@ class Builder:
         variable = self.local(name, type_)
         self._temporaries.add(variable.name)
         return variable
+
+    def exit_flag(self) -> ir.Var:
+        """The variable that tells that a table's action executed `exit`."""
+        if self.exited is None:
+            self.exited = self.temporary(ir.Bool(), "exited")
+        return self.exited
 
     def is_temporary(self, value: ir.Expr) -> bool:
         while isinstance(value, ir.Member | ir.Index):
@@ -163,7 +169,7 @@ class Frame:
     caller: Frame | None = None
     return_label: str = ""
     exit_label: str = ""
-    exited: ir.Var | None = None  # in a table's action: tells the place of apply to go on exiting
+    in_table: bool = False  # a table's action, whose `exit` goes on where the table is applied
     result: ir.Var | None = None
     copy_out: list[ir.Stmt] = field(default_factory=list)
     break_labels: list[str] = field(default_factory=list)
@@ -247,8 +253,8 @@ class Frame:
         while frame is not None:
             self.emit(*frame.copy_out)
             if frame.exit_label:
-                if frame.exited is not None:
-                    self.emit(ir.Assign(frame.exited, TRUE))
+                if frame.in_table:
+                    self.emit(ir.Assign(self.builder.exit_flag(), TRUE))
                 self.emit(ir.Leave(frame.exit_label))
                 return
             frame = frame.caller

@@ -42,7 +42,7 @@ def declare(frame: Frame, node: ast.Instantiation, path: str, applications: int 
     type_ = node.type_ref.resolved
     assert isinstance(type_, t.DeclaredType), node
     instance = instantiate(frame, type_, node.arguments, plane_name(node, path), node)
-    if isinstance(instance, ControlInstance):
+    if isinstance(instance, ControlInstance | ParserInstance):
         instance.applications = applications
     return instance
 
@@ -69,9 +69,9 @@ def instantiate(
         assert value is not None, node
         scope.bindings[parameter] = construct(frame, value, name)
     if isinstance(declaration, ast.ParserDeclaration):
-        _declare_locals(inner, declaration.locals, name, Counter())
+        _declare_locals(inner, declaration.locals, name, _applications(declaration.states))
         return ParserInstance(declaration, scope, name)
-    _declare_locals(inner, declaration.locals, name, _applications(declaration))
+    _declare_locals(inner, declaration.locals, name, _applications(declaration.body))
     return ControlInstance(declaration, scope, name)
 
 
@@ -93,10 +93,10 @@ def _declare_locals(
                 pass
 
 
-def _applications(control: ast.ControlDeclaration) -> Counter[ast.Declaration]:
-    """How many calls in the control's body apply each of its instances."""
+def _applications(body: object) -> Counter[ast.Declaration]:
+    """How many calls in a control's body or a parser's states apply each of its instances."""
     counts: Counter[ast.Declaration] = Counter()
-    for node in walk(control.body):
+    for node in walk(body):
         if isinstance(node, ast.Call) and node.kind == "apply" and isinstance(node.callee, ast.Member):
             base = node.callee.base
             if isinstance(base, ast.Name) and base.declaration is not None:

@@ -34,6 +34,7 @@ class ParserInstance:
     declaration: ast.ParserDeclaration
     scope: Scope
     path: str
+    applications: int = 1
 
 
 @dataclass(eq=False, slots=True)

@@ -31,10 +31,10 @@ def apply_table(
     if not instance.lowered:
         _lower(frame, instance, keys)
     frame.emit(ir.ApplyTable(instance.name, hit, action))
-    if instance.may_exit and frame.builder.exited is not None:
+    if instance.may_exit:
         with frame.builder.collect() as leave:
             frame.exit()
-        frame.emit(ir.If(frame.builder.exited, tuple(leave)))
+        frame.emit(ir.If(frame.builder.exit_flag(), tuple(leave)))
 
 
 def apply_result(frame: Frame, call: ast.Call, member: str) -> ir.Expr:
@@ -151,8 +151,7 @@ def _table_action(frame: Frame, instance: TableInstance, reference: ast.ActionRe
     closure, builder = _closure(frame, reference.name), frame.builder
     declaration = closure.declaration
     inner = Frame(frame.unit, builder, Scope(closure.scope), depth=frame.depth + 1)
-    inner.exit_label = builder.fresh_name(f"{declaration.name}_exit")
-    inner.exited = builder.exited = builder.exited or builder.temporary(ir.Bool(), "exited")
+    inner.exit_label, inner.in_table = builder.fresh_name(f"{declaration.name}_exit"), True
     frame.unit.add_action(closure, inner)
     directional = [p for p in declaration.parameters if p.direction]
     with builder.collect() as statements:

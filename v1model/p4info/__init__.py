@@ -1,0 +1,17 @@
+"""P4Info: what the control plane sees of a program, with the ids that p4c gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.p4info.builder import Builder
+
+if TYPE_CHECKING:
+    from p4.config.v1 import p4info_pb2
+
+    from v1model import ir
+
+
+def p4info(program: ir.Program) -> p4info_pb2.P4Info:
+    """The P4Info of a program, equal to p4c's."""
+    return Builder(program).build()
