@@ -19,7 +19,7 @@ from v1model.frontend.check.substitute import (
     substitute,
     unify,
 )
-from v1model.frontend.types import DeclaredType, Type, TypeVariable
+from v1model.frontend.types import Type, TypeVariable
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -155,7 +155,8 @@ def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: 
     argument.value = expressions.check(c, argument.value, None if has_variables(known) else known)
     if not has_variables(known):
         return
-    if not unify(wanted, _type(argument.value), bindings):
+    assert argument.value.type is not None
+    if not unify(wanted, argument.value.type, bindings):
         raise _mismatch(argument, known)
 
 
@@ -178,10 +179,5 @@ def _convert_argument(c: Context, argument: ast.Argument, wanted: Type) -> None:
         require_lvalue(c, argument.value, f"parameter {parameter.name!r} is {parameter.direction}: it")
         if argument.value.type != wanted:
             raise _mismatch(argument, wanted)
-    elif not (isinstance(wanted, DeclaredType) and unify(wanted, _type(argument.value), {})):
+    else:
         argument.value = convert(argument.value, wanted)
-
-
-def _type(node: ast.Expression) -> Type:
-    assert node.type is not None
-    return node.type

@@ -69,6 +69,8 @@ def fold_binary(node: ast.Binary) -> object | None:
         return None
     if node.operator in ("==", "!="):
         return (left == right) is (node.operator == "==")
+    if isinstance(left, str) and isinstance(right, str):
+        return left + right
     if not isinstance(left, int) or not isinstance(right, int):
         return None
     if comparison := _COMPARISONS.get(node.operator):

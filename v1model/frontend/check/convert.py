@@ -6,10 +6,11 @@ from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.check.constants import fold_cast
 from v1model.frontend.check.show import show
-from v1model.frontend.check.substitute import DONT_CARE
+from v1model.frontend.check.substitute import DONT_CARE, unify
 from v1model.frontend.types import (
     BitType,
     BoolType,
+    DeclaredType,
     EnumType,
     IntegerType,
     ListType,
@@ -43,6 +44,8 @@ def convert(node: ast.Expression, target: Type) -> ast.Expression:
             return node
     if isinstance(node.type, SetType) and isinstance(target, SetType):
         return _convert_set(node, target)
+    if isinstance(target, DeclaredType) and node.type is not None and unify(target, node.type, {}):
+        return node
     if not _converts(node, target):
         message = f"expected {show(target)}, found {show(node.type)}"
         raise CompileError(message, node.span, _hint(node, target))
@@ -60,11 +63,14 @@ def is_header(found: Type | None) -> bool:
 
 
 def _converts(node: ast.Expression, target: Type) -> bool:
-    """int to bit<W>, int<W> or a new type of those; a serializable enum to its underlying type."""
+    """int to bit<W>, int<W> or a new type of those, a known value also back to int; a serializable
+    enum to its underlying type."""
     if isinstance(node.type, IntegerType):
         while isinstance(target, NewType):
             target = target.base
         return isinstance(target, BitType)
+    if isinstance(node.type, BitType) and isinstance(target, IntegerType):
+        return node.constant is not None
     return isinstance(node.type, EnumType) and node.type.underlying == target
 
 

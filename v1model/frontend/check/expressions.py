@@ -200,12 +200,10 @@ def _slice(c: Context, node: ast.Slice) -> ast.Expression:
     kind = node.base.type
     if not isinstance(kind, BitType | IntegerType):
         raise CompileError(f"{show(kind)} cannot be sliced", node.base.span)
-    low = _slice_bound(node, node.low)
-    high = _slice_bound(node, node.high)
     if node.is_indexed:
-        high = low + high - 1
-        node.high = ast.IntLiteral(node.high.span, high, type=IntegerType(), constant=high)
-        node.is_indexed = False
+        _resolve_indexed_slice(node, kind)
+    low = require_int(node.low, "the low bound of a slice")
+    high = require_int(node.high, "the high bound of a slice")
     if low < 0 or high < low:
         raise CompileError(f"[{high}:{low}] is no slice: it must be [high:low]", node.high.span)
     if isinstance(kind, BitType) and high >= kind.width:
@@ -216,10 +214,26 @@ def _slice(c: Context, node: ast.Slice) -> ast.Expression:
     return node
 
 
-def _slice_bound(node: ast.Slice, bound: ast.Expression) -> int:
-    if bound.constant is None and isinstance(bound.type, BitType):
-        raise UnsupportedError("a slice with a bound that is not known at compile time", bound.span)
-    return require_int(bound, "the bound of a slice")
+def _resolve_indexed_slice(node: ast.Slice, kind: BitType | IntegerType) -> None:
+    """`base[low+:width]` as `base[low+width-1:low]`, or, where low is only known at run time, as
+    `(base >> low)[width-1:0]`, which has the same value but is no place to write to."""
+    width = require_int(node.high, "the width of a slice")
+    if width < 1:
+        raise CompileError("the width of a slice must be at least 1", node.high.span)
+    if isinstance(node.low.constant, int):
+        low = node.low.constant
+    else:
+        low = 0
+        node.base = check_binary(ast.Binary(node.span, ">>", node.base, node.low))
+        if isinstance(kind, BitType) and kind.signed:
+            raise UnsupportedError("a slice of a signed value at a position not known before", node.span)
+    node.low = _int_constant(node.low.span, low)
+    node.high = _int_constant(node.high.span, low + width - 1)
+    node.is_indexed = False
+
+
+def _int_constant(span: ast.Span, value: int) -> ast.IntLiteral:
+    return ast.IntLiteral(span, value, type=IntegerType(), constant=value)
 
 
 # --- compound values ---------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.check.constants import fold_binary, fold_unary
-from v1model.frontend.check.convert import convert, is_header
+from v1model.frontend.check.convert import convert, is_header, make_cast
 from v1model.frontend.check.show import show
 from v1model.frontend.check.substitute import DONT_CARE
 from v1model.frontend.types import (
@@ -89,6 +89,8 @@ def _equality(node: ast.Binary) -> None:
 
 def _set(node: ast.Binary) -> None:
     """A mask or a range; two `int` become what the place wants."""
+    if _is_serializable(node.left) and _is_serializable(node.right):
+        node.left, node.right = _as_number(node.left, ".."), _as_number(node.right, "..")
     node.left, node.right = _same_type(node.left, node.right, node)
     kind = node.left.type
     if not isinstance(kind, BitType | IntegerType | NewType):
@@ -108,13 +110,20 @@ def _shift(node: ast.Binary) -> None:
             width = min(max(1, amount.bit_length()), MAX_WIDTH_BITS)
             node.right = convert(node.right, BitType(width))
     elif isinstance(node.right.type, BitType) and node.right.type.signed:
-        raise CompileError("the amount of a shift must be unsigned", node.right.span, "cast it to bit<>")
+        if isinstance(amount, int) and amount >= 0:
+            node.right = make_cast(node.right, BitType(node.right.type.width))
+        else:
+            hint = "cast it to bit<>"
+            raise CompileError("the amount of a shift must be unsigned", node.right.span, hint)
     if isinstance(node.left.type, IntegerType) and amount is None:
         raise CompileError("the shifted value needs a width", node.left.span, "as in 8w1")
     node.type = node.left.type
 
 
 def _concatenation(node: ast.Binary) -> None:
+    if isinstance(node.left.type, StringType) and isinstance(node.right.type, StringType):
+        node.type = StringType()
+        return
     node.left, node.right = _as_number(node.left, "++"), _as_number(node.right, "++")
     for operand in (node.left, node.right):
         if isinstance(operand.type, IntegerType):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from v1model.errors import CompileError
+from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import expressions, values
 from v1model.frontend.check.constants import require_int
@@ -44,14 +44,15 @@ def check_parser(c: Context, node: ast.ParserDeclaration) -> None:
 
 def _check_body(c: Context, node: ast.ParserDeclaration, states: list[ast.StateDeclaration]) -> None:
     if node.type_parameters:
-        raise CompileError(f"parser {node.name!r} has a body and so cannot be generic", node.span)
+        raise UnsupportedError(f"parser {node.name!r} has a body and so cannot be generic", node.span)
     values.require_no_direction(node.constructor_parameters, "constructor")
     values.check_parameters(c, node.constructor_parameters)
-    for declaration in node.locals:
-        _check_local(c, declaration)
     names = _state_names(node, states)
-    for state in states:
-        _check_state(c, state, names)
+    with c.nested():
+        for declaration in node.locals:
+            _check_local(c, declaration)
+        for state in states:
+            _check_state(c, state, names)
 
 
 def _check_local(c: Context, declaration: ast.Declaration) -> None:
@@ -151,10 +152,24 @@ def _structured_value_set(c: Context, key: ast.Expression, types: list[Type]) ->
             fields = [kind for _, kind in named]
         case _:
             return None
-    if fields != types and types != [symbol.type_ref.resolved]:
+    if _flat(fields) != _flat(types):
         message = "the elements of this value set do not have the types of what is selected"
         raise CompileError(message, key.span)
     return expressions.check(c, key)
+
+
+def _flat(types: list[Type]) -> list[Type]:
+    """The types of all the single values in the given types."""
+    found: list[Type] = []
+    for kind in types:
+        match kind:
+            case TupleType(elements):
+                found += _flat(list(elements))
+            case RecordType(fields=named):
+                found += _flat([field for _, field in named])
+            case _:
+                found.append(kind)
+    return found
 
 
 def _check_key(c: Context, key: ast.Expression, kind: Type) -> ast.Expression:

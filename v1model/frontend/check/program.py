@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from v1model.errors import CompileError
+from v1model.errors import UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import functions, parsers, tables, type_declarations, values
 from v1model.frontend.check.scope import Context
@@ -38,13 +38,14 @@ def _control(c: Context, node: ast.ControlDeclaration) -> None:
 
 def _control_body(c: Context, node: ast.ControlDeclaration, body: ast.Block) -> None:
     if node.type_parameters:
-        raise CompileError(f"control {node.name!r} has a body and so cannot be generic", node.span)
+        raise UnsupportedError(f"control {node.name!r} has a body and so cannot be generic", node.span)
     values.require_no_direction(node.constructor_parameters, "constructor")
     values.check_parameters(c, node.constructor_parameters)
-    for declaration in node.locals:
-        check_declaration(c, declaration)
-    with c.inside("apply"):
-        check_block(c, body)
+    with c.nested():
+        for declaration in node.locals:
+            check_declaration(c, declaration)
+        with c.inside("apply"):
+            check_block(c, body)
 
 
 def _package(c: Context, node: ast.PackageDeclaration) -> None:

@@ -10,8 +10,9 @@ from v1model.frontend.check import expressions, values
 from v1model.frontend.check.arguments import bind
 from v1model.frontend.check.constants import require_int
 from v1model.frontend.check.parsers import check_keys, require_matchable
+from v1model.frontend.check.show import show
 from v1model.frontend.check.signatures import Signature
-from v1model.frontend.types import DeclaredType, SetType, Type, VoidType
+from v1model.frontend.types import BitType, DeclaredType, IntegerType, SetType, Type, VoidType
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -45,7 +46,9 @@ def _check_key_element(c: Context, key: ast.KeyElement) -> None:
 def _check_property(c: Context, node: ast.TableProperty) -> None:
     assert isinstance(node.value, ast.Expression)
     node.value = expressions.check_constant(c, node.value, f"table property {node.name!r}")
-    if node.name == "size" and require_int(node.value, "the size of a table") < 0:
+    if node.name == "size" and not isinstance(node.value.type, IntegerType | BitType):
+        raise CompileError(f"the size of a table cannot be {show(node.value.type)}", node.value.span)
+    if node.name == "size" and isinstance(node.value.constant, int) and node.value.constant < 0:
         raise CompileError("the size of a table must not be negative", node.value.span)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from v1model.errors import CompileError
+from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import expressions, values
 from v1model.frontend.check.resolve import complete, resolve, runtime
@@ -57,7 +57,7 @@ def _field_type(c: Context, node: ast.StructDeclaration, field: ast.FieldDeclara
 
 def _fits(kind: str, found: Type) -> bool:
     if kind == "struct":
-        return not isinstance(found, VarbitType) or True
+        return True
     if kind == "header_union":
         return isinstance(found, TypeVariable) or (isinstance(found, RecordType) and found.kind == "header")
     match found:
@@ -75,7 +75,7 @@ def _fits(kind: str, found: Type) -> bool:
 def _check_varbits(node: ast.StructDeclaration) -> None:
     varbits = [field for field in node.fields if isinstance(field.type_ref.resolved, VarbitType)]
     if node.kind == "header" and len(varbits) > 1:
-        raise CompileError(f"header {node.name!r} has more than one varbit field", varbits[1].span)
+        raise UnsupportedError(f"header {node.name!r} has more than one varbit field", varbits[1].span)
 
 
 # --- enums, errors, match kinds ----------------------------------------------------------

@@ -31,6 +31,8 @@ class Cursor:
         self.tokens = tokens
         self.position = 0
         self.kind = tokens[0].kind
+        # Types declared inside a typedef, which stand before it in the program.
+        self.hoisted: list[ast.Declaration] = []
         self._scopes: list[dict[str, bool]] = [{}]
 
     # --- tokens ---

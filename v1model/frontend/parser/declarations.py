@@ -36,7 +36,8 @@ def program(p: Cursor) -> ast.Program:
     found: list[ast.Declaration] = []
     while p.kind != END:
         if not p.accept(";") and (declared := declaration(p)):
-            found.append(declared)
+            found += [*p.hoisted, declared]
+            p.hoisted.clear()
     return ast.Program(start, found)
 
 

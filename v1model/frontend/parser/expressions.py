@@ -19,7 +19,7 @@ PRECEDENCE = {
     "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "|": 5, "^": 6, "&": 7,
     "<<": 8, ">>": 8, "++": 9, "+": 9, "-": 9, "|+|": 9, "|-|": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
-COMPARISON = PRECEDENCE["<"]
+_CLOSING_OPERATORS = frozenset({">", ">=", ">>"})
 PREFIX_OPERATORS = frozenset("!~-+")
 
 
@@ -30,8 +30,14 @@ def expression(p: Cursor) -> ast.Expression:
 
 
 def width_expression(p: Cursor) -> ast.Expression:
-    """An expression between `<` and `>`: comparisons and right shifts need parentheses."""
-    return _binary(p, COMPARISON + 1, excluded=">>")
+    """An expression between `<` and `>`: operators that begin with `>` need parentheses."""
+    condition = _binary(p, 1, _CLOSING_OPERATORS)
+    if not p.accept("?"):
+        return condition
+    then = expression(p)
+    p.expect(":")
+    otherwise = width_expression(p)
+    return ast.Ternary(join(condition.span, otherwise.span), condition, then, otherwise)
 
 
 def _ternary(p: Cursor, condition: ast.Expression) -> ast.Expression:
@@ -42,12 +48,12 @@ def _ternary(p: Cursor, condition: ast.Expression) -> ast.Expression:
     return ast.Ternary(join(condition.span, otherwise.span), condition, then, otherwise)
 
 
-def _binary(p: Cursor, minimum: int, excluded: str = "") -> ast.Expression:
+def _binary(p: Cursor, minimum: int, excluded: frozenset[str] = frozenset()) -> ast.Expression:
     """Operators that bind at least as tightly as `minimum`."""
     left = _prefix(p)
     while (
         (operator := _operator(p))
-        and operator != excluded
+        and operator not in excluded
         and (precedence := PRECEDENCE[operator]) >= minimum
     ):
         p.advance()

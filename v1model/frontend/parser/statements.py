@@ -19,10 +19,11 @@ COMPOUND_OPERATORS = frozenset({"*=", "/=", "%=", "+=", "-=", "|+|=", "|-|=", "<
 
 
 def block(p: Cursor, found_annotations: list[ast.Annotation] | None = None) -> ast.Block:
-    """`"{" {statementOrDeclaration} "}"`, a scope of its own."""
+    """`{annotation} "{" {statementOrDeclaration} "}"`, a scope of its own."""
+    before = annotation_list(p) if found_annotations is None else found_annotations
     start = p.span
     with p.scope():
-        return ast.Block(start, p.braced(statement_or_declaration), found_annotations or [])
+        return ast.Block(start, p.braced(statement_or_declaration), before)
 
 
 def statement_or_declaration(p: Cursor) -> ast.Statement:

@@ -75,9 +75,14 @@ def _identifiers(p: Cursor) -> list[str]:
 
 
 def _typedef_declaration(p: Cursor, found_annotations: Annotations) -> ast.TypedefDeclaration:
-    """`("typedef" | "type") typeRef name ;`."""
+    """`("typedef" | "type") (typeRef | derivedTypeDeclaration) name ;`."""
     is_new = p.advance().kind == "type"
-    type_ref = types.type_ref(p)
+    if p.kind in ("struct", "header", "header_union", "enum"):
+        inner = TYPE_DECLARATIONS[p.kind](p, [])
+        p.hoisted.append(inner)
+        type_ref: ast.TypeRef = ast.NamedTypeRef(inner.span, inner.name)
+    else:
+        type_ref = types.type_ref(p)
     name = p.name("the name of the type")
     type_ref = types.array_type(p, type_ref)
     p.expect(";", "after the type")
