@@ -579,7 +579,7 @@ class Program:
     compute_checksum: Control
     deparser: Control
     tables: tuple[Table, ...]  # in P4Info's order; ingress and egress
-    actions: tuple[Action, ...]  # those that tables have
+    actions: tuple[Action, ...]  # those that tables have, or that a control's body calls
     externs: tuple[ExternInstance, ...]
     digests: tuple[Digest, ...]
     translations: tuple[TypeTranslation, ...]

@@ -59,6 +59,8 @@ def _action(frame: Frame, node: ast.Call) -> None:
     assert isinstance(node.declaration, ast.ActionDeclaration), node
     closure = frame.find(node.declaration)
     assert isinstance(closure, ActionClosure)
+    if frame.scope.path:
+        frame.unit.called_actions.setdefault(closure, frame.scope)
     inner = frame.inner(Scope(closure.scope), node)
     bind_arguments(frame, inner, node.declaration.parameters, node.arguments, alias=False, constants=True)
     inline_body(inner, node.declaration.body, node.declaration.name)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from p4.config.v1 import p4info_pb2
 
+from v1model import ir
 from v1model.frontend import ast
+from v1model.midend.frame import nested
 from v1model.midend.scope import plane_name
 from v1model.p4info.annotations import annotate, document, number
 from v1model.p4info.externs import add_controller_header, add_digest, add_direct, add_extern
@@ -16,12 +18,27 @@ from v1model.p4info.tables import add_action, add_table
 from v1model.p4info.type_specs import TypeSpecs
 
 if TYPE_CHECKING:
-    from v1model import ir
     from v1model.frontend import types as t
 
 ARCHITECTURE = "v1model"
 _PACKAGE_FIELDS = ("name", "version", "organization", "contact", "url", "arch")
+_METHODS = frozenset(("read", "write", "count", "execute_meter"))
 _PACKAGE_ANNOTATIONS = frozenset(("pkginfo", "platform_property"))
+
+
+def _looks_at_types(program: ir.Program) -> bool:
+    """Whether p4c asks for the type information, which is then there even when it is empty."""
+    controls = (program.verify_checksum, program.ingress, program.egress, program.compute_checksum)
+    return bool(program.tables or program.externs) or any(_calls_function(c.body) for c in controls)
+
+
+def _calls_function(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether an extern function is called somewhere in `body`."""
+    return any(
+        (isinstance(statement, ir.ExternCall) and statement.name not in _METHODS)
+        or any(_calls_function(inner) for inner in nested(statement))
+        for statement in body
+    )
 
 
 class Builder:
@@ -37,6 +54,8 @@ class Builder:
 
     def build(self) -> Any:
         self._package()
+        if _looks_at_types(self.program):
+            self.info.type_info.SetInParent()
         for action in self.program.actions:
             add_action(self, action)
         for extern in self.program.externs:

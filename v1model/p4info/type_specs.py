@@ -38,7 +38,7 @@ class TypeSpecs:
                 spec.bool.SetInParent()
             case t.ErrorType():
                 spec.error.SetInParent()
-                self.info.type_info.error.CopyFrom(p4types_pb2.P4ErrorSpec(members=self.errors))
+                self.info.type_info.error.CopyFrom(p4types_pb2.P4ErrorTypeSpec(members=self.errors))
             case t.TupleType(elements=elements):
                 spec.tuple.SetInParent()
                 spec.tuple.members.extend(self.spec(element) for element in elements)
