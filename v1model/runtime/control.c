@@ -148,18 +148,18 @@ void weir_set_meter(struct vswitch *sw, uint32_t meter, uint32_t index, const ui
 }
 
 static uint8_t *register_cell(struct vswitch *sw, uint32_t number, uint32_t index) {
-    return sw->registers[number] + (size_t)index * sw->program->registers_[number].element_bytes;
+    return sw->registers[number] + (size_t)index * sw->program->register_[number].element_bytes;
 }
 
 void weir_register(struct vswitch *sw, uint32_t number, uint32_t index, uint8_t *value) {
     switch_lock(sw);
-    memcpy(value, register_cell(sw, number, index), sw->program->registers_[number].element_bytes);
+    memcpy(value, register_cell(sw, number, index), sw->program->register_[number].element_bytes);
     switch_unlock(sw);
 }
 
 void weir_set_register(struct vswitch *sw, uint32_t number, uint32_t index, const uint8_t *value) {
     switch_lock(sw);
-    memcpy(register_cell(sw, number, index), value, sw->program->registers_[number].element_bytes);
+    memcpy(register_cell(sw, number, index), value, sw->program->register_[number].element_bytes);
     switch_unlock(sw);
 }
 

@@ -1,5 +1,6 @@
 /* simple_switch's packet path. Generated code includes this after it has declared struct phv and the
- * p4_* functions of the six blocks, so that the compiler sees it all at once.
+ * p4_* functions of the six blocks, so that the compiler sees it all at once. P4 fields are C members
+ * with f_ before the name.
  *
  * Order after ingress: clone, digest, resubmit, multicast, drop, unicast; after egress: clone, drop,
  * deparse, recirculate, transmit (targets/simple_switch/simple_switch.cpp of behavioral-model). */
@@ -30,7 +31,7 @@ static void reset_metadata(struct phv *p) {
 static void copy_metadata(unsigned site, struct phv *to, const struct phv *from, enum instance_type type) {
     reset_metadata(to);
     p4_keep(site, to, from);
-    to->standard_metadata.instance_type = type;
+    to->standard_metadata.f_instance_type = type;
 }
 
 static struct job *take_job(struct vswitch *sw) {
@@ -90,7 +91,7 @@ static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum i
         memcpy(again->data, job->data, job->length);
         memset(again->phv, 0, sizeof *again->phv);
         copy_metadata(site, again->phv, job->phv, type);
-        again->phv->standard_metadata.packet_length = job->length;
+        again->phv->standard_metadata.f_packet_length = job->length;
         again->prepared = true;
         job_push(&sw->again, again);
     }
@@ -100,8 +101,8 @@ static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum i
 static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
     struct phv *p = job->phv;
     job->egress_port = (uint16_t)port;
-    p->standard_metadata.enq_timestamp = (uint32_t)sw->now_us;
-    p->standard_metadata.enq_qdepth = port_depth(sw, port) & 0x7ffff;
+    p->standard_metadata.f_enq_timestamp = (uint32_t)sw->now_us;
+    p->standard_metadata.f_enq_qdepth = port_depth(sw, port) & 0x7ffff;
     job_push(&sw->egress, job);
 }
 
@@ -119,7 +120,7 @@ static void replicate(struct vswitch *sw, struct job *job, const struct replicas
             memcpy(copy->phv, job->phv, sizeof *copy->phv);
             copy->truncate_bytes = job->truncate_bytes;
         }
-        copy->phv->standard_metadata.egress_rid = replicas->replica[i].instance;
+        copy->phv->standard_metadata.f_egress_rid = replicas->replica[i].instance;
         queue_egress(sw, copy, replicas->replica[i].port);
     }
 }
@@ -141,7 +142,7 @@ static void clone_ingress(struct vswitch *sw, const struct job *job) {
     struct phv *p = clone->phv;
     clone->packet_length = clone->length;
     memset(p, 0, sizeof *p);
-    p->standard_metadata.ingress_port = job->ingress_port;
+    p->standard_metadata.f_ingress_port = job->ingress_port;
     run_parser(sw, clone, p);
     copy_metadata(job->clone_site, p, job->phv, INGRESS_CLONE);
     send_clone(sw, clone, session);
@@ -159,12 +160,12 @@ static void clone_egress(struct vswitch *sw, struct job *job) {
 
 static void run_egress(struct vswitch *sw, struct job *job) {
     struct phv *p = job->phv;
-    p->standard_metadata.egress_global_timestamp = sw->now_us & mask64(48);
-    p->standard_metadata.deq_timedelta = (uint32_t)sw->now_us - p->standard_metadata.enq_timestamp;
-    p->standard_metadata.deq_qdepth = port_depth(sw, job->egress_port) & 0x7ffff;
-    p->standard_metadata.egress_port = job->egress_port & DROP_PORT;
-    p->standard_metadata.egress_spec = 0; /* DROP_PORT + 1 in 9 bits */
-    p->standard_metadata.packet_length = job->packet_length;
+    p->standard_metadata.f_egress_global_timestamp = sw->now_us & mask64(48);
+    p->standard_metadata.f_deq_timedelta = (uint32_t)sw->now_us - p->standard_metadata.f_enq_timestamp;
+    p->standard_metadata.f_deq_qdepth = port_depth(sw, job->egress_port) & 0x7ffff;
+    p->standard_metadata.f_egress_port = job->egress_port & DROP_PORT;
+    p->standard_metadata.f_egress_spec = 0; /* DROP_PORT + 1 in 9 bits */
+    p->standard_metadata.f_packet_length = job->packet_length;
     job->clone_site = job->recirculate_site = 0;
     p4_egress(sw, job, p);
     if (job->clone_site) clone_egress(sw, job);
@@ -172,7 +173,7 @@ static void run_egress(struct vswitch *sw, struct job *job) {
         job_release(&sw->pool, job);
         return;
     }
-    if (p->standard_metadata.egress_spec == DROP_PORT) {
+    if (p->standard_metadata.f_egress_spec == DROP_PORT) {
         drop(sw, job, DROPPED_IN_EGRESS);
         return;
     }
@@ -186,27 +187,27 @@ static void run_egress(struct vswitch *sw, struct job *job) {
 
 static void after_ingress(struct vswitch *sw, struct job *job) {
     struct phv *p = job->phv;
-    unsigned group = p->standard_metadata.mcast_grp;
+    unsigned group = p->standard_metadata.f_mcast_grp;
     if (job->clone_site) clone_ingress(sw, job);
     if (job->digest_site) p4_digest(sw, job, p);
     if (job->resubmit_site) {
         run_again(sw, job, job->resubmit_site, RESUBMITTED);
     } else if (group) {
-        p->standard_metadata.instance_type = REPLICATION;
+        p->standard_metadata.f_instance_type = REPLICATION;
         replicate(sw, job, sw->replication.groups[group]);
-    } else if (p->standard_metadata.egress_spec == DROP_PORT) {
+    } else if (p->standard_metadata.f_egress_spec == DROP_PORT) {
         drop(sw, job, DROPPED_IN_INGRESS);
     } else {
-        p->standard_metadata.instance_type = NORMAL;
-        queue_egress(sw, job, p->standard_metadata.egress_spec);
+        p->standard_metadata.f_instance_type = NORMAL;
+        queue_egress(sw, job, p->standard_metadata.f_egress_spec);
     }
 }
 
 static void start_packet(struct vswitch *sw, struct job *job, struct phv *p) {
     memset(p, 0, sizeof *p);
-    p->standard_metadata.ingress_port = job->ingress_port & DROP_PORT;
-    p->standard_metadata.packet_length = job->length;
-    p->standard_metadata.ingress_global_timestamp = sw->now_us & mask64(48);
+    p->standard_metadata.f_ingress_port = job->ingress_port & DROP_PORT;
+    p->standard_metadata.f_packet_length = job->length;
+    p->standard_metadata.f_ingress_global_timestamp = sw->now_us & mask64(48);
 }
 
 static void p4_run(struct vswitch *sw, struct job *job) {

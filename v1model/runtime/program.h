@@ -23,11 +23,10 @@ struct key_field {
 struct table_spec {
     const char *name;
     uint8_t match;
-    bool has_counter, has_meter, meter_bytes, has_idle_timeout;
+    bool has_idle_timeout;
     uint16_t key_bytes;
     uint32_t data_bytes;   /* of the largest action's arguments */
     uint32_t size;         /* most entries */
-    int32_t profile;       /* index of the action profile or selector, or -1 */
     const struct key_field *fields; /* MATCH_RANGE only */
     uint16_t field_count;
 };
@@ -56,9 +55,9 @@ struct profile_spec {
 struct program {
     uint32_t phv_bytes;      /* the headers and metadata of one packet */
     uint32_t headroom_bytes; /* at least what the deparser can emit */
-    uint32_t tables, registers, counters, meters, profiles, digests, log_messages;
+    uint32_t tables, registers, counters, meters, profiles, digests;
     const struct table_spec *table;
-    const struct register_spec *registers_;
+    const struct register_spec *register_; /* the word is taken */
     const struct counter_spec *counter;
     const struct meter_spec *meter;
     const struct profile_spec *profile;

@@ -38,7 +38,7 @@ static int init_state(struct vswitch *sw) {
     sw->digest_enabled = zeroed(program->digests, sizeof *sw->digest_enabled);
     if (!sw->registers || !sw->counters || !sw->meters || !sw->digest_enabled) return -1;
     for (uint32_t i = 0; i < program->registers; i++) {
-        const struct register_spec *spec = &program->registers_[i];
+        const struct register_spec *spec = &program->register_[i];
         if (!(sw->registers[i] = zeroed(spec->size, spec->element_bytes))) return -1;
     }
     for (uint32_t i = 0; i < program->counters; i++)
@@ -101,7 +101,7 @@ void weir_reset(struct vswitch *sw) {
     for (uint32_t i = 0; i < program->tables; i++) table_clear(&sw->tables[i]);
     for (uint32_t i = 0; i < program->profiles; i++) profile_clear(&sw->profiles[i]);
     for (uint32_t i = 0; i < program->registers; i++)
-        memset(sw->registers[i], 0, (size_t)program->registers_[i].size * program->registers_[i].element_bytes);
+        memset(sw->registers[i], 0, (size_t)program->register_[i].size * program->register_[i].element_bytes);
     for (uint32_t i = 0; i < program->counters; i++)
         memset(sw->counters[i], 0, program->counter[i].size * sizeof **sw->counters);
     for (uint32_t i = 0; i < program->meters; i++)

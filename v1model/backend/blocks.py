@@ -1,0 +1,176 @@
+"""The C functions of a program's six blocks, and of what is left for after a block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.backend import wire
+from v1model.backend.expressions import Expressions
+from v1model.backend.function import Function
+from v1model.backend.layout import is_wide, value_width, wire_bytes
+from v1model.backend.names import identifier
+from v1model.backend.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from v1model.backend.unit import Unit
+
+ARGUMENTS = "struct vswitch *sw, struct job *job, struct phv *p"
+
+
+def control(unit: Unit, name: str, block: ir.Control) -> list[str]:
+    """static void p4_<name>(sw, job, p)."""
+    function = Function(unit, f"static void p4_{name}({ARGUMENTS})")
+    _control_body(function, block)
+    function.label("done")
+    function.emit("(void)sw, (void)job, (void)p;")
+    return function.text()
+
+
+def deparser(unit: Unit, block: ir.Control) -> list[str]:
+    """static uint32_t p4_deparse(sw, job, p, out): the bytes appended."""
+    function = Function(unit, f"static uint32_t p4_deparse({ARGUMENTS}, uint8_t *out)")
+    function.emit("const uint8_t *start = out;")
+    _control_body(function, block)
+    function.label("done")
+    function.emit("(void)sw, (void)job, (void)p;", "return (uint32_t)(out - start);")
+    return function.text()
+
+
+def _control_body(function: Function, block: ir.Control) -> None:
+    for variable in block.locals:
+        function.declare(variable)
+    Statements(function).body(block.body)
+
+
+def parser(unit: Unit, block: ir.Parser) -> list[str]:
+    """static void p4_parse(sw, job, p): sets headers, job->payload_offset and parser_error. States are
+    labels; those on a cycle are counted, so that no packet keeps the parser for ever."""
+    function = Function(unit, f"static void p4_parse({ARGUMENTS})", is_parser=True)
+    for variable in block.locals:
+        function.declare(variable)
+    function.emit("uint32_t offset = 0, error = 0, steps = 0;")
+    labels = {state.name: function.name(f"state_{identifier(state.name)}") for state in block.states}
+    labels |= {"accept": "done", "reject": "done"}
+    function.emit(function.goto(labels[block.start]))
+    cyclic = _states_on_cycles(block)
+    for state in block.states:
+        function.label(labels[state.name])
+        if state.name in cyclic:
+            function.check("++steps > PARSER_LIMIT", "ParserTimeout")
+        with function.block(""):
+            statements = Statements(function)
+            statements.body(state.body)
+            _transition(statements, state.transition, labels)
+    function.label("done")
+    function.emit("job->payload_offset = offset;", "p->standard_metadata.f_parser_error = error;")
+    function.emit("(void)sw, (void)steps;")
+    return function.text()
+
+
+def _states_on_cycles(block: ir.Parser) -> set[str]:
+    """Targets of edges that lead back, found by depth-first search: every cycle has one."""
+    edges = {state.name: [target for _, target in state.transition.cases] for state in block.states}
+    found: set[str] = set()
+    open_states: set[str] = set()
+    done: set[str] = set()
+    stack = [(block.start, iter(edges.get(block.start, [])))]
+    open_states.add(block.start)
+    while stack:
+        name, targets = stack[-1]
+        target = next(targets, None)
+        if target is None:
+            stack.pop()
+            open_states.discard(name)
+            done.add(name)
+        elif target in open_states:
+            found.add(target)
+        elif target not in done and target in edges:
+            open_states.add(target)
+            stack.append((target, iter(edges[target])))
+    return found
+
+
+def _transition(statements: Statements, transition: ir.Transition, labels: dict[str, str]) -> None:
+    function, unit = statements.function, statements.unit
+    subjects = []
+    for expression in transition.expressions:
+        subject = function.temporary(expression.type)
+        function.emit(statements.expressions.store(subject, expression))
+        subjects.append((subject, expression.type))
+    for matches, target in transition.cases:
+        tests = [
+            _matches(statements, subject, value_type, match)
+            for (subject, value_type), match in zip(subjects, matches, strict=False)
+            if match is not None
+        ]
+        jump = function.goto(labels[target])
+        if not tests:
+            function.emit(jump)
+            return
+        function.emit(f"if ({' && '.join(tests)}) {jump}")
+    function.emit(f"error = {unit.error('NoMatch')};", function.goto("done"))
+
+
+def _matches(statements: Statements, subject: str, value_type: ir.Type, match: ir.SelectMatch) -> str:
+    value_of = statements.expressions.value
+    typed = ir.Var("subject", value_type)
+    statements.function.arguments["subject"] = subject
+    if match.value_expr is not None:
+        return value_of(ir.Binary("==", typed, match.value_expr, ir.Bool()))
+    low = ir.Const(match.value, value_type)
+    if match.high is not None:
+        above = ir.Binary(">=", typed, low, ir.Bool())
+        below = ir.Binary("<=", typed, ir.Const(match.high, value_type), ir.Bool())
+        return value_of(ir.Binary("&&", above, below, ir.Bool()))
+    if match.mask is None or isinstance(value_type, ir.Bool):
+        return value_of(ir.Binary("==", typed, low, ir.Bool()))
+    masked = ir.Binary("&", typed, ir.Const(match.mask, value_type), value_type)
+    return value_of(ir.Binary("==", masked, ir.Const(match.value & match.mask, value_type), ir.Bool()))
+
+
+def keep(unit: Unit) -> list[str]:
+    """static void p4_keep(site, to, from): the metadata that a clone, resubmit or recirculate keeps."""
+    function = Function(unit, "static void p4_keep(unsigned site, struct phv *to, const struct phv *from)")
+    to, source = Expressions(function, "to"), Expressions(function, "from")
+    with function.block("switch (site)"):
+        for number, kept in enumerate(unit.kept, start=1):
+            with function.block(f"case {number}:"):
+                for expression in kept:
+                    function.emit(_copy(to, source, expression))
+                function.emit("break;")
+    function.emit("(void)to, (void)from;")
+    return function.text()
+
+
+def _copy(to: Expressions, source: Expressions, expression: ir.Expr) -> str:
+    if is_wide(expression.type):
+        return f"wide_copy({to.place(expression)}, {source.value(expression)}, {value_width(expression.type)});"
+    return f"{to.place(expression)} = {source.value(expression)};"
+
+
+def digest(unit: Unit) -> list[str]:
+    """static void p4_digest(sw, job, p): the sample of the ingress pass's last digest call."""
+    function = Function(unit, "static void p4_digest(struct vswitch *sw, const struct job *job, struct phv *p)")
+    expressions = Expressions(function)
+    with function.block("switch (job->digest_site)"):
+        for site, (number, leaves) in enumerate(unit.digest_calls, start=1):
+            with function.block(f"case {site}:"):
+                function.emit(f"uint8_t sample[{max(1, sample_bytes(leaves))}];")
+                items = [_sample_item(function, expressions, leaf) for leaf in leaves]
+                function.emit(*wire.pack(items, "sample"), f"emit_digest(sw, {number}, sample);", "break;")
+    function.emit("(void)sw, (void)p;")
+    return function.text()
+
+
+def _sample_item(function: Function, expressions: Expressions, leaf: ir.Expr) -> wire.Item:
+    if isinstance(leaf, ir.Var) and leaf.name.startswith("p->"):
+        function.arguments[leaf.name] = leaf.name
+    return wire.Item(expressions.value(leaf), wire_bytes(value_width(leaf.type)) * 8)
+
+
+def sample_bytes(leaves: Sequence[ir.Expr]) -> int:
+    """A digest sample: every field big-endian in whole bytes."""
+    return sum(wire_bytes(value_width(leaf.type)) for leaf in leaves)

@@ -1,0 +1,138 @@
+"""From C to a shared object, by way of a cache that any number of processes share.
+
+A cache entry is a directory named by a hash of everything that went into it; it appears by rename,
+complete or not at all. What can't be loaded is thrown away and built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from v1model.errors import CompileError
+
+RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
+PACKAGE = RUNTIME.parent
+
+FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", "-pthread")
+SANITIZE_FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+# Generated code declares what a program declares, used or not, reads what P4 leaves unset (all such
+# variables start as 0, which GCC does not always see), and compares unsigned values with 0.
+GENERATED_FLAGS = (
+    "-Wno-unused-variable",
+    "-Wno-unused-but-set-variable",
+    "-Wno-unused-function",
+    "-Wno-type-limits",
+    "-Wno-maybe-uninitialized",
+)
+
+
+def cache_directory() -> Path:
+    """WEIR_CACHE, or weir below XDG_CACHE_HOME or ~/.cache."""
+    chosen = os.environ.get("WEIR_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weir"
+
+
+def compiler() -> str:
+    """The C compiler: CC, or cc."""
+    wanted = os.environ.get("CC", "cc")
+    found = shutil.which(wanted)
+    if found is None:
+        raise CompileError(f"no C compiler: {wanted} is not on PATH", hint="install gcc (apt-get install gcc)")
+    return found
+
+
+@cache
+def sources_fingerprint() -> str:
+    """A hash of the compiler and runtime themselves: what they make depends on it."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.suffix in (".py", ".c", ".h") and path.is_file():
+            digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def key_of(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in (*parts, sources_fingerprint(), " ".join((os.environ.get("CC", "cc"), *FLAGS))):
+        digest.update(len(part).to_bytes(8, "big") + part.encode())
+    return digest.hexdigest()[:32]
+
+
+def is_loadable(library: Path) -> bool:
+    """Whether a shared object is there in full: its ELF section headers come last."""
+    try:
+        with library.open("rb") as file:
+            header = file.read(64)
+            if len(header) < 64 or header[:4] != b"\x7fELF":
+                return False
+            sections_at = int.from_bytes(header[40:48], "little")
+            sections_size = int.from_bytes(header[58:60], "little") * int.from_bytes(header[60:62], "little")
+            return file.seek(0, os.SEEK_END) >= sections_at + sections_size
+    except OSError:
+        return False
+
+
+def discard(entry: Path) -> None:
+    """Removes what is left of a damaged entry."""
+    shutil.rmtree(entry, ignore_errors=True)
+
+
+def _run(command: list[str], what: str) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise CompileError(f"the C compiler failed on {what}:\n{result.stderr.strip()[:4000]}")
+
+
+def publish(entry: Path, fill: dict[str, Path | bytes]) -> None:
+    """Makes `entry` exist with these files. Whoever comes first wins; all would write the same."""
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=".new-", dir=entry.parent))
+    try:
+        for name, content in fill.items():
+            if isinstance(content, Path):
+                shutil.move(content, staging / name)
+            else:
+                (staging / name).write_bytes(content)
+        staging.chmod(0o755)
+        staging.rename(entry)
+    except OSError:
+        if not entry.is_dir():
+            raise
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def runtime_objects(*, sanitize: bool) -> list[Path]:
+    """The runtime compiled, from the cache if it is there."""
+    flags = (*FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
+    entry = cache_directory() / key_of("runtime", *flags)
+    names = sorted(path.stem for path in RUNTIME.glob("*.c"))
+    objects = [entry / f"{name}.o" for name in names]
+    if not all(path.is_file() for path in objects):
+        shutil.rmtree(entry, ignore_errors=True)
+        with tempfile.TemporaryDirectory() as directory:
+            built = {f"{name}.o": Path(directory) / f"{name}.o" for name in names}
+            for name, path in zip(names, built.values(), strict=True):
+                _run([compiler(), *flags, "-c", str(RUNTIME / f"{name}.c"), "-o", str(path)], f"runtime/{name}.c")
+            publish(entry, dict(built))
+    return objects
+
+
+def compile_shared(source: str, target: Path, *, sanitize: bool) -> None:
+    """Compiles generated C and links it with the runtime."""
+    extra = SANITIZE_FLAGS if sanitize else ()
+    objects = [str(path) for path in runtime_objects(sanitize=sanitize)]
+    with tempfile.TemporaryDirectory() as directory:
+        program = Path(directory) / "program.c"
+        program.write_text(source)
+        include = ["-I", str(RUNTIME)]
+        command = [compiler(), *FLAGS, *GENERATED_FLAGS, *extra, *include, "-shared", "-Wl,-Bsymbolic"]
+        _run([*command, str(program), *objects, "-o", str(target)], "the generated program")

@@ -1,0 +1,98 @@
+"""Field lists: values laid one behind the other as bits, for hashes, checksums and digests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.backend import wire
+from v1model.backend.layout import value_width, wire_bytes
+from v1model.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from v1model.backend.expressions import Expressions
+    from v1model.backend.function import Function
+
+
+def fields(expression: ir.Expr) -> Iterator[ir.Expr]:
+    """The Bits, Bool and Varbit expressions that a value consists of, in order."""
+    match expression.type:
+        case ir.Bits() | ir.Bool() | ir.Varbit():
+            yield expression
+        case ir.Struct(_, members) | ir.Header(_, members):
+            if isinstance(expression, ir.Aggregate):
+                for value in expression.values:
+                    yield from fields(value)
+            else:
+                for name, member_type in members:
+                    yield from fields(ir.Member(expression, name, member_type))
+        case _:
+            raise UnsupportedError(f"a {type(expression.type).__name__.lower()} can't be part of a field list")
+
+
+def owner(expression: ir.Expr) -> ir.Expr | None:
+    """The header that a field lies in, or None: a header that is not valid has no fields to hash."""
+    while isinstance(expression, ir.Member):
+        expression = expression.base
+        if isinstance(expression.type, ir.Header):
+            return expression
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldList:
+    """A byte buffer in the generated function; `length` is a C expression, in bytes."""
+
+    data: str
+    length: str
+
+
+def serialize(function: Function, expressions: Expressions, value: ir.Expr, name: str) -> FieldList:
+    """Emits code that lays out `value`. As in simple_switch, fields of invalid headers are left out
+    and the last byte is filled up with zero bits."""
+    items = list(fields(value))
+    owners = [owner(item) for item in items]
+    max_bits = sum(
+        item.type.max_width if isinstance(item.type, ir.Varbit) else value_width(item.type) for item in items
+    )
+    buffer = function.name(name)
+    function.emit(f"uint8_t {buffer}[{max(1, wire_bytes(max_bits))}];")
+    is_fixed = not any(isinstance(item.type, ir.Varbit) for item in items)
+    if is_fixed and all(each == owners[0] for each in owners):
+        return _fixed(function, expressions, items, owners[0] if owners else None, buffer)
+    return _variable(function, expressions, list(zip(items, owners, strict=True)), buffer)
+
+
+def _fixed(
+    function: Function, expressions: Expressions, items: list[ir.Expr], header: ir.Expr | None, buffer: str
+) -> FieldList:
+    length = wire_bytes(sum(value_width(item.type) for item in items))
+    packed = [wire.Item(expressions.value(item), value_width(item.type)) for item in items]
+    if length:
+        function.emit(f"memset({buffer}, 0, {length});")
+    function.emit(*wire.pack(packed, buffer))
+    if header is None:
+        return FieldList(buffer, str(length))
+    return FieldList(buffer, f"({expressions.value(header)}.valid ? {length}u : 0u)")
+
+
+def _variable(
+    function: Function, expressions: Expressions, items: list[tuple[ir.Expr, ir.Expr | None]], buffer: str
+) -> FieldList:
+    bits = function.name("bits")
+    function.emit(f"uint32_t {bits} = 0;", f"memset({buffer}, 0, sizeof {buffer});")
+    for item, header in items:
+        condition = f"{expressions.value(header)}.valid" if header is not None else ""
+        value = expressions.value(item)
+        with function.block(f"if ({condition})" if condition else ""):
+            if isinstance(item.type, ir.Varbit):
+                copy = f"store_bits({buffer}, {bits} + i * 8, 8, {value}.data[i])"
+                function.emit(f"for (uint32_t i = 0; i < {value}.bits / 8; i++) {copy};")
+                function.emit(f"{bits} += {value}.bits;")
+            else:
+                width = value_width(item.type)
+                function.emit(wire.store(buffer, bits, wire.Item(value, width)), f"{bits} += {width};")
+    return FieldList(buffer, f"({bits} + 7) / 8")

@@ -1,0 +1,94 @@
+"""One C function being written: its lines, local variables, temporaries and labels."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from v1model.backend.layout import wire_bytes
+from v1model.backend.names import Namer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from v1model import ir
+    from v1model.backend.unit import Unit
+
+INDENT = "    "
+
+
+class Function:
+    """Collects the body of a C function; `text` puts the declarations in front of it."""
+
+    def __init__(self, unit: Unit, signature: str, *, is_parser: bool = False) -> None:
+        self.unit, self.signature, self.is_parser = unit, signature, is_parser
+        self.arguments: dict[str, str] = {}  # parameters of the running action -> C
+        self._lines: list[str] = []
+        self._declarations: list[str] = []
+        self._variables: dict[str, str] = {}
+        self._names = Namer()
+        self._used_labels: set[str] = set()
+        self._depth = 1
+
+    # --- lines ---------------------------------------------------------------------------------
+
+    def emit(self, *lines: str) -> None:
+        self._lines += [INDENT * self._depth + line for line in lines]
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """`head {` ... `}`, or a bare block for head ""."""
+        self.emit(f"{head} {{".lstrip())
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.emit("}")
+
+    def text(self) -> list[str]:
+        body = [line for line in self._lines if self._is_needed(line.strip())]
+        return [f"{self.signature} {{", *(INDENT + line for line in self._declarations), *body, "}", ""]
+
+    def _is_needed(self, line: str) -> bool:
+        return not line.endswith(": ;") or line[:-3] in self._used_labels
+
+    # --- names -----------------------------------------------------------------------------------
+
+    def declare(self, variable: ir.Var) -> None:
+        """A local of the P4 block; it starts as 0, so that what a program leaves unset is not random."""
+        name = self._names.unique(f"l_{variable.name}")
+        self._variables[variable.name] = name
+        initial = "0" if self.unit.types.is_scalar(variable.type) else "{0}"
+        self._declarations.append(f"{self.unit.types.declaration(variable.type, name)} = {initial};")
+
+    def variable(self, name: str) -> str:
+        return self.arguments[name] if name in self.arguments else self._variables[name]
+
+    def temporary(self, value_type: ir.Type) -> str:
+        name = self._names.unique("t")
+        self._declarations.append(f"{self.unit.types.declaration(value_type, name)};")
+        return name
+
+    def wide_temporary(self, width: int) -> str:
+        name = self._names.unique("t")
+        self._declarations.append(f"uint8_t {name}[{wire_bytes(width)}];")
+        return name
+
+    def name(self, wanted: str) -> str:
+        """A C name that nothing else in this function has."""
+        return self._names.unique(wanted)
+
+    # --- jumps -----------------------------------------------------------------------------------
+
+    def label(self, label: str) -> None:
+        """Places a label; one that nothing jumps to is left out."""
+        self.emit(f"{label}: ;")
+
+    def goto(self, label: str) -> str:
+        self._used_labels.add(label)
+        return f"goto {label};"
+
+    def check(self, failure: str, error: str) -> None:
+        """In a parser: stop with `error` if the C condition `failure` holds. Elsewhere there is no
+        error to raise, and the checked access stays inside its array anyway."""
+        if self.is_parser:
+            self.emit(f"if ({failure}) {{ error = {self.unit.error(error)}; {self.goto('done')} }}")

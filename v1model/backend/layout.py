@@ -1,0 +1,119 @@
+"""How values lie in memory: what the generated C and the Python side must agree on.
+
+bit<N> and int<N> up to 64 bits are the next larger uintN_t, up to 128 bits unsigned __int128 (both
+in the machine's order, little-endian), wider ones big-endian byte arrays as on the wire.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from v1model import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+NARROW_BITS = 64
+INTEGER_BITS = 128  # beyond: byte arrays
+MAX_BITS = 65536  # WIDE_MAX_BITS in runtime/wide.h
+
+
+def value_width(value_type: ir.Type) -> int:
+    """Bits of a Bits or Bool."""
+    if isinstance(value_type, ir.Bool):
+        return 1
+    assert isinstance(value_type, ir.Bits), value_type
+    return value_type.width
+
+
+def is_wide(value_type: ir.Type) -> bool:
+    return isinstance(value_type, ir.Bits) and value_type.width > INTEGER_BITS
+
+
+def wire_bytes(width: int) -> int:
+    """Whole bytes that hold `width` bits."""
+    return (width + 7) // 8
+
+
+def storage_bytes(width: int) -> int:
+    """Bytes of the C variable for a value of `width` bits."""
+    if width > INTEGER_BITS:
+        return wire_bytes(width)
+    return next(size for size in (1, 2, 4, 8, 16) if width <= size * 8)
+
+
+def to_storage(value: int, width: int) -> bytes:
+    """A value as the C variable holds it."""
+    return value.to_bytes(storage_bytes(width), "big" if width > INTEGER_BITS else sys.byteorder)
+
+
+def from_storage(data: bytes, width: int) -> int:
+    return int.from_bytes(data, "big" if width > INTEGER_BITS else sys.byteorder)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One Bits, Bool or Varbit inside a header: the names that lead to it and where it begins, in
+    bits (after a varbit: as if that were empty)."""
+
+    path: tuple[str, ...]
+    type: ir.Type
+    offset_bits: int
+
+
+def leaves(
+    fields: Sequence[tuple[str, ir.Type]], path: tuple[str, ...] = (), offset_bits: int = 0
+) -> Iterator[Leaf]:
+    """The leaves of a header's fields in wire order."""
+    for name, field_type in fields:
+        if isinstance(field_type, ir.Struct):
+            inner = list(leaves(field_type.fields, (*path, name), offset_bits))
+            yield from inner
+            offset_bits += sum(fixed_width(leaf.type) for leaf in inner)
+        else:
+            yield Leaf((*path, name), field_type, offset_bits)
+            offset_bits += fixed_width(field_type)
+
+
+def fixed_width(field_type: ir.Type) -> int:
+    """Bits on the wire, a varbit counting nothing."""
+    return 0 if isinstance(field_type, ir.Varbit) else value_width(field_type)
+
+
+def header_bits(header: ir.Header) -> int:
+    """Bits of a header on the wire, but for what its varbit holds."""
+    return sum(fixed_width(leaf.type) for leaf in leaves(header.fields))
+
+
+def varbit_of(header: ir.Header) -> ir.Varbit | None:
+    return next((leaf.type for leaf in leaves(header.fields) if isinstance(leaf.type, ir.Varbit)), None)
+
+
+def max_header_bytes(header: ir.Header) -> int:
+    varbit = varbit_of(header)
+    return wire_bytes(header_bits(header) + (varbit.max_width if varbit else 0))
+
+
+def emit_bytes(value_type: ir.Type) -> int:
+    """The most that packet.emit of a value of this type appends."""
+    match value_type:
+        case ir.Header():
+            return max_header_bytes(value_type)
+        case ir.Stack(element, size):
+            return size * emit_bytes(element)
+        case ir.Union(_, fields):
+            return max((max_header_bytes(header) for _, header in fields), default=0)
+        case ir.Struct(_, fields):
+            return sum(emit_bytes(field_type) for _, field_type in fields)
+    return 0
+
+
+def arguments_bytes(params: Sequence[ir.ActionParam]) -> int:
+    """Bytes of an action's packed argument structure."""
+    return sum(storage_bytes(param.type.width) for param in params)
+
+
+def pack_arguments(params: Sequence[ir.ActionParam], arguments: Sequence[int]) -> bytes:
+    return b"".join(to_storage(value, param.type.width) for param, value in zip(params, arguments, strict=True))

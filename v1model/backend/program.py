@@ -1,0 +1,131 @@
+"""The C file of a program: declarations, the six blocks, and the description for the runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.backend import blocks, tables
+from v1model.backend.layout import arguments_bytes, emit_bytes, storage_bytes, value_width, wire_bytes
+from v1model.backend.unit import LogMessage, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+def generate(program: ir.Program) -> tuple[str, tuple[LogMessage, ...]]:
+    """The C source and the log messages that it numbers. Equal programs give equal text."""
+    unit = Unit(program)
+    types = unit.types
+    shared = [
+        types.declaration(program.headers, "headers"),
+        types.declaration(program.metadata, "metadata"),
+        types.declaration(program.standard_metadata, "standard_metadata"),
+    ]
+    functions = [
+        *blocks.parser(unit, program.parser),
+        *blocks.control(unit, "verify_checksum", program.verify_checksum),
+        *blocks.control(unit, "ingress", program.ingress),
+        *blocks.control(unit, "egress", program.egress),
+        *blocks.control(unit, "compute_checksum", program.compute_checksum),
+        *blocks.deparser(unit, program.deparser),
+        *blocks.keep(unit),
+        *blocks.digest(unit),
+    ]
+    arguments = tables.argument_structs(unit)
+    phv = ["struct phv {", *(f"    {member};" for member in (*shared, *unit.captures)), "};"]
+    parts = [
+        ["/* Generated from a P4 program; do not edit. */", '#include "hash.h"', '#include "wide.h"', ""],
+        [*unit.types.lines, "", *arguments, *phv, "", '#include "pipeline.h"', ""],
+        [*unit.constants, ""],
+        functions,
+        list(_description(unit)),
+    ]
+    return "\n".join(line for part in parts for line in part) + "\n", tuple(unit.messages)
+
+
+def _emitted_bytes(statements: Sequence[ir.Stmt]) -> int:
+    """The most that a deparser's statements append."""
+    total = 0
+    for statement in statements:
+        match statement:
+            case ir.Emit(value):
+                total += emit_bytes(value.type)
+            case ir.If(_, then, otherwise):
+                total += max(_emitted_bytes(then), _emitted_bytes(otherwise))
+            case ir.Switch(_, cases, default):
+                total += max(_emitted_bytes(body) for body in (default, *(case[1] for case in cases)))
+            case ir.Block(_, body) | ir.Loop(body):
+                total += _emitted_bytes(body)
+    return total
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace("\\", "").replace('"', "") + '"'
+
+
+def _array(kind: str, name: str, values: Sequence[str]) -> Iterator[str]:
+    if values:
+        yield f"static const struct {kind} {name}[] = {{"
+        yield from (f"    {{{value}}}," for value in values)
+        yield "};"
+
+
+def _description(unit: Unit) -> Iterator[str]:
+    program = unit.program
+    yield from tables.describe(unit)
+    registers = [f"{_name(r.name)}, {r.size}, {_cell_bytes(r)}" for r in unit.instances("register")]
+    counters = [f"{_name(c.name)}, {c.size}" for c in unit.instances("counter")]
+    meters = [f"{_name(m.name)}, {m.size}, {str(m.unit == 'bytes').lower()}" for m in unit.instances("meter")]
+    profiles = [f"{_name(p.name)}, {p.size}, {profile_data_bytes(program, p)}" for p in unit.instances("profile")]
+    yield from _array("register_spec", "register_specs", registers)
+    yield from _array("counter_spec", "counter_specs", counters)
+    yield from _array("meter_spec", "meter_specs", meters)
+    yield from _array("profile_spec", "profile_specs", profiles)
+    sizes = [str(digest_bytes(digest)) for digest in program.digests]
+    if sizes:
+        yield f"static const uint32_t digest_sizes[] = {{{', '.join(sizes)}}};"
+    counts = {
+        "table": len(program.tables),
+        "register": len(registers),
+        "counter": len(counters),
+        "meter": len(meters),
+        "profile": len(profiles),
+    }
+    yield "const struct program weir_program = {"
+    yield f"    .phv_bytes = sizeof(struct phv), .headroom_bytes = {_emitted_bytes(program.deparser.body)},"
+    yield f"    .digests = {len(sizes)}, .digest_bytes = {'digest_sizes' if sizes else '0'}, .run = p4_run,"
+    for name, count in counts.items():
+        pointer = f".{name}{'_' if name == 'register' else ''} = {f'{name}_specs' if count else '0'}"
+        yield f"    .{name}s = {count}, {pointer},"
+    yield "};"
+
+
+def _cell_bytes(register: ir.ExternInstance) -> int:
+    return storage_bytes(value_width(register.value_type)) if register.value_type else 1
+
+
+def digest_bytes(digest: ir.Digest) -> int:
+    """Bytes of one sample as the runtime hands it over."""
+    return sum(wire_bytes(value_width(field_type)) for field_type in digest_fields(digest))
+
+
+def digest_fields(digest: ir.Digest) -> list[ir.Type]:
+    """The types of a sample's values, nested structs and headers flattened."""
+
+    def flatten(value_type: ir.Type) -> Iterator[ir.Type]:
+        if isinstance(value_type, ir.Struct | ir.Header):
+            for _, field_type in value_type.fields:
+                yield from flatten(field_type)
+        else:
+            yield value_type
+
+    return list(flatten(digest.type))
+
+
+def profile_data_bytes(program: ir.Program, profile: ir.ExternInstance) -> int:
+    """Room for the arguments of any member of the profile."""
+    users = [table for table in program.tables if table.implementation == profile.name]
+    names = {action.action for table in users for action in table.actions}
+    largest = max((arguments_bytes(action.params) for action in program.actions if action.name in names), default=0)
+    return (largest + 7) // 8 * 8

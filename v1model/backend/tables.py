@@ -1,0 +1,200 @@
+"""Table lookups inlined as code: a packed key, a lookup, and a switch over the table's actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.backend import externs, fieldlist, wire
+from v1model.backend.layout import arguments_bytes, is_wide, value_width, wire_bytes
+from v1model.backend.names import comment, identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from v1model.backend.statements import Statements
+    from v1model.backend.unit import Unit
+
+MASKED_KINDS = ("lpm", "ternary", "optional")
+
+
+def match_keys(table: ir.Table) -> list[ir.Key]:
+    """The keys that entries match on; selector keys only choose among a group's members."""
+    return [key for key in table.keys if key.match_kind != "selector"]
+
+
+def match_kind(table: ir.Table) -> str:
+    """The runtime's enum match_kind."""
+    kinds = {key.match_kind for key in match_keys(table)}
+    if not kinds:
+        return "MATCH_NONE"
+    if "range" in kinds:
+        return "MATCH_RANGE"
+    return "MATCH_MASKED" if kinds & set(MASKED_KINDS) else "MATCH_EXACT"
+
+
+def key_bytes(table: ir.Table) -> int:
+    return sum(wire_bytes(value_width(key.expression.type)) for key in match_keys(table))
+
+
+def argument_structs(unit: Unit) -> list[str]:
+    """struct args_<action>: what an entry holds for the action, packed."""
+    lines = []
+    for number, action in enumerate(unit.program.actions):
+        if action.params:
+            members = " ".join(f"{unit.types.declaration(p.type, f'f_{identifier(p.name)}')};" for p in action.params)
+            lines.append(f"struct args_{number} {{ {members} }} __attribute__((packed)); {comment(action.name)}")
+    return lines
+
+
+def apply(statements: Statements, statement: ir.ApplyTable) -> None:
+    unit, function = statements.unit, statements.function
+    number = unit.tables[statement.table]
+    table = unit.program.tables[number]
+    with function.block(""):
+        function.emit(comment(f"table {table.name}"), f"struct table *table = &sw->tables[{number}];")
+        _lookup(statements, table)
+        if statement.hit is not None:
+            statements.assign_integer(statement.hit, "entry != NULL")
+        _before_action(statements, table)
+        function.emit("const uint8_t *data = entry->data;", "unsigned action = entry->action;")
+        if table.implementation:
+            _resolve_member(statements, table)
+        if statement.action is not None:
+            statements.assign_integer(statement.action, "action")
+        with function.block("switch (action)"):
+            for index, action in enumerate(table.actions):
+                _run_action(statements, index, action)
+        function.emit("(void)data;")
+
+
+def _lookup(statements: Statements, table: ir.Table) -> None:
+    function = statements.function
+    kind = match_kind(table)
+    if kind == "MATCH_NONE":
+        function.emit("struct entry *entry = NULL;")
+        return
+    length = key_bytes(table)
+    function.emit(f"uint8_t key[{length}];")
+    function.emit(*wire.pack([_key_item(statements, key.expression) for key in match_keys(table)], "key"))
+    lookup = {
+        "MATCH_EXACT": f"table_lookup_exact(table, key, {length})",
+        "MATCH_MASKED": "table_lookup_masked(table, key)",
+        "MATCH_RANGE": "table_lookup_range(table, key)",
+    }[kind]
+    function.emit(f"struct entry *entry = {lookup};")
+
+
+def _key_item(statements: Statements, expression: ir.Expr) -> wire.Item:
+    """A key field in whole bytes; simple_switch takes 0 for a field of an invalid header."""
+    width = value_width(expression.type)
+    value = statements.expressions.value(expression)
+    header = fieldlist.owner(expression)
+    if header is not None:
+        valid = f"{statements.expressions.value(header)}.valid"
+        zero = statements.unit.wide_constant(0, width) if is_wide(expression.type) else "0"
+        value = f"({valid} ? {value} : {zero})"
+    return wire.Item(value, wire_bytes(width) * 8)
+
+
+def _before_action(statements: Statements, table: ir.Table) -> None:
+    """What a hit does on its own: counters, ages, meters."""
+    function, unit = statements.function, statements.unit
+    kinds = {unit.externs[name][0].kind: unit.externs[name][0] for name in table.direct}
+    meter = kinds.get("direct_meter")
+    if meter is not None and table.meter_target is not None:
+        units = "job->ingress_length" if meter.unit == "bytes" else "1"
+        with function.block("if (entry)"):
+            colour = f"entry->meter ? meter_execute(entry->meter, {units}, sw->now_us) : GREEN"
+            statements.assign_integer(table.meter_target, colour)
+    function.emit("if (!entry) entry = table->default_entry;")
+    if "direct_counter" in kinds:
+        function.emit("entry->packets++;", "entry->bytes += job->ingress_length;")
+    if table.idle_timeout:
+        function.emit("entry->last_hit_us = sw->now_us;", "entry->idle_reported = false;")
+
+
+def _resolve_member(statements: Statements, table: ir.Table) -> None:
+    """From an entry to the member of the action profile that it names, or that its group yields."""
+    function, unit = statements.function, statements.unit
+    instance, number = unit.externs[table.implementation]
+    with function.block("if (entry->kind != TARGET_ACTION)"):
+        function.emit(f"const struct profile *profile = &sw->profiles[{number}];")
+        function.emit("const struct member *member = NULL;")
+        function.emit("if (entry->kind == TARGET_MEMBER) member = profile_member(profile, entry->target);")
+        if instance.kind == "action_selector":
+            with function.block("else"):
+                choice = _selector_hash(statements, table, instance)
+                function.emit(f"member = profile_choose(profile, entry->target, {choice});")
+        function.emit("action = member ? member->action : table->default_entry->action;")
+        function.emit("data = member ? member->data : table->default_entry->data;")
+
+
+def _selector_hash(statements: Statements, table: ir.Table, selector: ir.ExternInstance) -> str:
+    keys = tuple(key.expression for key in table.keys if key.match_kind == "selector")
+    names = tuple((f"f{i}", key.type) for i, key in enumerate(keys))
+    value = ir.Aggregate(keys, ir.Struct("selector keys", names))
+    return externs.hash_of(statements, selector.algorithm, value)
+
+
+def _run_action(statements: Statements, index: int, action: ir.TableAction) -> None:
+    unit, function = statements.unit, statements.function
+    number = next(i for i, declared in enumerate(unit.program.actions) if declared.name == action.action)
+    params: Sequence[ir.ActionParam] = unit.program.actions[number].params
+    with function.block(f"case {index}:"):
+        function.emit(comment(action.action))
+        if params:
+            function.emit(f"const struct args_{number} *arguments = (const void *)data;", "(void)arguments;")
+        outer = function.arguments
+        function.arguments = {f"${p.name}": f"arguments->f_{identifier(p.name)}" for p in params}
+        statements.body(action.body)
+        function.arguments = outer
+        function.emit("break;")
+
+
+def describe(unit: Unit) -> list[str]:
+    """The table_spec of every table."""
+    fields: list[str] = []
+    specs: list[str] = []
+    for number, table in enumerate(unit.program.tables):
+        if match_kind(table) == "MATCH_RANGE":
+            fields.append(f"static const struct key_field fields_{number}[] = {{{_key_fields(table)}}};")
+        specs.append(f"    {{{_spec(unit, number, table)}}},")
+    if not specs:
+        return []
+    return [*fields, "static const struct table_spec table_specs[] = {", *specs, "};"]
+
+
+def _key_fields(table: ir.Table) -> str:
+    result, offset = [], 0
+    for key in match_keys(table):
+        size = wire_bytes(value_width(key.expression.type))
+        result.append(f"{{{offset}, {size}, {str(key.match_kind == 'range').lower()}}}")
+        offset += size
+    return ", ".join(result)
+
+
+def _spec(unit: Unit, number: int, table: ir.Table) -> str:
+    parts = {
+        "name": '"' + table.name.replace("\\", "").replace('"', "") + '"',
+        "match": match_kind(table),
+        "has_idle_timeout": str(table.idle_timeout).lower(),
+        "key_bytes": str(key_bytes(table)),
+        "data_bytes": str(data_bytes(unit.program, table)),
+        "size": str(table_size(table)),
+    }
+    if match_kind(table) == "MATCH_RANGE":
+        parts |= {"fields": f"fields_{number}", "field_count": str(len(match_keys(table)))}
+    return ", ".join(f".{name} = {value}" for name, value in parts.items())
+
+
+def table_size(table: ir.Table) -> int:
+    """Most entries: as declared, else 1,024; never less than the program's own."""
+    return max(table.size or 1024, len(table.entries))
+
+
+def data_bytes(program: ir.Program, table: ir.Table) -> int:
+    """Room for the arguments of the action with the most, a multiple of 8."""
+    params = {action.name: action.params for action in program.actions}
+    largest = max((arguments_bytes(params[action.action]) for action in table.actions), default=0)
+    return (largest + 7) // 8 * 8

@@ -1,0 +1,93 @@
+"""What the functions of one generated file share: types, constants, and numbers for tables, externs
+and calls whose work is done later (digests, clones, log messages)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from v1model import ir
+from v1model.backend.layout import wire_bytes
+from v1model.backend.types import Types
+from v1model.errors import UnsupportedError
+
+# Which of the runtime's arrays holds the instances of a kind of extern.
+ARRAYS = {
+    "register": "register",
+    "counter": "counter",
+    "meter": "meter",
+    "action_profile": "profile",
+    "action_selector": "profile",
+    "direct_counter": "direct_counter",
+    "direct_meter": "direct_meter",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogMessage:
+    """A log_msg, assert or assume: `text` with {} for each argument; their widths in bits."""
+
+    text: str
+    widths: tuple[int, ...] = ()
+    signed: tuple[bool, ...] = ()
+    is_failure: bool = False
+
+
+@dataclass
+class Unit:
+    """Collected while functions are generated, written out by `program.generate`."""
+
+    program: ir.Program
+    types: Types = field(default_factory=Types)
+    constants: list[str] = field(default_factory=list)
+    messages: list[LogMessage] = field(default_factory=list)
+    kept: list[tuple[ir.Expr, ...]] = field(default_factory=list)  # by site - 1
+    digest_calls: list[tuple[int, tuple[ir.Expr, ...]]] = field(default_factory=list)  # (digest, leaves)
+    captures: list[str] = field(default_factory=list)  # members of struct phv: values of locals
+
+    def __post_init__(self) -> None:
+        self.tables = {table.name: number for number, table in enumerate(self.program.tables)}
+        self.externs: dict[str, tuple[ir.ExternInstance, int]] = {}
+        counts: dict[str, int] = {}
+        for instance in self.program.externs:
+            array = ARRAYS[instance.kind]
+            self.externs[instance.name] = instance, counts.get(array, 0)
+            counts[array] = counts.get(array, 0) + 1
+        self._wide_constants: dict[tuple[int, int], str] = {}
+
+    def instances(self, array: str) -> list[ir.ExternInstance]:
+        """The externs that live in one of the runtime's arrays, in order of their numbers."""
+        return [instance for instance in self.program.externs if ARRAYS[instance.kind] == array]
+
+    def error(self, name: str) -> int:
+        """The number of a core error; NoError's for one that the program's core.p4 does not declare."""
+        names = [error.rpartition(".")[2] for error in self.program.errors]
+        return names.index(name) if name in names else 0
+
+    def wide_constant(self, value: int, width: int) -> str:
+        key = (value, width)
+        if key not in self._wide_constants:
+            name = f"k{len(self._wide_constants)}"
+            digits = ", ".join(f"{byte:#x}" for byte in value.to_bytes(wire_bytes(width), "big"))
+            self.constants.append(f"static const uint8_t {name}[{wire_bytes(width)}] = {{{digits}}};")
+            self._wide_constants[key] = name
+        return self._wide_constants[key]
+
+    def keep_site(self, kept: tuple[ir.Expr, ...]) -> int:
+        """A number (from 1) for a call that keeps these l-values in the packet's next life."""
+        self.kept.append(kept)
+        return len(self.kept)
+
+    def message(self, message: LogMessage) -> int:
+        self.messages.append(message)
+        return len(self.messages) - 1
+
+    def digest_number(self, name: str) -> int:
+        return [digest.name for digest in self.program.digests].index(name)
+
+    def algorithm(self, value: ir.Expr) -> str:
+        """The name of a HashAlgorithm constant."""
+        if not isinstance(value, ir.Const):
+            raise UnsupportedError("the hash algorithm must be a constant")
+        if isinstance(value.value, str):
+            return value.value.rpartition(".")[2]
+        return self.program.enums["HashAlgorithm"][value.value].rpartition(".")[2]

@@ -1,0 +1,128 @@
+"""Digest samples collected into lists, as P4Runtime's DigestEntry.Config asks for."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from v1model.backend.layout import value_width, wire_bytes
+from v1model.backend.program import digest_fields
+from v1model.dataplane import DataPlaneError, DigestConfig, DigestList
+
+if TYPE_CHECKING:
+    from v1model.binding.library import Handle
+    from v1model.ir import Digest, Program
+
+DEFAULT_LIST_SIZE = 1024  # simple_switch's for a max_list_size of 0
+MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest
+
+Sample = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Collector:
+    """The samples of one digest. All times in nanoseconds of the switch's clock."""
+
+    number: int
+    digest: Digest
+    widths: list[int]
+    config: DigestConfig
+    samples: list[Sample] = field(default_factory=list)
+    first_ns: int = 0
+    lists: int = 0
+    unacknowledged: deque[tuple[int, int, Sample]] = field(default_factory=deque)  # sent at, list, sample
+    remembered: set[Sample] = field(default_factory=set)
+
+    def add(self, data: bytes, now_ns: int) -> DigestList | None:
+        sample = self._unpack(data)
+        if self.config.ack_timeout_ns:
+            self._forget(now_ns)
+            if sample in self.remembered or len(self.remembered) >= MAX_UNACKNOWLEDGED:
+                return None
+            self.remembered.add(sample)
+            self.unacknowledged.append((now_ns, self.lists + 1, sample))
+        if not self.samples:
+            self.first_ns = now_ns
+        self.samples.append(sample)
+        full = len(self.samples) >= (self.config.max_list_size or DEFAULT_LIST_SIZE)
+        return self.flush(now_ns) if full else None
+
+    def _unpack(self, data: bytes) -> Sample:
+        values, at = [], 0
+        for width in self.widths:
+            size = wire_bytes(width)
+            values.append(int.from_bytes(data[at : at + size], "big"))
+            at += size
+        return tuple(values)
+
+    def flush(self, now_ns: int) -> DigestList:
+        self.lists += 1
+        data, self.samples = tuple(self.samples), []
+        return DigestList(self.digest.name, self.lists, now_ns, data)
+
+    def deadline_ns(self) -> int | None:
+        if not self.samples or not self.config.max_timeout_ns:
+            return None
+        return self.first_ns + self.config.max_timeout_ns
+
+    def _forget(self, now_ns: int) -> None:
+        """Drops samples whose acknowledgement is overdue."""
+        while self.unacknowledged and self.unacknowledged[0][0] + self.config.ack_timeout_ns <= now_ns:
+            self.remembered.discard(self.unacknowledged.popleft()[2])
+
+    def acknowledge(self, list_id: int) -> None:
+        keep = [entry for entry in self.unacknowledged if entry[1] != list_id]
+        for _, acknowledged, sample in self.unacknowledged:
+            if acknowledged == list_id:
+                self.remembered.discard(sample)
+        self.unacknowledged = deque(keep)
+
+
+class Digests:
+    def __init__(self, handle: Handle, program: Program) -> None:
+        self._handle = handle
+        self._digests = {digest.name: (number, digest) for number, digest in enumerate(program.digests)}
+        self._collectors: dict[int, Collector] = {}
+
+    def clear(self) -> None:
+        self._collectors.clear()
+
+    def _number(self, name: str) -> int:
+        if name not in self._digests:
+            raise DataPlaneError("NOT_FOUND", f"no digest {name}; there are: {', '.join(self._digests) or 'none'}")
+        return self._digests[name][0]
+
+    def set_digest(self, name: str, config: DigestConfig | None) -> None:
+        number = self._number(name)
+        self._handle.call("enable_digest", number, config is not None)
+        if config is None:
+            self._collectors.pop(number, None)
+        elif number in self._collectors:
+            self._collectors[number].config = config
+        else:
+            digest = self._digests[name][1]
+            widths = [value_width(field_type) for field_type in digest_fields(digest)]
+            self._collectors[number] = Collector(number, digest, widths, config)
+
+    def digests(self) -> dict[str, DigestConfig]:
+        return {collector.digest.name: collector.config for collector in self._collectors.values()}
+
+    def acknowledge(self, name: str, list_id: int) -> None:
+        collector = self._collectors.get(self._number(name))
+        if collector is not None:
+            collector.acknowledge(list_id)
+
+    def add(self, number: int, data: bytes, now_ns: int) -> DigestList | None:
+        """A sample from the runtime; the list that it completes."""
+        collector = self._collectors.get(number)
+        return collector.add(data, now_ns) if collector else None
+
+    def due(self, now_ns: int) -> list[DigestList]:
+        """The lists whose timeout is over."""
+        collectors = list(self._collectors.values())
+        return [each.flush(now_ns) for each in collectors if (at := each.deadline_ns()) is not None and at <= now_ns]
+
+    def next_deadline_ns(self) -> int | None:
+        deadlines = [at for each in list(self._collectors.values()) if (at := each.deadline_ns()) is not None]
+        return min(deadlines, default=None)

@@ -1,0 +1,127 @@
+"""The runtime's events turned into the control plane's: packets for the CPU, digest lists, idle
+entries; log messages go to the logger `v1model.program`."""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+import time
+from collections import deque
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from v1model.backend.layout import wire_bytes
+from v1model.dataplane import DigestList, Output, TableEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from v1model.backend.unit import LogMessage
+    from v1model.binding.digests import Digests
+    from v1model.binding.library import Handle
+    from v1model.binding.tables import Tables
+
+logger = logging.getLogger("v1model.program")
+
+MAX_PENDING = 65536
+IDLE_SWEEP_S = 0.1
+_EVENT = struct.Struct("=4IQ")  # struct event
+
+Event = Output | DigestList | TableEntry
+
+
+class EventKind(IntEnum):
+    """enum event_kind"""
+
+    PACKET = 0
+    DIGEST = 1
+    IDLE = 2
+    LOG = 3
+
+
+class Events:
+    """One consumer at a time reads the runtime's buffer; what it does not take waits in `_pending`."""
+
+    def __init__(self, handle: Handle, tables: Tables, digests: Digests, messages: Sequence[LogMessage]) -> None:
+        self._handle, self._tables, self._digests, self._messages = handle, tables, digests, messages
+        self._reading = threading.Lock()
+        self._pending: deque[Event] = deque(maxlen=MAX_PENDING)
+        self._handle.call("enable_log", bool(messages))
+
+    def clear(self) -> None:
+        self._pending.clear()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While inside, nobody reads."""
+        with self._reading:
+            yield
+
+    def collect(self) -> None:
+        """Takes over what the runtime holds by now, unless somebody waits for it anyway."""
+        if self._reading.acquire(blocking=False):
+            try:
+                self._read(0)
+            finally:
+                self._reading.release()
+
+    def wait(self, timeout_s: float) -> list[Event]:
+        until = time.monotonic() + timeout_s
+        with self._reading:
+            while True:
+                self._read(0 if self._pending else self._patience_us(until))
+                if self._pending or time.monotonic() >= until:
+                    events = list(self._pending)
+                    self._pending.clear()
+                    return events
+
+    def _patience_us(self, until: float) -> int:
+        """How long nothing can become due by itself."""
+        patience_s = until - time.monotonic()
+        deadline_ns = self._digests.next_deadline_ns()
+        if deadline_ns is not None:
+            patience_s = min(patience_s, (deadline_ns - self._now_ns()) / 1e9)
+        if self._tables.has_idle_timeouts():
+            patience_s = min(patience_s, IDLE_SWEEP_S)
+        return max(0, int(patience_s * 1e6) + 1)
+
+    def _now_ns(self) -> int:
+        return int(self._handle.call("now_us")) * 1000
+
+    def _read(self, patience_us: int) -> None:
+        if self._tables.has_idle_timeouts():
+            self._handle.call("sweep_idle")
+        data = self._handle.read("wait_events", patience_us)
+        at = 0
+        while at < len(data):
+            kind, size, identity, handle, time_us = _EVENT.unpack_from(data, at)
+            at += _EVENT.size
+            self._take(kind, identity, handle, time_us * 1000, data[at : at + size])
+            at += (size + 7) // 8 * 8
+        self._pending.extend(self._digests.due(self._now_ns()))
+
+    def _take(self, kind: int, identity: int, handle: int, time_ns: int, data: bytes) -> None:
+        event: Event | None = None
+        if kind == EventKind.PACKET:
+            event = Output(identity, data)
+        elif kind == EventKind.DIGEST:
+            event = self._digests.add(identity, data, time_ns)
+        elif kind == EventKind.IDLE:
+            event = self._tables.by_handle(identity, handle)
+        elif kind == EventKind.LOG:
+            self._log(self._messages[identity], data)
+        if event is not None:
+            self._pending.append(event)
+
+    def _log(self, message: LogMessage, data: bytes) -> None:
+        text, at = message.text, 0
+        for width, signed in zip(message.widths, message.signed, strict=True):
+            size = wire_bytes(width)
+            value = int.from_bytes(data[at : at + size], "big")
+            if signed and value >> (width - 1):
+                value -= 1 << width
+            text = text.replace("{}", str(value), 1)
+            at += size
+        logger.log(logging.ERROR if message.is_failure else logging.INFO, "%s", text)

@@ -1,0 +1,90 @@
+"""ctypes declarations for runtime/api.h."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_char_p, c_int32, c_uint32, c_uint64, c_void_p
+from typing import TYPE_CHECKING, Any
+
+from v1model.errors import CompileError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NO_HANDLE = 0xFFFFFFFF  # NO_ENTRY in table.h; as an argument: the default entry
+NOW = 0xFFFFFFFFFFFFFFFF  # a time that stands for the clock's
+
+_POINTER = ctypes.POINTER(c_void_p)
+
+# name: (result, argument types); byte strings go as c_char_p, arrays to fill as c_void_p
+FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "create": (c_void_p, (c_uint32, c_uint32)),
+    "destroy": (None, (c_void_p,)),
+    "reset": (None, (c_void_p,)),
+    "inject": (c_int32, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint64)),
+    "take_outputs": (c_uint32, (c_void_p, _POINTER)),
+    "now_us": (c_uint64, (c_void_p,)),
+    "drops": (c_uint64, (c_void_p, c_uint32)),
+    "insert": (c_uint32, (c_void_p, c_uint32, c_char_p, c_char_p, c_int32, c_char_p, c_char_p, c_uint64)),
+    "modify": (None, (c_void_p, c_uint32, c_uint32, c_char_p, c_char_p, c_uint64)),
+    "delete": (None, (c_void_p, c_uint32, c_uint32)),
+    "idle_us": (c_uint64, (c_void_p, c_uint32, c_uint32)),
+    "sweep_idle": (None, (c_void_p,)),
+    "entry_counter": (None, (c_void_p, c_uint32, c_uint32, c_void_p)),
+    "entry_counters": (None, (c_void_p, c_uint32, c_void_p, c_uint32)),
+    "set_entry_counter": (None, (c_void_p, c_uint32, c_uint32, c_uint64, c_uint64)),
+    "set_entry_meter": (c_int32, (c_void_p, c_uint32, c_uint32, c_char_p)),
+    "counters": (None, (c_void_p, c_uint32, c_uint32, c_uint32, c_void_p)),
+    "set_counter": (None, (c_void_p, c_uint32, c_uint32, c_uint64, c_uint64)),
+    "set_meter": (None, (c_void_p, c_uint32, c_uint32, c_char_p)),
+    "register": (None, (c_void_p, c_uint32, c_uint32, c_void_p)),
+    "set_register": (None, (c_void_p, c_uint32, c_uint32, c_char_p)),
+    "set_member": (c_int32, (c_void_p, c_uint32, c_uint32, c_uint32, c_char_p)),
+    "delete_member": (None, (c_void_p, c_uint32, c_uint32)),
+    "set_group": (c_int32, (c_void_p, c_uint32, c_uint32, c_char_p, c_uint32)),
+    "set_multicast_group": (c_int32, (c_void_p, c_uint32, c_char_p, c_uint32)),
+    "set_clone_session": (c_int32, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint32)),
+    "enable_digest": (None, (c_void_p, c_uint32, c_uint32)),
+    "enable_log": (None, (c_void_p, c_uint32)),
+    "wait_events": (c_uint32, (c_void_p, c_uint64, _POINTER)),
+    "interrupt_events": (None, (c_void_p,)),
+    "attach": (c_int32, (c_void_p, c_uint32, c_char_p)),
+    "detach": (c_int32, (c_void_p, c_uint32)),
+    "forward": (c_int32, (c_void_p,)),
+    "stop": (None, (c_void_p,)),
+    "port_statistics": (c_int32, (c_void_p, c_uint32, c_void_p)),
+}
+
+
+class Library:
+    """The functions of one shared object, without their prefix `weir_`."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise CompileError(f"the compiled program can't be loaded: {error}") from error
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(library, f"weir_{name}")
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+class Handle:
+    """What the parts of a Switch share: the library, its struct vswitch and the program."""
+
+    def __init__(self, library: Library, pointer: int) -> None:
+        self.library, self.pointer = library, pointer
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        return getattr(self.library, name)(self.pointer, *arguments)
+
+    def read(self, name: str, *arguments: Any) -> bytes:
+        """Calls a function that hands over a buffer of its own; a copy of that."""
+        data = c_void_p()
+        length = self.call(name, *arguments, ctypes.byref(data))
+        return ctypes.string_at(data.value, length) if data.value and length else b""

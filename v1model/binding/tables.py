@@ -1,0 +1,234 @@
+"""Table entries as the control plane sees them. The runtime keeps what forwarding needs and knows
+entries by handle; what an entry said, and whether it exists, is kept here."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from v1model.backend.tables import data_bytes, table_size
+from v1model.binding.actions import ActionPacker
+from v1model.binding.library import NO_HANDLE, Handle
+from v1model.binding.matches import KeyPacker, PackedKey
+from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, TableEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from v1model.binding.profiles import Profiles
+    from v1model.ir import ActionCall, ConstEntry, Program, Table
+
+TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = range(3)  # enum target_kind
+_WHAT = struct.Struct("=3I")
+METER_RATES = struct.Struct("=4Q")
+
+
+@dataclass(slots=True)
+class Installed:
+    entry: TableEntry
+    handle: int
+    meter: MeterConfig | None = None
+
+
+@dataclass(slots=True)
+class TableState:
+    number: int
+    table: Table
+    keys: KeyPacker
+    actions: ActionPacker
+    installed: dict[PackedKey, Installed] = field(default_factory=dict)
+    by_handle: dict[int, TableEntry] = field(default_factory=dict)
+    default: ActionCall | None = None  # None: the program's
+    default_meter: MeterConfig | None = None
+
+
+class Tables:
+    """All tables of a switch. Not thread-safe: Switch holds a lock."""
+
+    def __init__(self, handle: Handle, program: Program, profiles: Profiles) -> None:
+        self._handle, self._profiles = handle, profiles
+        self._states = {
+            table.name: TableState(
+                number, table, KeyPacker(table), ActionPacker(program, table, data_bytes(program, table))
+            )
+            for number, table in enumerate(program.tables)
+        }
+        self._by_number = [self._states[table.name] for table in program.tables]
+        self.load_initial()
+
+    def load_initial(self) -> None:
+        """The entries and default actions that the program itself brings."""
+        for state in self._states.values():
+            state.installed.clear()
+            state.by_handle.clear()
+            state.default_meter = None
+            self._set_default(state, None)
+            for entry in state.table.entries:
+                self._install(state, _initial_entry(state.table, entry))
+
+    def _state(self, name: str) -> TableState:
+        if name not in self._states:
+            raise DataPlaneError("NOT_FOUND", f"no table {name}; there are: {', '.join(self._states) or 'none'}")
+        return self._states[name]
+
+    def _located(self, entry: TableEntry) -> tuple[TableState, Installed]:
+        state = self._state(entry.table)
+        found = state.installed.get(state.keys.pack(entry.matches, entry.priority))
+        if found is None:
+            raise DataPlaneError("NOT_FOUND", f"table {entry.table}: no such entry")
+        return state, found
+
+    # --- entries -------------------------------------------------------------------------------
+
+    def insert(self, entry: TableEntry) -> None:
+        state = self._state(entry.table)
+        _refuse_const(state.table)
+        self._install(state, replace(entry, is_const=False) if entry.is_const else entry)
+
+    def _install(self, state: TableState, entry: TableEntry) -> None:
+        packed = state.keys.pack(entry.matches, entry.priority)
+        if packed in state.installed:
+            raise DataPlaneError("ALREADY_EXISTS", f"table {entry.table}: the entry exists already")
+        what, data = self._target(state, entry)
+        idle_us = entry.idle_timeout_ns // 1000
+        handle = self._handle.call(
+            "insert", state.number, packed.key, packed.mask, packed.priority, what, data, idle_us
+        )
+        if handle == NO_HANDLE:
+            raise DataPlaneError(
+                "RESOURCE_EXHAUSTED", f"table {entry.table} is full: {table_size(state.table)} entries"
+            )
+        state.installed[packed] = Installed(entry, handle)
+        state.by_handle[handle] = entry
+        self._profiles.hold(state.table.implementation, entry)
+
+    def _target(self, state: TableState, entry: TableEntry) -> tuple[bytes, bytes | None]:
+        """The `what` and `data` of weir_insert."""
+        implementation = state.table.implementation
+        if implementation and entry.member is not None:
+            handle = self._profiles.member_handle(implementation, entry.member)
+            return _WHAT.pack(TARGET_MEMBER, 0, handle), None
+        if implementation and entry.group is not None:
+            handle = self._profiles.group_handle(implementation, entry.group)
+            return _WHAT.pack(TARGET_GROUP, 0, handle), None
+        if entry.action is None or implementation:
+            wanted = "a member or group" if implementation else "an action"
+            raise DataPlaneError("INVALID_ARGUMENT", f"table {entry.table}: the entry needs {wanted}")
+        number, data = state.actions.pack(entry.action)
+        return _WHAT.pack(TARGET_ACTION, number, 0), data
+
+    def modify(self, entry: TableEntry) -> None:
+        state, found = self._located(entry)
+        _refuse_const(state.table, found.entry)
+        what, data = self._target(state, entry)
+        self._handle.call("modify", state.number, found.handle, what, data, entry.idle_timeout_ns // 1000)
+        self._profiles.hold(state.table.implementation, entry)
+        self._profiles.release(state.table.implementation, found.entry)
+        found.entry = state.by_handle[found.handle] = entry
+
+    def delete(self, entry: TableEntry) -> None:
+        state, found = self._located(entry)
+        _refuse_const(state.table, found.entry)
+        self._handle.call("delete", state.number, found.handle)
+        del state.installed[state.keys.pack(entry.matches, entry.priority)], state.by_handle[found.handle]
+        self._profiles.release(state.table.implementation, found.entry)
+
+    def find(self, entry: TableEntry) -> TableEntry:
+        return self._located(entry)[1].entry
+
+    def entries(self, table: str) -> Iterator[TableEntry]:
+        return iter([installed.entry for installed in self._state(table).installed.values()])
+
+    def by_handle(self, number: int, handle: int) -> TableEntry | None:
+        return self._by_number[number].by_handle.get(handle)
+
+    def has_idle_timeouts(self) -> bool:
+        return any(state.table.idle_timeout and state.installed for state in self._by_number)
+
+    def idle_time_ns(self, entry: TableEntry) -> int:
+        state, found = self._located(entry)
+        return int(self._handle.call("idle_us", state.number, found.handle)) * 1000
+
+    # --- default actions ------------------------------------------------------------------------
+
+    def set_default(self, table: str, action: ActionCall | None) -> None:
+        state = self._state(table)
+        if state.table.default_is_const and action != state.table.default_action:
+            raise DataPlaneError("PERMISSION_DENIED", f"table {table}: the default action is const")
+        self._set_default(state, action)
+
+    def _set_default(self, state: TableState, action: ActionCall | None) -> None:
+        call = action or state.table.default_action
+        number, data = state.actions.pack(call, is_default=True)
+        what = _WHAT.pack(TARGET_ACTION, number, 0)
+        self._handle.call("modify", state.number, NO_HANDLE, what, data, 0)
+        state.default = action
+
+    def default(self, table: str) -> ActionCall:
+        state = self._state(table)
+        return state.default or state.table.default_action
+
+    # --- direct counters and meters ------------------------------------------------------------
+
+    def _counted(self, entry: TableEntry) -> tuple[int, int]:
+        """(table number, handle); an entry without matches in a table with keys is the default."""
+        state = self._state(entry.table)
+        if not entry.matches:
+            return state.number, NO_HANDLE
+        return state.number, self._located(entry)[1].handle
+
+    def direct_counter(self, entry: TableEntry) -> CounterValue:
+        value = (ctypes.c_uint64 * 2)()
+        self._handle.call("entry_counter", *self._counted(entry), value)
+        return CounterValue(value[0], value[1])
+
+    def direct_counters(self, table: str) -> Iterator[tuple[TableEntry, CounterValue]]:
+        state = self._state(table)
+        count = max(state.by_handle, default=-1) + 1
+        values = (ctypes.c_uint64 * (2 * count))()
+        self._handle.call("entry_counters", state.number, values, count)
+        return iter(
+            [(entry, CounterValue(values[2 * h], values[2 * h + 1])) for h, entry in state.by_handle.items()]
+        )
+
+    def set_direct_counter(self, entry: TableEntry, value: CounterValue) -> None:
+        self._handle.call("set_entry_counter", *self._counted(entry), value.packets, value.bytes)
+
+    def direct_meter(self, entry: TableEntry) -> MeterConfig | None:
+        if not entry.matches:
+            return self._state(entry.table).default_meter
+        return self._located(entry)[1].meter
+
+    def set_direct_meter(self, entry: TableEntry, config: MeterConfig | None) -> None:
+        number, handle = self._counted(entry)
+        if self._handle.call("set_entry_meter", number, handle, pack_rates(config)):
+            raise DataPlaneError("RESOURCE_EXHAUSTED", f"table {entry.table}: no memory for a meter")
+        if entry.matches:
+            self._located(entry)[1].meter = config
+        else:
+            self._state(entry.table).default_meter = config
+
+
+def pack_rates(config: MeterConfig | None) -> bytes | None:
+    if config is None:
+        return None
+    rates = config.cir, config.cburst, config.pir, config.pburst
+    if any(rate < 0 or rate >= 1 << 63 for rate in rates):
+        raise DataPlaneError("INVALID_ARGUMENT", "a meter's rates and bursts must not be negative")
+    if config.cir > config.pir:
+        raise DataPlaneError("INVALID_ARGUMENT", "a meter's committed rate must not exceed its peak rate")
+    return METER_RATES.pack(*rates)
+
+
+def _initial_entry(table: Table, entry: ConstEntry) -> TableEntry:
+    return TableEntry(table.name, entry.matches, entry.action, entry.priority or 0, is_const=entry.is_const)
+
+
+def _refuse_const(table: Table, entry: TableEntry | None = None) -> None:
+    if table.entries_are_const or (entry is not None and entry.is_const):
+        raise DataPlaneError("PERMISSION_DENIED", f"table {table.name}: the entries are const")
+
+
+

@@ -1,0 +1,60 @@
+"""From a P4 file to a loadable program, with a cache that knows a source text it has seen.
+
+The preprocessed text decides: a hit needs no parser, no checker, no C compiler.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from v1model.backend import CompiledProgram, build, building
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from v1model.ir import Program
+
+PICKLE = "program.pickle"
+
+
+def compile_p4(
+    path: str | Path,
+    include_dirs: Iterable[str | Path] = (),
+    defines: Mapping[str, str] | None = None,
+    *,
+    sanitize: bool = False,
+) -> CompiledProgram:
+    """Compiles a v1model program; CompileError says where and why it can't."""
+    from v1model.frontend.preprocess import preprocess
+
+    text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
+    entry = building.cache_directory() / building.key_of("source", text, str(path), str(sanitize))
+    compiled = _cached(entry)
+    if compiled is None:
+        compiled = build(_lower(text, str(path)), sanitize=sanitize)
+        building.publish(entry, {PICKLE: pickle.dumps(compiled, protocol=pickle.HIGHEST_PROTOCOL)})
+    return compiled
+
+
+def _lower(text: str, name: str) -> Program:
+    from v1model.frontend import load_text  # a hit in the cache does not need them
+    from v1model.midend import lower
+
+    return lower(load_text(text, name), name)
+
+
+def _cached(entry: Path) -> CompiledProgram | None:
+    """A compiled program from the cache; what is damaged there is removed."""
+    try:
+        compiled = pickle.loads((entry / PICKLE).read_bytes())
+        if isinstance(compiled, CompiledProgram) and building.is_loadable(compiled.library):
+            return compiled
+    except FileNotFoundError:
+        return None
+    except Exception:  # noqa: BLE001 - whatever a damaged pickle raises, the answer is to rebuild
+        pass
+    shutil.rmtree(entry, ignore_errors=True)
+    return None
