@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -13,11 +12,10 @@ import pytest
 
 from hostlib import wire
 from hostlib.client import Client
-from hostlib.config import load_config
 from hostlib.content import block_content, is_intact
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import BlockNotFoundError, ConfigError
-from hostlib.storage import StorageConfig, StorageNode, read_keys
+from hostlib.storage import StorageNode, read_keys
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
 from tests.hostlib.loopback import own_address, until
@@ -154,44 +152,3 @@ def test_preload_files_say_where_they_are_wrong(tmp_path: Path) -> None:
         read_keys(path)
     with pytest.raises(ConfigError, match="No such file"):
         read_keys(tmp_path / "missing")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("{", "not JSON"),
-        ("[]", "expected a JSON object, found list"),
-        ('{"adress": ""}', "no field 'adress' exists; there are address, result, "),
-        ('{"address": "127.0.0.1"}', "field 'result' is missing"),
-    ],
-)
-def test_files_that_are_no_configuration_are_refused(tmp_path: Path, text: str, reason: str) -> None:
-    path = tmp_path / "storage.json"
-    path.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        load_config(StorageConfig, path)
-    assert str(caught.value).startswith(f"{path}: {reason}")
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"address": "localhost"}, "address: "),
-        ({"block_bytes": "x"}, "block_bytes must be int, not 'x'"),
-        ({"block_bytes": True}, "block_bytes must be int, not True"),
-        ({"block_bytes": 0}, "block_bytes must be above 0"),
-        ({"ssd_dir": "somewhere"}, "ssd_bytes must be above 0"),
-        ({"link_bit_s": None}, "link_bit_s must be float, not None"),
-    ],
-)
-def test_values_that_make_no_sense_are_refused(
-    tmp_path: Path, change: dict[str, object], reason: str
-) -> None:
-    good = {"address": "127.0.0.1", "result": "r", "block_bytes": 512, "dram_bytes": 512, "preload": None}
-    path = tmp_path / "storage.json"
-    path.write_text(json.dumps(good))
-    assert load_config(StorageConfig, path).block_bytes == 512
-    path.write_text(json.dumps(good | change))
-    with pytest.raises(ConfigError) as caught:
-        load_config(StorageConfig, path)
-    assert str(caught.value).startswith(f"{path}: {reason}")
