@@ -2,9 +2,8 @@
 
 Datagrams of one length to one address leave in a single call (UDP_SEGMENT) and arrive in a single call
 (UDP_GRO), which is what makes Python fast enough. The kernel cuts the bursts into packets of their own,
-in software where the interface can't; kernels before 6.10 refuse that where checksum offload is off
-("udp: Allow GSO transmit from devices with no checksum offload"), and then the endpoint falls back to
-one call a datagram.
+in software where the interface can't. Older kernels (Linux 6.1 of Debian 12 among them) refuse that with EIO
+or EINVAL where checksum offload is off, and then the endpoint falls back to one call a datagram.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ SO_RXQ_OVFL = 40
 SO_RCVBUFFORCE = 33
 SO_SNDBUFFORCE = 32
 
+_NO_SEGMENTATION = (errno.EIO, errno.EINVAL)
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
 _MAX_DATAGRAM_BYTES = 65_535
 _RECEIVES_PER_WAKEUP = 32
@@ -189,7 +189,7 @@ class UdpEndpoint:
             except BlockingIOError:
                 return False
             except OSError as error:
-                if error.errno == errno.EIO and self._segmentation:
+                if error.errno in _NO_SEGMENTATION and self._segmentation:
                     self._segmentation = False
                     continue
                 self.stats.queue_drops += count  # no route, or the interface's queue is full
