@@ -19,7 +19,7 @@ from v1model.frontend.check.substitute import (
     substitute,
     unify,
 )
-from v1model.frontend.types import Type, TypeVariable
+from v1model.frontend.types import RecordType, Type, TypeVariable, VoidType
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -32,14 +32,19 @@ def bind(
     arguments: list[ast.Argument],
     type_arguments: list[ast.TypeRef],
     hint: Type | None = None,
+    *,
+    allow_unknown: bool = False,
 ) -> tuple[list[ast.Argument], tuple[Type, ...], Type]:
-    """The arguments in the order of the parameters, the type arguments, and the type of the result."""
+    """The arguments in the order of the parameters, the type arguments, and the type of the result.
+
+    `allow_unknown` lets type arguments that are written as `_` stay unknown.
+    """
     ordered = _in_order(signature, node, arguments)
     fresh, bindings = _fresh_variables(c, signature, node, type_arguments)
     wanted = [_parameter_type(argument, fresh) for argument in ordered]
     for argument, kind in zip(ordered, wanted, strict=True):
         _check_argument(c, argument, kind, bindings)
-    inferred = _inferred(signature, node, fresh, bindings, hint, optional=bool(type_arguments))
+    inferred = _inferred(signature, node, fresh, bindings, hint, allow_unknown=allow_unknown)
     for argument, kind in zip(ordered, wanted, strict=True):
         _convert_argument(c, argument, substitute(kind, bindings))
     result = substitute(substitute(signature.result, fresh), bindings)
@@ -104,6 +109,8 @@ def _fresh_variables(
         variable = TypeVariable(f"{name}#{c.fresh_variables}")
         fresh[name] = variable
         written = resolve.complete(c, type_arguments[position]) if type_arguments else DONT_CARE
+        if isinstance(written, VoidType):
+            raise CompileError("void cannot be a type argument", type_arguments[position].span)
         bindings[variable.name] = written
     return fresh, bindings
 
@@ -115,9 +122,8 @@ def _inferred(
     bindings: Bindings,
     hint: Type | None,
     *,
-    optional: bool,
+    allow_unknown: bool,
 ) -> tuple[Type, ...]:
-    """What each type parameter is; `optional` ones may stay unknown, where the user wrote `_`."""
     if hint is not None and not isinstance(hint, TypeVariable):
         result = substitute(signature.result, fresh)
         if isinstance(result, TypeVariable) and bindings.get(result.name) == DONT_CARE:
@@ -127,9 +133,12 @@ def _inferred(
         variable = fresh[name]
         assert isinstance(variable, TypeVariable)
         found = bindings[variable.name]
-        if found == DONT_CARE and not optional:
+        if found == DONT_CARE and not allow_unknown:
             message = f"cannot infer type argument {name!r} of {signature.name!r}"
             raise CompileError(message, node.span, f"write it: {signature.name}<...>(...)")
+        if isinstance(found, RecordType) and not found.name:
+            message = f"the struct for {name!r} of {signature.name!r} has no type"
+            raise CompileError(message, node.span, "write it before, as in (S){...}")
         if contains_integer(found):
             message = f"cannot infer a width for type argument {name!r} of {signature.name!r}"
             raise CompileError(message, node.span, "give the integer one, as in 8w1")

@@ -1,4 +1,4 @@
-"""Methods that the language itself gives to headers, stacks and types, and static_assert."""
+"""Methods that the language itself gives to headers, stacks and types."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _shift_stack(c: Context, node: ast.Call, callee: ast.Member) -> ast.Call:
 
 def _size(node: ast.Call, base: Type, name: str) -> ast.Call:
     """The size as a compile-time-known int (spec section 9.1)."""
-    bits = _size_bits(base, largest=name.startswith("max"))
+    bits = size_bits(base, largest=name.startswith("max"))
     if bits is None:
         raise CompileError(f"{show(base)} has no size", node.span)
     node.type = IntegerType()
@@ -99,7 +99,8 @@ def _size(node: ast.Call, base: Type, name: str) -> ast.Call:
     return node
 
 
-def _size_bits(found: Type, *, largest: bool) -> int | None:
+def size_bits(found: Type, *, largest: bool) -> int | None:
+    """The bits of a value with all varbits empty, or full; None where a type has no size."""
     match found:
         case BitType(width):
             return width
@@ -110,7 +111,7 @@ def _size_bits(found: Type, *, largest: bool) -> int | None:
         case EnumType() if found.underlying:
             return found.underlying.width
         case NewType():
-            return _size_bits(found.base, largest=largest)
+            return size_bits(found.base, largest=largest)
         case StackType(element, count):
             return _total([element] * count, largest=largest)
         case TupleType(elements):
@@ -119,27 +120,11 @@ def _size_bits(found: Type, *, largest: bool) -> int | None:
             fields = [kind for _, kind in found.fields]
             if found.kind != "header_union":
                 return _total(fields, largest=largest)
-            sizes = [size for kind in fields if (size := _size_bits(kind, largest=largest)) is not None]
+            sizes = [size for kind in fields if (size := size_bits(kind, largest=largest)) is not None]
             return (max(sizes) if largest else min(sizes)) if sizes else 0
     return None
 
 
 def _total(types: list[Type], *, largest: bool) -> int | None:
-    sizes = [_size_bits(kind, largest=largest) for kind in types]
+    sizes = [size_bits(kind, largest=largest) for kind in types]
     return None if None in sizes else sum(size for size in sizes if size is not None)
-
-
-# --- static_assert -----------------------------------------------------------------------
-
-
-def check_static_assert(node: ast.Call) -> ast.Call:
-    """Core.p4's static_assert: decided here."""
-    condition = node.arguments[0].value if node.arguments else None
-    if condition is None or not isinstance(condition.constant, bool):
-        raise CompileError("the condition of static_assert must be known at compile time", node.span)
-    if not condition.constant:
-        message = node.arguments[1].value if len(node.arguments) > 1 else None
-        text = message.constant if message is not None else None
-        raise CompileError(f"static_assert failed: {text}" if text else "static_assert failed", node.span)
-    node.constant = True
-    return node

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import builtins, expressions, resolve
+from v1model.frontend.check import builtins, core_library, expressions, resolve
 from v1model.frontend.check.arguments import bind
 from v1model.frontend.check.members import no_member
 from v1model.frontend.check.show import show
@@ -60,9 +60,11 @@ def _name_call(c: Context, node: ast.Call, callee: ast.Name, hint: Type | None) 
     callee.declaration = signature.declaration
     assert isinstance(signature.declaration, ast.FunctionDeclaration)
     callee.type = DeclaredType(signature.declaration)
-    kind = "extern_function" if signature.declaration.body is None else "function"
-    found = _finish(c, node, kind, signature, hint)
-    return builtins.check_static_assert(found) if callee.name == "static_assert" else found
+    if signature.declaration.body is not None:
+        return _finish(c, node, "function", signature, hint)
+    _finish(c, node, "extern_function", signature, hint)
+    core_library.check_function_call(c, node, callee.name)
+    return node
 
 
 def _action_call(c: Context, node: ast.Call, callee: ast.Name, action: ast.ActionDeclaration) -> ast.Call:
@@ -112,7 +114,9 @@ def _method_call(
     signature = select_overload([of_function(method, outer) for method in methods], node, node.arguments)
     assert signature.declaration is not None
     callee.type = DeclaredType(signature.declaration)
-    return _finish(c, node, "extern_method", signature, hint)
+    _finish(c, node, "extern_method", signature, hint)
+    core_library.check_method_call(node, extern.name, callee.member)
+    return node
 
 
 def _apply_call(c: Context, node: ast.Call, base: DeclaredType) -> ast.Call:
@@ -173,7 +177,8 @@ def construct(
         raise CompileError(f"{show(found)} cannot be instantiated", ref.span)
     signature = select_overload(_constructors(found, ref), node, arguments)
     written = ref.arguments if isinstance(ref, ast.NamedTypeRef) else []
-    ordered, inferred, _ = bind(c, signature, node, arguments, [] if signature.outer else written)
+    written = [] if signature.outer else written
+    ordered, inferred, _ = bind(c, signature, node, arguments, written, allow_unknown=bool(written))
     inferred = inferred or found.arguments
     for argument in ordered:
         if argument.value is not None and not expressions.is_compile_time(argument.value):

@@ -39,8 +39,8 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "&": operator.and_,
     "|": operator.or_,
     "^": operator.xor,
-    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "%": lambda a, b: a - b * (abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
+    "/": operator.floordiv,
+    "%": operator.mod,
     "<<": operator.lshift,
     ">>": operator.rshift,
 }
@@ -88,8 +88,8 @@ def _fold_arithmetic(node: ast.Binary, left: int, right: int) -> int | None:
             assert isinstance(node.right.type, BitType)
             width = node.right.type.width
             return wrap(left << width | right & (1 << width) - 1, node.type)
-        case "/" | "%" if right == 0:
-            raise CompileError("division by zero", node.right.span)
+        case "/" | "%" if left < 0 or right < 0:
+            raise CompileError("division is not defined for negative numbers", node.span)
         case "<<" | ">>" if right < 0:
             raise CompileError("shift by a negative amount", node.right.span)
         case "<<" | ">>" if right > MAX_SHIFT_BITS:

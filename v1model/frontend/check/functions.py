@@ -11,7 +11,7 @@ from v1model.frontend.check.resolve import complete
 from v1model.frontend.check.show import show
 from v1model.frontend.check.statements import always_returns, check_block
 from v1model.frontend.check.substitute import Bindings, substitute
-from v1model.frontend.types import DeclaredType, Type, VoidType
+from v1model.frontend.types import DeclaredType, IntegerType, Type, VoidType
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -26,7 +26,7 @@ def check_function(c: Context, node: ast.FunctionDeclaration) -> None:
 
 def _check_prototype(c: Context, node: ast.FunctionDeclaration) -> None:
     with c.inside("function"):
-        c.declare_type_variables(node.type_parameters)
+        c.declare_type_variables(node.type_parameters, node.span)
         result = complete(c, node.return_type) if node.return_type else VoidType()
         values.check_parameters(c, node.parameters)
         if node.body is not None:
@@ -40,6 +40,11 @@ def check_action(c: Context, node: ast.ActionDeclaration) -> None:
     with c.inside("action"):
         _check_action_parameters(node)
         values.check_parameters(c, node.parameters)
+        for parameter in node.parameters:
+            if isinstance(parameter.type_ref.resolved, DeclaredType | IntegerType):
+                shown = show(parameter.type_ref.resolved)
+                message = f"parameter {parameter.name!r} of an action cannot be {shown}"
+                raise CompileError(message, parameter.type_ref.span)
         check_block(c, node.body)
     values.check_annotations(c, node.annotations)
     c.declare(node)
@@ -62,8 +67,10 @@ def check_extern(c: Context, node: ast.ExternDeclaration) -> None:
     """An extern object: its name is known in its own methods."""
     c.declare(node)
     with c.nested():
-        c.declare_type_variables(node.type_parameters)
+        c.declare_type_variables(node.type_parameters, node.span)
         for method in node.methods:
+            if method.name == node.name and method.return_type is not None:
+                raise CompileError(f"constructor {node.name!r} cannot have a return type", method.span)
             if method.return_type is None:
                 values.require_no_direction(method.parameters, "constructor")
             _check_prototype(c, method)
@@ -109,12 +116,15 @@ def _check_implementation(
         raise CompileError(
             f"{member.name!r} differs from the abstract method at line {declared.span.line}",
             member.span,
-            f"it must return {show(wanted[0])} and take {len(wanted) - 1} parameters of the same types",
+            f"it must return {show(wanted[0][1])} and take {len(wanted) - 1} parameters of the same types",
         )
 
 
-def _shape(function: ast.FunctionDeclaration, bindings: Bindings) -> list[Type]:
-    """The types of the result and the parameters."""
-    types = [function.return_type.resolved if function.return_type else None]
-    types += [parameter.type_ref.resolved for parameter in function.parameters]
-    return [substitute(found or VoidType(), bindings) for found in types]
+def _shape(function: ast.FunctionDeclaration, bindings: Bindings) -> list[tuple[str, Type]]:
+    """The types of the result and of the parameters, with their directions."""
+    result = function.return_type.resolved if function.return_type else None
+    shape = [("", substitute(result or VoidType(), bindings))]
+    for parameter in function.parameters:
+        kind = parameter.type_ref.resolved or VoidType()
+        shape.append((parameter.direction, substitute(kind, bindings)))
+    return shape

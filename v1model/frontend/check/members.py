@@ -33,12 +33,24 @@ def check_member(c: Context, node: ast.Member) -> ast.Expression:
     node.base = expressions.check(c, node.base)
     match node.base.type:
         case RecordType():
+            if is_action_run(node) and node is not c.switch_subject:
+                raise CompileError("'action_run' can only be the subject of a switch statement", node.span)
             _field(node, node.base.type)
         case StackType():
             _stack_property(c, node, node.base.type)
         case _:
             raise no_member(node, [])
     return node
+
+
+def is_action_run(node: ast.Expression) -> bool:
+    """Whether the checked expression is `table.apply().action_run`."""
+    return (
+        isinstance(node, ast.Member)
+        and node.member == "action_run"
+        and isinstance(node.base, ast.Call)
+        and node.base.kind == "apply"
+    )
 
 
 def no_member(node: ast.Member, names: Iterable[str]) -> CompileError:

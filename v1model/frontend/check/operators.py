@@ -22,6 +22,7 @@ from v1model.frontend.types import (
     StringType,
     TupleType,
     Type,
+    TypeVariable,
     VoidType,
 )
 
@@ -82,7 +83,7 @@ def check_ternary(node: ast.Ternary) -> ast.Expression:
 def _equality(node: ast.Binary) -> None:
     node.left, node.right = _same_type(node.left, node.right, node)
     kind = node.left.type
-    if isinstance(kind, DeclaredType | VoidType | SetType | MatchKindType | StringType):
+    if isinstance(kind, DeclaredType | VoidType | SetType | MatchKindType | StringType | TypeVariable):
         raise CompileError(f"values of {show(kind)} cannot be compared", node.span)
     node.type = BoolType()
 
@@ -145,6 +146,8 @@ def _arithmetic(node: ast.Binary) -> None:
         raise CompileError(f"{node.operator!r} needs operands with a width", node.span, "as in 8w1")
     if node.operator in ("/", "%") and isinstance(kind, BitType) and kind.signed:
         raise CompileError(f"{node.operator!r} is not defined for {show(kind)}", node.span)
+    if node.operator in ("/", "%") and node.right.constant == 0:
+        raise CompileError("division by zero", node.right.span)
     node.type = BoolType() if node.operator in ORDER else kind
 
 

@@ -34,8 +34,9 @@ FINAL_STATES = frozenset({"accept", "reject"})
 def check_parser(c: Context, node: ast.ParserDeclaration) -> None:
     """A parser type, or a parser."""
     with c.inside("parser"):
-        c.declare_type_variables(node.type_parameters)
+        c.declare_type_variables(node.type_parameters, node.span)
         values.check_parameters(c, node.parameters)
+        values.refuse_block_parameters(node.parameters)
         if node.states is not None:
             _check_body(c, node, node.states)
     values.check_annotations(c, node.annotations)
@@ -118,9 +119,7 @@ def _check_transition(c: Context, node: ast.Select, names: set[str]) -> None:
 def require_matchable(node: ast.Expression, what: str) -> Type:
     """The type of a checked expression that values can be matched with."""
     found = node.type
-    if not isinstance(found, BitType | BoolType | EnumType | ErrorType | NewType | TupleType) and not (
-        isinstance(found, RecordType) and found.kind == "struct"
-    ):
+    if not isinstance(found, BitType | BoolType | EnumType | ErrorType | NewType):
         raise CompileError(f"{what} cannot be used with {show(found)}", node.span)
     return found
 

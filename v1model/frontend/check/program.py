@@ -28,8 +28,9 @@ def check_declaration(c: Context, node: ast.Declaration) -> None:
 def _control(c: Context, node: ast.ControlDeclaration) -> None:
     """A control type, or a control."""
     with c.inside("control"):
-        c.declare_type_variables(node.type_parameters)
+        c.declare_type_variables(node.type_parameters, node.span)
         values.check_parameters(c, node.parameters)
+        values.refuse_block_parameters(node.parameters)
         if node.body is not None:
             _control_body(c, node, node.body)
     values.check_annotations(c, node.annotations)
@@ -50,7 +51,7 @@ def _control_body(c: Context, node: ast.ControlDeclaration, body: ast.Block) -> 
 
 def _package(c: Context, node: ast.PackageDeclaration) -> None:
     with c.nested():
-        c.declare_type_variables(node.type_parameters)
+        c.declare_type_variables(node.type_parameters, node.span)
         values.require_no_direction(node.parameters, "package")
         values.check_parameters(c, node.parameters)
     values.check_annotations(c, node.annotations)

@@ -15,6 +15,7 @@ from v1model.frontend.types import (
     BitType,
     BoolType,
     DeclaredType,
+    EnumType,
     ErrorType,
     IntegerType,
     ListType,
@@ -114,7 +115,29 @@ def _record_type(
         return generic
     _require_arguments(ref, declaration.type_parameters, arguments)
     bindings = dict(zip(declaration.type_parameters, arguments, strict=True))
-    return instantiate(generic, arguments, bindings)
+    found = instantiate(generic, arguments, bindings)
+    for name, kind in found.fields:
+        if not can_be_field(found.kind, kind):
+            raise CompileError(f"field {name!r} of {show(found)} cannot be {show(kind)}", ref.span)
+    return found
+
+
+def can_be_field(kind: str, found: Type) -> bool:
+    """Whether a struct, header or header_union can have a field of the type."""
+    if kind == "struct":
+        return not isinstance(found, DeclaredType | VoidType)
+    if kind == "header_union":
+        return isinstance(found, TypeVariable) or (isinstance(found, RecordType) and found.kind == "header")
+    match found:
+        case BitType() | BoolType() | VarbitType() | TypeVariable():
+            return True
+        case EnumType():
+            return found.underlying is not None
+        case NewType():
+            return can_be_field(kind, found.base)
+        case RecordType(kind="struct"):
+            return all(can_be_field(kind, field) for _, field in found.fields)
+    return False
 
 
 def _require_arguments(ref: ast.NamedTypeRef, parameters: list[str], arguments: tuple[Type, ...]) -> None:
@@ -125,7 +148,10 @@ def _require_arguments(ref: ast.NamedTypeRef, parameters: list[str], arguments: 
 
 
 def _tuple_type(c: Context, ref: ast.TupleTypeRef) -> Type:
-    elements = tuple(resolve(c, element) for element in ref.elements)
+    elements = tuple(complete(c, element) for element in ref.elements)
+    for kind, element in zip(elements, ref.elements, strict=True):
+        if isinstance(kind, DeclaredType | VoidType):
+            raise CompileError(f"{show(kind)} cannot be an element", element.span)
     if not ref.is_list:
         return TupleType(elements)
     if len(elements) != 1:

@@ -55,6 +55,8 @@ class Context:
     loop_depth: int = 0
     this: DeclaredType | None = None
     fresh_variables: int = 0
+    # The subject of the switch statement that is being checked: the only place for action_run.
+    switch_subject: ast.Expression | None = None
 
     @classmethod
     def empty(cls) -> Context:
@@ -106,8 +108,10 @@ class Context:
             raise CompileError(f"{declaration.name!r} is already declared{_where(before)}", declaration.span)
         self.scope.symbols[declaration.name] = declaration
 
-    def declare_type_variables(self, names: list[str]) -> None:
+    def declare_type_variables(self, names: list[str], span: ast.Span) -> None:
         for name in names:
+            if name in self.scope.symbols:
+                raise CompileError(f"type parameter {name!r} is declared twice", span)
             self.scope.symbols[name] = TypeVariable(name)
 
 

@@ -9,6 +9,7 @@ from v1model.frontend import ast
 from v1model.frontend.check import expressions, values
 from v1model.frontend.check.convert import convert
 from v1model.frontend.check.lvalues import require_lvalue
+from v1model.frontend.check.members import is_action_run
 from v1model.frontend.check.operators import SHIFTS, check_binary
 from v1model.frontend.check.resolve import runtime
 from v1model.frontend.check.show import show
@@ -113,8 +114,9 @@ def _if(c: Context, node: ast.If) -> None:
 def _switch(c: Context, node: ast.Switch) -> None:
     if c.place == "state":
         raise CompileError("'switch' cannot be used in a parser", node.span, "use select")
+    c.switch_subject = node.subject
     node.subject = expressions.check(c, node.subject)
-    node.on_action = _is_action_run(node.subject)
+    node.on_action = is_action_run(node.subject)
     subject = node.subject.type
     if not isinstance(subject, BitType | EnumType | ErrorType | NewType):
         raise CompileError(f"'switch' cannot be used with {show(subject)}", node.subject.span)
@@ -125,15 +127,6 @@ def _switch(c: Context, node: ast.Switch) -> None:
             _check_label(label, seen, is_last=position == len(node.cases) - 1)
         if case.body is not None:
             check_block(c, case.body)
-
-
-def _is_action_run(node: ast.Expression) -> bool:
-    return (
-        isinstance(node, ast.Member)
-        and node.member == "action_run"
-        and isinstance(node.base, ast.Call)
-        and node.base.kind == "apply"
-    )
 
 
 def _switch_label(c: Context, node: ast.Switch, subject: Type, label: ast.Expression) -> ast.Expression:

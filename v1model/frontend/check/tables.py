@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.check import expressions, values
 from v1model.frontend.check.arguments import bind
 from v1model.frontend.check.constants import require_int
+from v1model.frontend.check.convert import convert
 from v1model.frontend.check.parsers import check_keys, require_matchable
 from v1model.frontend.check.show import show
 from v1model.frontend.check.signatures import Signature
-from v1model.frontend.types import BitType, DeclaredType, IntegerType, SetType, Type, VoidType
+from v1model.frontend.types import (
+    BitType,
+    BoolType,
+    DeclaredType,
+    EnumType,
+    IntegerType,
+    NewType,
+    SetType,
+    Type,
+    VoidType,
+)
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -68,8 +80,21 @@ def _check_actions(c: Context, node: ast.TableDeclaration) -> References:
         directed = [parameter for parameter in action.parameters if parameter.direction]
         bound = Signature(action.name, directed, VoidType(), declaration=action)
         reference.arguments = bind(c, bound, reference, reference.arguments, [])[0]
+        for parameter in action.parameters:
+            _check_action_data(parameter)
         values.check_annotations(c, reference.annotations)
     return references
+
+
+def _check_action_data(parameter: ast.Parameter) -> None:
+    """What the control plane gives to an action must be one number."""
+    found = parameter.type_ref.resolved
+    while isinstance(found, NewType):
+        found = found.base
+    if parameter.direction or isinstance(found, BitType | BoolType | EnumType):
+        return
+    message = f"parameter {parameter.name!r} of an action in a table cannot be {show(found)}"
+    raise CompileError(message, parameter.type_ref.span)
 
 
 def _lookup_action(c: Context, name: ast.Name) -> ast.ActionDeclaration:
@@ -92,19 +117,59 @@ def _check_action_call(
         raise CompileError(
             f"action {action.name!r} is not among the actions of table {table.name!r}", node.span, hint
         )
-    given = node.arguments
-    if len(given) == len(action.parameters) or any(argument.name for argument in given):
-        bound = {argument.parameter.name for argument in reference.arguments if argument.parameter}
-        names = [parameter.name for parameter in action.parameters]
-        given = [a for a, name in zip(given, names, strict=False) if (a.name or name) not in bound]
+    if action is not reference.name.declaration:
+        raise CompileError(f"this is another action {action.name!r} than the table has", node.span)
     free = [parameter for parameter in action.parameters if not parameter.direction]
     signature = Signature(action.name, free, VoidType(), declaration=action)
-    arguments = bind(c, signature, node, given, [])[0]
+    arguments = bind(c, signature, node, _unbound(c, node, action, reference), [])[0]
     for argument in arguments:
         if argument.value is not None and not expressions.is_compile_time(argument.value):
             raise CompileError("this must be known at compile time", argument.span)
+    _check_scope_annotations(node, reference, is_default=node is table.default_action)
     node.arguments = [*reference.arguments, *arguments]
     node.kind, node.declaration, node.type = "action", action, VoidType()
+
+
+def _check_scope_annotations(node: ast.Call, reference: ast.ActionReference, *, is_default: bool) -> None:
+    forbidden = "tableonly" if is_default else "defaultonly"
+    if any(annotation.name == forbidden for annotation in reference.annotations):
+        where = "the default action" if is_default else "an entry"
+        raise CompileError(f"an action that is @{forbidden} cannot be that of {where}", node.span)
+
+
+def _unbound(
+    c: Context, node: ast.Call, action: ast.ActionDeclaration, reference: ast.ActionReference
+) -> list[ast.Argument]:
+    """The arguments without those that only repeat what `actions` binds."""
+    bound = {a.parameter.name: a for a in reference.arguments if a.parameter is not None}
+    if len(node.arguments) != len(action.parameters) and not any(a.name for a in node.arguments):
+        return node.arguments
+    free = []
+    for argument, parameter in zip(node.arguments, action.parameters, strict=False):
+        if (repeated := bound.get(argument.name or parameter.name)) is None:
+            free.append(argument)
+        elif not _same(c, argument.value, repeated.value):
+            raise CompileError("this differs from what the table's actions list binds", argument.span)
+    return free
+
+
+def _same(c: Context, left: ast.Expression | None, right: ast.Expression | None) -> bool:
+    """Whether an argument repeats a checked one."""
+    if left is None or right is None:
+        return left is right
+    return _equal(convert(expressions.check(c, left), right.type) if right.type else left, right)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Whether two checked expressions are the same but for where they stand."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    if not isinstance(left, ast.Node) or isinstance(left, ast.TypeRef | ast.Declaration):
+        return bool(left == right) or isinstance(left, ast.TypeRef)
+    names = [field.name for field in dataclasses.fields(left) if field.name != "span"]
+    return type(left) is type(right) and all(
+        _equal(getattr(left, name), getattr(right, name)) for name in names
+    )
 
 
 # --- entries -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import expressions, values
-from v1model.frontend.check.resolve import complete, resolve, runtime
+from v1model.frontend.check.resolve import can_be_field, complete, resolve, runtime
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
     BitType,
@@ -30,7 +30,7 @@ def check_struct(c: Context, node: ast.StructDeclaration) -> None:
     """A struct, header or header union; of a generic one the type with its own type variables."""
     fields: dict[str, Type] = {}
     with c.nested():
-        c.declare_type_variables(node.type_parameters)
+        c.declare_type_variables(node.type_parameters, node.span)
         for field in node.fields:
             if field.name in fields:
                 raise CompileError(f"field {field.name!r} is already declared", field.span)
@@ -50,26 +50,9 @@ def _field_type(c: Context, node: ast.StructDeclaration, field: ast.FieldDeclara
             # Only constants can be of such a struct; a variable of it is refused where it is declared.
             return found
     found = runtime(c, field.type_ref, f"field {field.name!r}")
-    if not _fits(node.kind, found):
+    if not can_be_field(node.kind, found):
         raise CompileError(f"a {node.kind} cannot have a field of {show(found)}", field.type_ref.span)
     return found
-
-
-def _fits(kind: str, found: Type) -> bool:
-    if kind == "struct":
-        return True
-    if kind == "header_union":
-        return isinstance(found, TypeVariable) or (isinstance(found, RecordType) and found.kind == "header")
-    match found:
-        case BitType() | BoolType() | VarbitType() | TypeVariable():
-            return True
-        case EnumType():
-            return found.underlying is not None
-        case NewType():
-            return _fits(kind, found.base)
-        case RecordType(kind="struct"):
-            return all(_fits(kind, field) for _, field in found.fields)
-    return False
 
 
 def _check_varbits(node: ast.StructDeclaration) -> None:

@@ -42,6 +42,15 @@ def check_variable(c: Context, node: ast.VariableDeclaration) -> None:
     c.declare(node)
 
 
+def refuse_block_parameters(parameters: list[ast.Parameter]) -> None:
+    """Parsers, controls and packages are given to constructors only."""
+    for parameter in parameters:
+        found = parameter.type_ref.resolved
+        if isinstance(found, DeclaredType) and not isinstance(found.declaration, ast.ExternDeclaration):
+            message = f"parameter {parameter.name!r} cannot be {show(found)}"
+            raise CompileError(message, parameter.type_ref.span, "make it a constructor parameter")
+
+
 def check_parameters(c: Context, parameters: list[ast.Parameter]) -> None:
     """Resolves types and defaults; declares the names in the present scope."""
     for parameter in parameters:
@@ -82,6 +91,12 @@ def check_instantiation(c: Context, node: ast.Instantiation) -> None:
     if c.place == "program" and isinstance(found.declaration, ast.ParserDeclaration | ast.ControlDeclaration):
         hint = "instantiate it in a control or parser, or as an argument of the package"
         raise CompileError(f"{show(found)} cannot be instantiated here", node.span, hint)
+    if (
+        c.place == "program"
+        and node.name == "main"
+        and not isinstance(found.declaration, ast.PackageDeclaration)
+    ):
+        raise CompileError(f"'main' must be a package, not {show(found)}", node.span)
     functions.check_object_members(c, node, found)
     check_annotations(c, node.annotations)
     c.declare(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.lexer import END, END_PRAGMA, IDENTIFIER, KEYWORDS, PRAGMA
 from v1model.frontend.parser.expressions import expression
@@ -43,6 +44,8 @@ def _structured_body(p: Cursor, end: str) -> tuple[list[ast.Expression], dict[st
 
     def pair(p: Cursor) -> None:
         key = p.name("a key")
+        if key.text in pairs:
+            raise CompileError(f"key {key.text!r} is given twice", key.span)
         p.expect("=")
         pairs[key.text] = expression(p)
 

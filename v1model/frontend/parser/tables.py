@@ -17,13 +17,15 @@ def table_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast
     found = ast.TableDeclaration(name.span, name.text, [], [], annotations=found_annotations)
     given: set[str] = set()
     p.braced(lambda p: _property(p, found, given))
+    if "actions" not in given:
+        raise CompileError(f"table {name.text!r} has no actions", name.span, "list them: actions = { ... }")
     p.declare(name.text)
     return found
 
 
 def _property(p: Cursor, table: ast.TableDeclaration, given: set[str]) -> None:
     """`[const] name "=" value`."""
-    annotation_list(p)
+    annotations = annotation_list(p)
     is_const = p.accept("const")
     name = p.name("a table property")
     if name.text in given:
@@ -35,12 +37,16 @@ def _property(p: Cursor, table: ast.TableDeclaration, given: set[str]) -> None:
             table.keys = p.braced(_key_element)
         case "actions":
             table.actions = p.braced(_action_reference)
+        case "entries" if "key" not in given:
+            raise CompileError("the entries of a table stand behind its key", name.span)
         case "entries":
             table.entries_const, table.entries = is_const, p.braced(_entry)
         case "default_action":
             table.default_action_const, table.default_action = is_const, _default_action(p)
         case _:
-            table.properties[name.text] = ast.TableProperty(name.span, name.text, expression(p), is_const)
+            table.properties[name.text] = ast.TableProperty(
+                name.span, name.text, expression(p), is_const, annotations
+            )
     if name.text not in ("key", "actions", "entries"):
         p.expect(";", "after the table property")
 
