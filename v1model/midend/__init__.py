@@ -36,6 +36,7 @@ def lower(program: ast.Program, source_name: str) -> ir.Program:
     if main is None:
         raise CompileError("the program has no `main`", program.span)
     unit = Unit(program)
+    unit.instantiate_top_level(program)
     parser, *controls = instantiate_main(unit, main)
     if not isinstance(parser, ParserInstance):
         raise CompileError("the first argument of V1Switch must be a parser", main.span)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.errors import CompileError, UnsupportedError
+from v1model.frontend import ast
 from v1model.midend.scope import ExternObject
 
 if TYPE_CHECKING:
-    from v1model.frontend import ast
     from v1model.frontend import types as t
     from v1model.midend.frame import Frame
 
@@ -53,7 +53,7 @@ def instantiate(
         value_type=_value_type(frame, types, node) if declaration.name == "register" else None,
         algorithm=frame.unit.enum_member("HashAlgorithm", given["algorithm"]) if "algorithm" in given else "",
         output_width=_size(given.get("outputWidth"), node),
-        annotations=tuple(getattr(node, "annotations", ())),
+        annotations=tuple(node.annotations) if isinstance(node, ast.Instantiation) else (),
         span=node.span,
         p4_types=types,
     )

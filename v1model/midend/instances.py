@@ -21,6 +21,8 @@ from v1model.midend.scope import (
 from v1model.midend.walk import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from v1model.midend.frame import Frame
 
 
@@ -29,10 +31,15 @@ def construct(frame: Frame, node: ast.Expression, path: str) -> Binding:
     if isinstance(node, ast.Call) and node.kind == "constructor":
         assert isinstance(node.type, t.DeclaredType), node
         declared = node.type.declaration
-        return instantiate(frame, node.type, node.arguments, plane_name(declared, path), node)
+        return instantiate(frame, node.type, node.arguments, _inside(path, declared.name), node)
     if isinstance(node, ast.Name) and node.declaration is not None:
         return frame.find(node.declaration)
     return frame.expression(node)
+
+
+def _inside(path: str, name: str) -> str:
+    """The control-plane name of an instance without a declaration: its type's, whatever its @name."""
+    return f"{path}.{name}" if path else name
 
 
 def declare(frame: Frame, node: ast.Instantiation, path: str, applications: int = 1) -> Binding:
@@ -69,9 +76,11 @@ def instantiate(
         assert value is not None, node
         scope.bindings[parameter] = construct(frame, value, name)
     if isinstance(declaration, ast.ParserDeclaration):
-        _declare_locals(inner, declaration.locals, name, _applications(declaration.states))
+        _declare_locals(
+            inner, declaration.locals, name, _applications(declaration.locals, declaration.states)
+        )
         return ParserInstance(declaration, scope, name)
-    _declare_locals(inner, declaration.locals, name, _applications(declaration.body))
+    _declare_locals(inner, declaration.locals, name, _applications(declaration.locals, declaration.body))
     return ControlInstance(declaration, scope, name)
 
 
@@ -93,15 +102,20 @@ def _declare_locals(
                 pass
 
 
-def _applications(body: object) -> Counter[ast.Declaration]:
-    """How many calls in a control's body or a parser's states apply each of its instances."""
-    counts: Counter[ast.Declaration] = Counter()
-    for node in walk(body):
-        if isinstance(node, ast.Call) and node.kind == "apply" and isinstance(node.callee, ast.Member):
-            base = node.callee.base
-            if isinstance(base, ast.Name) and base.declaration is not None:
-                counts[base.declaration] += 1
+def _applications(locals_: list[ast.Declaration], body: object) -> Counter[ast.Declaration]:
+    """How often each instance is applied: once for each mention in the body, but twice, as it may be
+    anywhere, when it is given to another instance's constructor."""
+    counts = Counter(_mentioned(body))
+    for local in locals_:
+        if isinstance(local, ast.Instantiation):
+            counts.update(2 * list(_mentioned(local.arguments)))
     return counts
+
+
+def _mentioned(node: object) -> Iterator[ast.Declaration]:
+    for name in walk(node):
+        if isinstance(name, ast.Name) and name.declaration is not None:
+            yield name.declaration
 
 
 def applied_instance(frame: Frame, node: ast.Call) -> Binding:
@@ -115,6 +129,6 @@ def applied_instance(frame: Frame, node: ast.Call) -> Binding:
     assert isinstance(type_, t.DeclaredType), node
     known = frame.scope.anonymous.get(node)
     if known is None:
-        name = plane_name(type_.declaration, frame.scope.instance_path())
+        name = _inside(frame.scope.instance_path(), type_.declaration.name)
         known = frame.scope.anonymous[node] = instantiate(frame, type_, [], name, node)
     return known

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def sort_control_plane(unit: Unit, blocks: Sequence[ParserInstance | ControlInstance]) -> None:
     """Brings a unit's tables, actions and externs into p4c's order. An action that only a control's
     body calls is listed as well, without parameters."""
-    objects = [found for block in blocks for found in _declared(unit, block)]
+    objects: list[Binding] = [b for b in unit.globals.bindings.values() if isinstance(b, ExternObject)]
+    objects += [found for block in blocks for found in _declared(unit, block)]
     for closure in unit.called_actions:
         unit.actions.setdefault(
             closure.name, ir.Action(closure.name, (), tuple(closure.declaration.annotations))

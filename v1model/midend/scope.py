@@ -10,6 +10,8 @@ from v1model.frontend import ast
 from v1model.midend.shapes import substitute
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from v1model.frontend import types as t
 
 
@@ -104,15 +106,15 @@ class Scope:
 def plane_name(declaration: ast.Declaration, path: str) -> str:
     """The control plane's name of a declaration inside the instance `path`: @name, absolute with
     a leading dot or relative, else its own name."""
-    own = name_annotation(declaration) or declaration.name
+    own = name_annotation(declaration.annotations) or declaration.name
     if own.startswith("."):
         return own[1:]
     return f"{path}.{own}" if path else own
 
 
-def name_annotation(node: ast.Declaration | ast.KeyElement | ast.TableProperty) -> str:
+def name_annotation(annotations: Iterable[ast.Annotation]) -> str:
     """What @name says, or nothing."""
-    for annotation in node.annotations:
+    for annotation in annotations:
         if annotation.name == "name":
             return annotation_text(annotation)
     return ""

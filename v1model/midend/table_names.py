@@ -43,7 +43,7 @@ def _member_name(frame: Frame, base: ast.Expression, member: str) -> str:
         type_ = frame.type_of(base)
         if isinstance(type_, t.RecordType):
             field = next((f for f in type_.declaration.fields if f.name == member), None)
-            own = (name_annotation(field) if field else "") or member
+            own = (name_annotation(field.annotations) if field else "") or member
     if own.startswith("."):
         return own[1:]
     return f"{key_name(frame, base)}.{own}"

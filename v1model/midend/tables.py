@@ -125,7 +125,7 @@ def _key(frame: Frame, element: ast.KeyElement, value: ir.Expr) -> ir.Key:
         raise UnsupportedError(message, element.span)
     if not isinstance(value.type, ir.Bits | ir.Bool):
         raise UnsupportedError("a key that is no bit<>, int<>, bool, enum or error", element.span)
-    name = name_annotation(element) or key_name(frame, element.expression)
+    name = name_annotation(element.annotations) or key_name(frame, element.expression)
     type_ = frame.type_of(element.expression)
     type_name = frame.unit.new_type_name(type_)
     return ir.Key(value, element.match_kind, name, type_name, tuple(element.annotations), type_)
@@ -218,12 +218,14 @@ def _properties(frame: Frame, instance: TableInstance) -> dict[str, tuple[str, .
 def _attached(frame: Frame, given: ast.TableProperty) -> ExternObject:
     value = given.value
     if isinstance(value, ast.Call) and isinstance(value.type, t.DeclaredType):
-        name = name_annotation(given)
+        name = name_annotation(given.annotations)
         if not name:
             raise UnsupportedError(
                 f"`{given.name}` constructed in place needs a @name annotation", given.span
             )
-        found = instantiate(frame, value.type, value.arguments, name.removeprefix("."), value)
+        type_ref = ast.TypeRef(given.span, resolved=value.type)
+        node = ast.Instantiation(given.span, name, type_ref, value.arguments, annotations=given.annotations)
+        found = instantiate(frame, value.type, value.arguments, name.removeprefix("."), node)
     else:
         assert isinstance(value, ast.Expression)
         found = named_object(frame, value) or FALSE

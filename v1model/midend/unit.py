@@ -63,6 +63,12 @@ class Unit:
         self.globals.bindings[declaration] = binding
         return binding
 
+    def instantiate_top_level(self, program: ast.Program) -> None:
+        """Makes the extern instances of the top level, which the control plane sees even when unused."""
+        for declaration in program.declarations:
+            if isinstance(declaration, ast.Instantiation) and declaration.name != "main":
+                self.top_level(declaration)
+
     def enum_member(self, enum: str, value: ir.Expr) -> str:
         """The name of a constant of an enum without an underlying type."""
         assert isinstance(value, ir.Const), value

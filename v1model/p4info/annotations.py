@@ -74,11 +74,13 @@ def _structured(message: Any, annotation: ast.Annotation) -> None:
 
 
 def _literal(message: Any, expression: ast.Expression) -> None:
-    if isinstance(expression, ast.StringLiteral):
-        message.string_value = expression.value
-    elif isinstance(expression, ast.BoolLiteral):
-        message.bool_value = expression.value
-    elif isinstance(expression, ast.IntLiteral):
-        message.int64_value = expression.value
+    value = expression.constant
+    if isinstance(value, str):
+        message.string_value = value
+    elif isinstance(value, bool):
+        message.bool_value = value
+    elif isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        message.int64_value = value
     else:
-        raise CompileError("a structured annotation must hold literals", expression.span)
+        message_text = "a structured annotation must hold strings, booleans and 64-bit integers"
+        raise CompileError(message_text, expression.span)

@@ -29,7 +29,8 @@ _PACKAGE_ANNOTATIONS = frozenset(("pkginfo", "platform_property"))
 def _looks_at_types(program: ir.Program) -> bool:
     """Whether p4c asks for the type information, which is then there even when it is empty."""
     controls = (program.verify_checksum, program.ingress, program.egress, program.compute_checksum)
-    return bool(program.tables or program.externs) or any(_calls_function(c.body) for c in controls)
+    seen = program.tables or program.externs or program.controller_header_types
+    return bool(seen) or any(_calls_function(control.body) for control in controls)
 
 
 def _calls_function(body: tuple[ir.Stmt, ...]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from p4.config.v1 import p4info_pb2
 
 from v1model.frontend import types as t
-from v1model.midend.scope import plane_name
+from v1model.midend.scope import name_annotation, plane_name
 from v1model.p4info.annotations import annotate, document, find, number
 from v1model.p4info.kinds import ACTION, RESOURCES, TABLE
 from v1model.p4info.preamble import field_ids
@@ -35,7 +35,8 @@ def add_action(builder: Builder, action: ir.Action) -> None:
     builder.preamble(message.preamble, ACTION, action.name, action.annotations)
     ids = field_ids([parameter.annotations for parameter in action.params])
     for parameter, id_ in zip(action.params, ids, strict=True):
-        param = message.params.add(id=id_, name=parameter.name, bitwidth=bit_width(_type(parameter)))
+        name = name_annotation(parameter.annotations) or parameter.name
+        param = message.params.add(id=id_, name=name, bitwidth=bit_width(_type(parameter)))
         annotate(param, parameter.annotations)
         document(param, parameter.annotations)
         _name_type(builder, param, _type(parameter))

@@ -150,14 +150,15 @@ def _bitstring(type_: t.Type) -> Any:
 
 
 def bit_width(type_: t.Type) -> int:
-    """How wide a key, a parameter or a header's field is."""
+    """How wide a key, a parameter or a header's field is to the controller; 0 for its strings."""
     match type_:
         case t.BitType(width=width):
             return width
         case t.VarbitType(max_width=max_width):
             return max_width
         case t.NewType(base=base):
-            return bit_width(base)
+            translation = find(type_.declaration.annotations, _TRANSLATION)
+            return bit_width(base) if translation is None else translation_arguments(translation)[1] or 0
         case t.EnumType(underlying=t.BitType(width=width)):
             return width
         case t.BoolType():
