@@ -31,10 +31,15 @@ def compile_p4(
     from v1model.frontend.preprocess import preprocess
 
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
-    entry = building.cache_directory() / building.key_of("source", text, str(path), str(sanitize))
+    return compile_text(text, str(path), sanitize=sanitize)
+
+
+def compile_text(text: str, name: str, *, sanitize: bool = False) -> CompiledProgram:
+    """The same for a text that `preprocess` has made from the file `name`."""
+    entry = building.cache_directory() / building.key_of("source", text, name, str(sanitize))
     compiled = _cached(entry)
     if compiled is None:
-        compiled = build(_lower(text, str(path)), sanitize=sanitize)
+        compiled = build(_lower(text, name), sanitize=sanitize)
         building.publish(entry, {PICKLE: pickle.dumps(compiled, protocol=pickle.HIGHEST_PROTOCOL)})
     return compiled
 

@@ -40,7 +40,7 @@ struct metadata_t {
 struct learned_t {
     bit<32> address;
     bit<9>  port;
-    bool    is_new;
+    bit<8>  is_new;
 }
 
 const bit<9> CPU_PORT = 510;
@@ -94,7 +94,7 @@ control FlowIngress(inout headers_t headers, inout metadata_t metadata, inout st
         headers.flow.kind = (bit<16>) value;
     }
     action learn() {
-        digest<learned_t>(1, {headers.flow.address, standard_metadata.ingress_port, true});
+        digest<learned_t>(1, {headers.flow.address, standard_metadata.ingress_port, 1});
     }
     action to_cpu() {
         standard_metadata.egress_spec = CPU_PORT;

@@ -1,0 +1,78 @@
+"""The embedded switch as the P4Runtime server's engine: device configs to switches, ports to one of
+them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from v1model.compile import compile_text
+from v1model.dataplane import DataPlaneError
+from v1model.errors import CompileError
+from v1model.p4runtime.device_config import DeviceConfig
+from v1model.p4runtime.interfaces import InterfaceClaims
+from v1model.switch import PORTS, Switch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from v1model.dataplane import DataPlane
+
+NO_CPU_PORT = PORTS  # a port that no packet can name
+
+logger = logging.getLogger(__name__)
+
+
+class EmbeddedEngine:
+    """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out."""
+
+    def __init__(self, ports: Mapping[int, str], cpu_port: int | None) -> None:
+        self._ports = dict(ports)
+        self._cpu_port = NO_CPU_PORT if cpu_port is None else cpu_port
+        self._claims = InterfaceClaims()
+        self._connected: Switch | None = None
+        self._reported: set[int] = set()
+        for interface in self._ports.values():
+            self._claims.claim(interface)
+
+    def load(self, device_config: bytes) -> Switch:
+        """Compiles (or finds compiled) and loads; INVALID_ARGUMENT with place and reason if it can't."""
+        config = DeviceConfig.decode(device_config)
+        try:
+            return Switch(compile_text(config.source, config.name), self._cpu_port)
+        except CompileError as error:
+            raise DataPlaneError("INVALID_ARGUMENT", error.render()) from error
+
+    def connect(self, data_plane: DataPlane) -> None:
+        """Packets in flight between the two switches are lost."""
+        assert isinstance(data_plane, Switch)
+        if self._connected:
+            self._connected.stop()
+            for port in self._ports:
+                self._connected.detach(port)
+        self._connected = data_plane
+        for port, interface in self._ports.items():
+            data_plane.attach(port, interface)
+        data_plane.start()
+
+    def discard(self, data_plane: DataPlane) -> None:
+        assert isinstance(data_plane, Switch)
+        if data_plane is self._connected:
+            self._connected = None
+        data_plane.close()
+
+    def broken_ports(self) -> dict[int, str]:
+        """Ports that went down since the last call: number to "INTERFACE: reason"."""
+        if self._connected is None:
+            return {}
+        broken = {}
+        for port, values in self._connected.statistics()["ports"].items():
+            assert isinstance(port, int)
+            assert isinstance(values, dict)
+            if values["error"] and port not in self._reported:
+                self._reported.add(port)
+                broken[port] = f"{values['interface']}: {values['error']}"
+        return broken
+
+    def close(self) -> None:
+        self._claims.release()
