@@ -132,9 +132,9 @@ class Config:
     seed: int = 0
     """Of the policy's random choices."""
     pool: bool = True
-    """False: blocks are neither reported nor admitted; the switches only forward (report_from(0))."""
+    """False: the switches report and store nothing; what lies in their pools is removed."""
     merging: bool = True
-    """False: the switches' pending tables merge nothing (ingress.in_flight.settings, merge(0))."""
+    """Whether requests for a fragment that is in flight are merged."""
     thresholds: Thresholds = field(default_factory=Thresholds)
 
 

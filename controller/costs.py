@@ -31,9 +31,11 @@ class Costs:
     packet_outs: int = 0
     messages_dropped: int = 0
     """Stream messages that found the controller's queue full."""
-    bytes_sent: int = 0
+    rpc_bytes_sent: int = 0
     """Of P4Runtime messages, without gRPC's and TCP's own."""
-    bytes_received: int = 0
+    rpc_bytes_received: int = 0
+    stream_bytes_sent: int = 0
+    stream_bytes_received: int = 0
 
 
 @dataclass(slots=True)
@@ -52,13 +54,13 @@ class PoolCounts:
     """Of those: blocks that their home did not hold."""
     no_slot: int = 0
     """Admissions that found no free slots."""
-    table_full: int = 0
-    """Admissions that found no room in the switch's table."""
+    refused: int = 0
+    """Admissions that the switch refused, such as for a full table."""
     misfits: int = 0
     """Reports of blocks with more fragments than the pool gives a block."""
     hits: int = 0
     """Requests for resident blocks, in blocks."""
-    readbacks: int = 0
+    read_backs: int = 0
     """Times that the switch's entries were read back and compared."""
 
 

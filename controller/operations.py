@@ -89,14 +89,13 @@ class Result(Enum):
     OK = auto()
     ALREADY_EXISTS = auto()
     NOT_FOUND = auto()
-    RESOURCE_EXHAUSTED = auto()
     FAILED = auto()
-    """Anything else; the switch's state is to be read back."""
+    """Anything else, such as a full table (RESOURCE_EXHAUSTED; on BMv2 UNKNOWN)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HotMiss:
-    """The digest `hot_miss_t`: a block that is not in the pool is asked for often."""
+    """The digest `hot_miss_t`: a block that is not in the pool is fetched from its home again and again."""
 
     key: bytes
     parent: int
@@ -105,12 +104,18 @@ class HotMiss:
     chain_blocks: int
     fragments: int
     hint_ms: int
-    """What recomputing the block costs, as the node that asked says."""
+    """The home's backlog: how long what waits to leave it takes."""
     count: int
-    """The sketch's estimate of misses, halved each epoch."""
-    ingress_port: int
+    """The sketch's estimate of fetches from the home, halved each epoch."""
+    waiters: int
+    """Bitmap of the ports that this fetch answered."""
     home: IPv4Address
-    """Where the request was sent to; any node may have made it up."""
+    """Where the value came from."""
+
+    @property
+    def waiting(self) -> int:
+        """Nodes (or switches) that wanted the block together."""
+        return max(1, self.waiters.bit_count())
 
 
 @dataclass(frozen=True, slots=True)

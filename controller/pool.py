@@ -2,7 +2,7 @@
 
 Decisions are collected while events come in, and `commit` carries out what they amount to: first all
 removals, so that their slots are free, then the installs. What fails goes back to the policy as Lost or
-Found. After a lost connection nothing is known for sure; `reconcile` takes the switch's own entries as
+Found. After a lost connection nothing is known for sure; `read_back` takes the switch's own entries as
 the truth.
 """
 
@@ -23,7 +23,7 @@ from hostlib import wire
 from hostlib.homes import home_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from ipaddress import IPv4Address
 
     from controller.config import PoolSize, Thresholds
@@ -57,7 +57,7 @@ class Pool:
         log: Callable[[Event], None] | None = None,
     ) -> None:
         self.counts = PoolCounts()
-        self.needs_readback = False
+        self.needs_read_back = False
         """Something failed that should not have: the switch's entries should be read back."""
         self.policy = policy
         self.resident: dict[bytes, Resident] = {}
@@ -84,7 +84,9 @@ class Pool:
     def hot_miss(self, miss: HotMiss, now_s: float) -> None:
         """A switch reported a block that is asked for and not in the pool."""
         self._governor.reported(1)
-        times = self._known.report(miss)
+        times = self._known.report(miss) + miss.waiting - 1
+        if miss.home in self._stores:
+            self._tell(HomeLoad(int(miss.home), now_s, miss.hint_ms / 1000))
         if miss.fragments > self.slots.fragments:
             self.counts.misfits += 1
         elif miss.key not in self.policy:
@@ -131,10 +133,11 @@ class Pool:
         if (count := self._governor.adjust(now_s)) is not None:
             self._adapter.write([SetThreshold(count)])
 
-    def reconcile(self, entries: Iterable[Install], now_s: float) -> None:
+    def read_back(self, now_s: float) -> None:
         """Take the switch's entries as the truth: adopt what fits, remove the rest, tell the policy."""
-        self.needs_readback = False
-        self.counts.readbacks += 1
+        entries = self._adapter.read_blocks()
+        self.needs_read_back = False
+        self.counts.read_backs += 1
         self._admit.clear()
         self._evict.clear()
         self.reclaims.clear()
@@ -210,7 +213,7 @@ class Pool:
                 self.fills.cancel(key)
                 self.counts.evicted += 1
             else:
-                self.needs_readback = True
+                self.needs_read_back = True
                 self._tell(Found(key, now_s))
 
     def _carry_out_admissions(self, now_s: float) -> None:
@@ -237,8 +240,8 @@ class Pool:
     def _installed(self, install: Install, result: Result, now_s: float) -> None:
         slots = Slots(install.base_slot, install.generation)
         if result is not Result.OK:
-            self.counts.table_full += result is Result.RESOURCE_EXHAUSTED
-            self.needs_readback = True
+            self.counts.refused += 1
+            self.needs_read_back = True
             self.slots.free(slots)
             self._tell(Lost(install.key, now_s))
             return
@@ -265,7 +268,7 @@ class Pool:
         return known.fragments if known else self.slots.fragments
 
     def _home(self, key: bytes) -> IPv4Address:
-        """Where a block lives: what a request said, if that is a storage node at all."""
+        """Where a block lives: where it came from, if that is a storage node at all."""
         known = self._known.get(key)
         if known and (known.home in self._stores or not self._stores):
             return known.home

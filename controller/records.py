@@ -56,6 +56,10 @@ def decode(kind: Any, value: Any, place: str = "") -> Any:
     if get_origin(kind) is tuple:
         items = enumerate(_expect(value, list, "a list", place))
         return tuple(decode(get_args(kind)[0], item, f"{place}[{index}]") for index, item in items)
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise _FieldError(place, f"must be true or false, not {json.dumps(value)[:60]}")
+        return value
     if kind is int:
         return _expect(value, int, "a whole number", place)
     if kind is float:

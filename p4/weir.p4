@@ -55,11 +55,11 @@ control ingress(
                     pool.apply(headers, metadata);
                     if (metadata.outcome == OUTCOME_FORWARDED || metadata.outcome == OUTCOME_REPLY) {
                         // A GET that the pool did not serve, or a reply.
-                        if (headers.kv.op == OP_GET && !metadata.present && headers.kv.fragment == 0
-                            && headers.kv.flags & (FLAG_RETRY | FLAG_BYPASS | FLAG_FILL) == 0) {
-                            misses.apply(headers, standard_metadata);
-                        }
                         in_flight.apply(headers, metadata, standard_metadata);
+                        if (headers.kv.op == OP_VALUE && !metadata.present && headers.kv.fragment == 0
+                            && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL | FLAG_FROM_POOL) == 0) {
+                            misses.apply(headers, metadata, standard_metadata);
+                        }
                     }
                 }
             }

@@ -77,9 +77,8 @@ def _play(console: Console, scenario: Scenario, engine: Engine) -> dict[str, Run
         progress.remove_task(task)
         emulation = Emulation(scenario, network, artifacts)
         for name, pool in MODES.items():
-            task = progress.add_task(
-                "with the pool" if pool else "without the pool", total=len(scenario.trace.requests)
-            )
+            label = "with the pool" if pool else "without the pool"
+            task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
             runs[name] = evaluate(_play_once(emulation, name, pool, progress, task))
     return runs
 

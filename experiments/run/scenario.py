@@ -181,7 +181,7 @@ def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts
         seed=scenario.options.seed,
         pool=pool,
         merging=pool,
-        thresholds=Thresholds(report_count=1),
+        thresholds=Thresholds(report_count=1, fill="on_the_way"),
     )
 
 

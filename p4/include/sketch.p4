@@ -1,5 +1,7 @@
-// Sketch of misses: a count-min sketch over the keys of GETs that the pool did not serve, and a
-// digest to the controller when a key gets hot. Only a block's first fragment counts, and no retries.
+// Sketch of misses: a count-min sketch over the keys of values that had to come from their homes,
+// and a digest to the controller when a key gets hot. It counts replies, not requests: a block that its home
+// does not have is not worth a slot, and requests that were merged cost its home one reply; how many
+// nodes waited for it is in the digest. Only a block's first fragment counts.
 //
 // A row's index is a slice of the key, which is a hash already: different slices are independent,
 // as differently salted CRCs of it would not be. A cell is epoch ++ count; counts are halved from one
@@ -16,9 +18,9 @@ struct hot_miss_t {
     bit<16>        depth;
     bit<16>        chain_blocks;
     bit<16>        fragments;
-    bit<16>        hint_ms;
+    bit<16>        hint_ms;         // the home's backlog
     bit<16>        count;
-    bit<16>        ingress_port;
+    waiters_t      waiters;         // ports that this reply goes to
     ipv4_address_t home;
 }
 
@@ -48,6 +50,7 @@ control sketch_row(
 
 control sketch(
     in headers_t headers,
+    in metadata_t metadata,
     in standard_metadata_t standard_metadata)
 {
     bit<16> threshold = 0;
@@ -76,8 +79,7 @@ control sketch(
         if (threshold != 0 && (count == threshold || count > threshold && count & (count - 1) == 0)) {
             digest<hot_miss_t>(1, {
                 headers.kv.key, headers.kv.parent, headers.kv.depth, headers.kv.chain_blocks,
-                headers.kv.fragments, headers.kv.hint_ms, count,
-                (bit<16>) standard_metadata.ingress_port, headers.ipv4.dst_addr });
+                headers.kv.fragments, headers.kv.hint_ms, count, metadata.waiters, headers.ipv4.src_addr });
         }
     }
 }

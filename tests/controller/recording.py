@@ -57,6 +57,6 @@ class RecordingAdapter:
             if present != isinstance(operation, Replace):
                 return Result.ALREADY_EXISTS if present else Result.NOT_FOUND
             if not present and len(self.entries) >= self.table_size:
-                return Result.RESOURCE_EXHAUSTED
+                return Result.FAILED
             self.entries[operation.key] = operation
         return Result.OK

@@ -31,7 +31,7 @@ def key(number: int) -> bytes:
 def hot_miss(number: int, count: int = 2, **fields: object) -> HotMiss:
     values: dict[str, object] = {
         "key": key(number), "parent": 0, "depth": 0, "chain_blocks": 1, "fragments": FRAGMENTS,
-        "hint_ms": 0, "count": count, "ingress_port": 1, "home": STORES[0],
+        "hint_ms": 0, "count": count, "waiters": 0b10, "home": STORES[0],
     }  # fmt: skip
     return HotMiss(**{**values, **fields})  # type: ignore[arg-type]
 
@@ -94,12 +94,20 @@ def test_decisions_that_undo_each_other_write_nothing() -> None:
 def test_the_policy_learns_count_parent_and_home() -> None:
     world = World(policy="lfu")
     world.pool.hot_miss(hot_miss(1, home=STORES[1]), 1.0)
-    child = hot_miss(2, count=4, parent=fingerprint(key(1)), depth=1, chain_blocks=7)
+    child = hot_miss(2, count=4, parent=fingerprint(key(1)), depth=1, chain_blocks=7, hint_ms=250)
     world.pool.hot_miss(child, 2.0)
     assert world.events == [
+        HomeLoad(int(STORES[1]), 1.0, 0.0),
         Miss(key(1), 1.0, 0, 1, None, 2, int(STORES[1])),
+        HomeLoad(int(STORES[0]), 2.0, 0.25),
         Miss(key(2), 2.0, 1, 7, key(1), 4, int(STORES[0])),
     ]
+
+
+def test_nodes_that_waited_for_one_fetch_each_count() -> None:
+    world = World()
+    world.pool.hot_miss(hot_miss(1, count=2, waiters=0b1011), 1.0)
+    assert [event.times for event in world.events if isinstance(event, Miss)] == [4]
 
 
 def test_a_home_that_is_no_storage_node_is_not_believed() -> None:
@@ -137,8 +145,8 @@ def test_hits_are_counted_in_blocks_without_the_packets_that_fill() -> None:
 def test_a_full_table_is_reported_to_the_policy_and_read_back() -> None:
     world = World(blocks=3, table_size=2)
     world.miss(1, 2, 3)
-    assert world.pool.counts.table_full == 1
-    assert world.pool.needs_readback
+    assert world.pool.counts.refused == 1
+    assert world.pool.needs_read_back
     assert Lost(key(3), 1.0) in world.events
     assert set(world.policy) == world.installed == {key(1), key(2)}
 
@@ -165,7 +173,7 @@ def test_a_removal_that_failed_leaves_the_block_and_its_slots() -> None:
     world.miss(1)
     world.adapter.refusals.append(Result.FAILED)
     world.miss(2)
-    assert world.pool.needs_readback
+    assert world.pool.needs_read_back
     owners = [entry.base_slot for entry in world.adapter.entries.values()]
     assert len(owners) == len(set(owners))
 
@@ -253,7 +261,7 @@ def test_after_a_lost_connection_the_switch_is_the_truth() -> None:
     with pytest.raises(ConnectionLostError):
         world.miss(4)
     world.adapter.lost = False
-    world.pool.reconcile(world.adapter.read_blocks(), 2.0)
+    world.pool.read_back(2.0)
     assert world.installed == {key(2), key(3), key(8)} == set(world.policy)
     world.miss(5)
     assert world.adapter.entries[key(5)].base_slot == 0
@@ -265,7 +273,7 @@ def test_a_new_controller_goes_on_with_what_the_switch_holds() -> None:
     new = World(blocks=3)
     new.adapter.entries = dict(old.adapter.entries)
     new.pool.slots.start_after(1000)
-    new.pool.reconcile(new.adapter.read_blocks(), 1.0)
+    new.pool.read_back(1.0)
     assert set(new.policy) == new.installed == {key(1), key(2), key(3)}
     new.pool.hit_packets({key(1): 50 * FRAGMENTS}, 2.0)  # the first reading only sets the base
     assert not any(isinstance(event, Hits) for event in new.events)
@@ -340,7 +348,7 @@ class PoolMachine(RuleBasedStateMachine):
         world.adapter.lost = False
         if restarted:
             world.adapter.entries.clear()
-        world.pool.reconcile(world.adapter.read_blocks(), self.now_s)
+        world.pool.read_back(self.now_s)
         reclaiming = {entry for entry in world.installed if entry in world.pool.reclaims}
         assert set(world.policy) == world.installed - reclaiming
         assert set(world.pool.resident) == world.installed
@@ -353,7 +361,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_record_is_the_switch_s(self) -> None:
-        if not self.world.adapter.lost and not self.world.pool.needs_readback:
+        if not self.world.adapter.lost and not self.world.pool.needs_read_back:
             assert {
                 entry: (block.slots.base_slot, block.slots.generation)
                 for entry, block in self.world.pool.resident.items()

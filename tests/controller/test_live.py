@@ -1,0 +1,248 @@
+"""The controller's worker against a running switch, over gRPC, with packets on its ports."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from hashlib import blake2b
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from controller.operations import Install, Result
+from controller.p4_constants import OUTCOME_FORBIDDEN, OUTCOME_SERVED
+from controller.process import ControllerProcess
+from hostlib import wire
+from tests.controller.live import (
+    CONTROLLER,
+    ENTRIES,
+    FRAGMENTS,
+    NODE,
+    OTHER_NODE,
+    STORE,
+    LiveSwitch,
+    config,
+    host,
+    message,
+    value,
+    wait_until,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from controller.worker import SwitchWorker
+
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
+
+
+def key(number: int) -> bytes:
+    return blake2b(b"%d" % number, digest_size=16).digest()
+
+
+@contextmanager
+def controller(switch: LiveSwitch, wait: bool = True, **thresholds: Any) -> Iterator[SwitchWorker]:
+    """A controller's worker for the switch."""
+    (worker,) = ControllerProcess(config(switch, **{"report_count": 1, **thresholds})).workers
+    worker.start()
+    try:
+        if wait:
+            wait_until(lambda: worker.connected, "the controller to be ready")
+        yield worker
+    finally:
+        worker.stop()
+        worker.join(10)
+    assert worker.failure is None
+
+
+def admit(switch: LiveSwitch, worker: SwitchWorker, number: int) -> None:
+    """Fetch a block until it is in the pool, with all its fragments."""
+    switch.ask(key(number))
+    wait_until(lambda: key(number) in worker.pool.resident, f"block {number} to be admitted")
+    switch.receive(STORE, wire.OP_GET)
+    switch.fetch(key(number))
+
+
+def assert_served(switch: LiveSwitch, number: int) -> None:
+    for fragment in range(FRAGMENTS):
+        switch.ask(key(number), fragment)
+        reply = switch.receive(NODE, wire.OP_VALUE)
+        assert reply.flags & wire.FLAG_FROM_POOL
+        assert bytes(reply.value) == value(key(number), fragment)
+
+
+def test_a_hot_block_is_admitted_filled_and_served(switch: LiveSwitch) -> None:
+    with controller(switch, report_count=2) as worker:
+        switch.ask(key(1))
+        switch.receive(STORE, wire.OP_GET)
+        assert not worker.pool.resident
+        switch.ask(key(1), source=OTHER_NODE, flags=wire.FLAG_BYPASS)  # not counted
+        switch.receive(STORE, wire.OP_GET)
+        switch.reply(key(1), 0)
+        switch.receive(NODE, wire.OP_VALUE)
+        switch.ask(key(1))
+        wait_until(lambda: worker.pool.resident, "an admission")
+        switch.receive(STORE, wire.OP_GET)
+        switch.fetch(key(1))
+        assert_served(switch, 1)
+        wait_until(lambda: worker.pool.counts.hits, "hits to be counted")
+    assert worker.outcomes[OUTCOME_SERVED] == FRAGMENTS
+
+
+def test_a_full_pool_evicts_what_was_asked_for_longest_ago(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        for number in range(ENTRIES):
+            admit(switch, worker, number)
+        before = worker.pool.counts.hits
+        assert_served(switch, 0)
+        wait_until(lambda: worker.pool.counts.hits > before, "the hit on block 0 to be read")
+        admit(switch, worker, ENTRIES)
+        assert key(0) in worker.pool.resident
+        assert key(1) not in worker.pool.resident
+        installed = worker.session.adapter.read_blocks()
+        assert {entry.key for entry in installed} == set(worker.pool.resident)
+        assert_served(switch, 0)
+        assert_served(switch, ENTRIES)
+    assert (worker.pool.counts.admitted, worker.pool.counts.evicted) == (ENTRIES + 1, 1)
+
+
+def test_a_switch_that_was_killed_and_started_again_is_set_up_anew(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        admit(switch, worker, 1)
+        switch.kill()
+        wait_until(lambda: not worker.connected, "the controller to notice")
+        switch.start()
+        wait_until(lambda: worker.connected, "the controller to come back")
+        assert not worker.pool.resident
+        assert len(worker.pool.policy) == 0
+        admit(switch, worker, 1)
+        assert_served(switch, 1)
+
+
+def test_a_lost_session_leaves_the_pool_as_it_was(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        admit(switch, worker, 1)
+        sessions = worker.session.costs.sessions
+        worker.session.adapter.session_client.stream.cancel()  # type: ignore[union-attr]
+        wait_until(lambda: worker.session.costs.sessions > sessions and worker.connected, "a new session")
+        assert set(worker.pool.resident) == {key(1)}
+        assert_served(switch, 1)
+        admit(switch, worker, 2)
+
+
+def test_a_restarted_controller_goes_on_with_what_the_switch_holds(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        admit(switch, worker, 1)
+        admit(switch, worker, 2)
+        worker.session.adapter.write([Install(key(9), 1, 3, FRAGMENTS)])  # lies across blocks
+    with controller(switch) as worker:
+        assert set(worker.pool.resident) == {key(1), key(2)} == set(worker.pool.policy)
+        assert {entry.key for entry in worker.session.adapter.read_blocks()} == {key(1), key(2)}
+        assert_served(switch, 1)
+        admit(switch, worker, 3)
+        assert worker.pool.resident[key(3)].slots.generation > worker.pool.resident[key(1)].slots.generation
+
+
+def test_the_controller_that_was_started_last_is_the_primary_one(switch: LiveSwitch) -> None:
+    with controller(switch) as first, controller(switch) as second:
+        wait_until(lambda: not first.connected, "the first controller to step back")
+        admit(switch, second, 1)
+        second.stop()
+        second.join(10)
+        wait_until(lambda: first.connected, "the first controller to take over")
+        assert set(first.pool.resident) == {key(1)}
+
+
+def test_a_table_that_strangers_filled_is_cleared(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        strangers = [Install(key(100 + n), 1, 1, FRAGMENTS) for n in range(ENTRIES)]
+        assert worker.session.adapter.write(strangers) == [Result.OK] * ENTRIES
+        assert worker.session.adapter.write([Install(key(200), 1, 1, 1)]) == [Result.FAILED]
+        switch.ask(key(1))
+        wait_until(lambda: worker.pool.counts.refused, "the table to be found full")
+        wait_until(lambda: worker.pool.counts.read_backs > 1, "the entries to be read back")
+        wait_until(lambda: not worker.session.adapter.read_blocks(), "the strangers to be removed")
+        admit(switch, worker, 2)
+
+
+def test_each_update_of_a_batch_has_its_own_result(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        one, two = Install(key(1), 0, 1, FRAGMENTS), Install(key(2), FRAGMENTS, 1, FRAGMENTS)
+        adapter = worker.session.adapter
+        assert adapter.write([one, two]) == [Result.OK, Result.OK]
+        three = Install(key(3), 2 * FRAGMENTS, 1, FRAGMENTS)
+        assert adapter.write([three, one]) == [Result.OK, Result.ALREADY_EXISTS]
+        assert {entry.key: entry for entry in adapter.read_blocks()} == {e.key: e for e in (one, two, three)}
+
+
+def ask_and_answer(switch: LiveSwitch) -> None:
+    """Make block 1 hot, with nobody waiting for it afterwards."""
+    switch.ask(key(1))
+    assert not switch.receive(STORE, wire.OP_GET).flags
+    switch.reply(key(1), 0)
+    switch.receive(NODE, wire.OP_VALUE)
+
+
+def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
+    with controller(switch, fill="now", answer_timeout_s=10) as worker:
+        ask_and_answer(switch)
+        for fragment in range(FRAGMENTS):
+            request = switch.receive(STORE, wire.OP_GET)
+            assert request.flags & wire.FLAG_FILL
+            switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
+        assert_served(switch, 1)
+        assert worker.pool.counts.fills == 1
+
+
+def test_a_block_that_its_home_does_not_hold_leaves_the_pool(switch: LiveSwitch) -> None:
+    with controller(switch, fill="now", answer_timeout_s=10) as worker:
+        ask_and_answer(switch)
+        wait_until(lambda: worker.pool.resident, "an admission")
+        switch.send(STORE, CONTROLLER.ipv4, message("NOT_FOUND", key(1), flags=wire.FLAG_FILL))
+        wait_until(lambda: not worker.pool.resident, "the block to be given up")
+        assert not worker.session.adapter.read_blocks()
+
+
+def test_an_evicted_block_is_sent_home_before_its_slots_are_freed(switch: LiveSwitch) -> None:
+    with controller(switch, eviction="reclaim", reclaims_in_flight=1, answer_timeout_s=0.2) as worker:
+        for number in range(ENTRIES):  # one more than the policy may hold
+            admit(switch, worker, number)
+        wait_until(lambda: len(worker.pool.reclaims), "a reclaim")
+        asked: dict[int, int] = {}
+        acknowledged = set[int]()
+        while len(acknowledged) < FRAGMENTS:
+            assert key(0) in worker.pool.resident
+            source, put = switch.receive_from(STORE, wire.OP_PUT)
+            assert (source, put.key, put.flags) == (CONTROLLER.ipv4, key(0), wire.FLAG_RECLAIM)
+            assert bytes(put.value) == value(key(0), put.fragment)
+            asked[put.fragment] = asked.get(put.fragment, 0) + 1
+            if put.fragment != 0 or asked[0] > 1:  # the first acknowledgement is lost
+                acknowledged.add(put.fragment)
+                acknowledge(switch, source, put)
+        wait_until(lambda: worker.pool.counts.reclaimed, "the slots to be freed")
+        assert {entry.key for entry in worker.session.adapter.read_blocks()} == set(worker.pool.resident)
+        assert key(0) not in worker.pool.resident
+
+
+def acknowledge(switch: LiveSwitch, source: IPv4Address, put: wire.Message) -> None:
+    fields = {"sequence": put.sequence, "flags": put.flags, "hint_ms": 7}
+    switch.send(STORE, source, message("PUT_ACK", put.key, put.fragment, **fields))
+
+
+def test_a_block_that_is_not_whole_is_dropped_instead_of_reclaimed(switch: LiveSwitch) -> None:
+    with controller(switch, eviction="reclaim", reclaims_in_flight=1) as worker:
+        switch.ask(key(0))
+        wait_until(lambda: key(0) in worker.pool.resident, "block 0 to be admitted")
+        for number in range(1, ENTRIES):
+            admit(switch, worker, number)
+        wait_until(lambda: worker.pool.counts.reclaims_failed, "the reclaim to be refused by the switch")
+        assert key(0) not in worker.pool.resident
+
+
+def test_nodes_cannot_answer_in_the_store_s_place(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        admit(switch, worker, 1)
+        switch.send(NODE, CONTROLLER.ipv4, message("NOT_FOUND", key(1), flags=wire.FLAG_FILL))
+        switch.send(NODE, host(STORE).ipv4, message("RECLAIM", key(1)))
+        wait_until(lambda: worker.outcomes[OUTCOME_FORBIDDEN] == 2, "both to be counted as forbidden")
+        assert key(1) in worker.pool.resident

@@ -1,0 +1,25 @@
+"""The pool's P4 program on the embedded switch in its library form: a packet in, packets out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from v1model.compile import compile_p4
+
+from tests.p4.rig import Rig
+
+PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
+SIZES = {"POOL_SLOTS": 64, "POOL_BLOCKS": 16, "PENDING_CELLS": 64, "SKETCH_CELLS": 64}
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """The program with small sizes, so that collisions and bounds are within reach."""
+    return compile_p4(PROGRAM, defines={name: str(size) for name, size in SIZES.items()})
+
+
+@pytest.fixture
+def rig(compiled) -> Rig:
+    """Nodes at ports 1 to 3, a store at port 9, routes and roles as a controller installs them."""
+    return Rig(compiled)

@@ -1,0 +1,148 @@
+"""Misses reported to the controller, and its control operations in band."""
+
+import pytest
+from scapy.layers.inet import IP, UDP
+
+from controller import p4_constants as p4
+from hostlib import wire
+from hostlib.scapy_layer import KV
+from tests.p4.rig import (
+    CONTROLLER_IP,
+    FRAGMENTS,
+    NODES,
+    STORE,
+    Rig,
+    checksums_right,
+    ip,
+    key_of,
+    number,
+    value_of,
+)
+
+KEY = key_of("block")
+NODE, OTHER, _ = NODES
+EPOCH_US = 1 << 26
+
+
+def miss(rig: Rig, key: bytes, times: int) -> None:
+    for _ in range(times):
+        rig.send(NODE, rig.get(NODE, key))
+        rig.send(STORE, rig.value(NODE, key))
+
+
+def test_a_hot_miss_is_reported_once_and_then_at_powers_of_two(rig: Rig) -> None:
+    rig.report_from(3)
+    counts = []
+    for _ in range(17):
+        miss(rig, KEY, 1)
+        counts += [sample[6] for sample in rig.digests()]
+    assert counts == [3, 4, 8, 16]
+
+
+def test_a_report_says_what_the_controller_needs(rig: Rig) -> None:
+    rig.report_from(1)
+    rig.send(STORE, rig.value(NODE, KEY, parent_key=0xABCD, depth=5, chain_blocks=9, hint_ms=33))
+    (sample,) = rig.digests()
+    key = int.from_bytes(KEY, "big")
+    assert sample == (key, 0xABCD, 5, 9, FRAGMENTS, 33, 1, 0, number(ip(STORE)))
+
+
+def test_threshold_zero_reports_nothing(rig: Rig) -> None:
+    rig.report_from(0)
+    miss(rig, KEY, 4)
+    assert rig.digests() == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"fragment": 1}, {"flags": wire.FLAG_BYPASS}, {"flags": wire.FLAG_FROM_POOL}],
+    ids=str,
+)
+def test_only_first_fragments_from_homes_count(rig: Rig, fields: dict[str, int]) -> None:
+    rig.report_from(1)
+    rig.send(STORE, rig.value(NODE, KEY, **fields))
+    assert rig.digests() == []
+
+
+def test_requests_and_what_is_not_found_do_not_count(rig: Rig) -> None:
+    rig.report_from(1)
+    rig.send(NODE, rig.get(NODE, KEY))
+    rig.send(STORE, rig.frame(STORE, NODE, KV(op=wire.OP_NOT_FOUND, key=KEY, fragments=FRAGMENTS)))
+    assert rig.digests() == []
+
+
+def test_merged_requests_count_once_and_the_report_says_who_waited(rig: Rig) -> None:
+    rig.report_from(1)
+    rig.send(NODE, rig.get(NODE, KEY))
+    rig.send(OTHER, rig.get(OTHER, KEY))
+    rig.send(STORE, rig.value(NODE, KEY))
+    ((*_, count, waiters, _),) = rig.digests()
+    assert (count, waiters) == (1, 1 << NODE | 1 << OTHER)
+
+
+def test_a_block_with_an_entry_is_not_reported(rig: Rig) -> None:
+    rig.report_from(1)
+    rig.install(KEY)
+    miss(rig, KEY, 2)
+    assert rig.digests() == []
+
+
+def test_counts_fade_with_time(rig: Rig) -> None:
+    rig.report_from(2)
+    rig.now_us = 10 * EPOCH_US
+    miss(rig, KEY, 1)
+    rig.now_us = 13 * EPOCH_US
+    miss(rig, KEY, 1)
+    assert rig.digests() == []
+    miss(rig, KEY, 1)
+    assert [sample[6] for sample in rig.digests()] == [2]
+
+
+def test_reclaim_sends_the_block_to_its_destination(rig: Rig) -> None:
+    generation = rig.install(KEY)
+    rig.fill(KEY, 1)
+    ((port, put),) = rig.send(p4.CPU_PORT, rig.control(wire.OP_RECLAIM, KEY, 1))
+    assert (port, put[IP].dst, put[IP].src) == (STORE, ip(STORE), CONTROLLER_IP)
+    assert (put[KV].op, put[KV].flags, put[KV].generation) == (wire.OP_PUT, wire.FLAG_RECLAIM, generation)
+    assert bytes(wire.decode(bytes(put[UDP].payload)).value) == value_of(KEY, 1)
+    assert checksums_right(put)
+
+
+def test_the_acknowledgement_of_a_reclaim_reaches_the_controller(rig: Rig) -> None:
+    ack = KV(op=wire.OP_PUT_ACK, key=KEY, fragments=FRAGMENTS, flags=wire.FLAG_RECLAIM)
+    assert rig.send(STORE, rig.frame(STORE, CONTROLLER_IP, ack)) == []
+    ((ingress_port, packet),) = rig.to_cpu
+    assert (ingress_port, packet[KV].op, packet[KV].key) == (STORE, wire.OP_PUT_ACK, KEY)
+
+
+@pytest.mark.parametrize("op", [wire.OP_RECLAIM, wire.OP_INVALIDATE])
+@pytest.mark.parametrize("installed", [False, True])
+def test_what_no_slot_holds_is_answered_with_not_found(rig: Rig, op: int, installed: bool) -> None:
+    if installed:
+        rig.install(KEY)
+    assert rig.send(p4.CPU_PORT, rig.control(op, KEY)) == []
+    ((_, packet),) = rig.to_cpu
+    assert (packet[KV].op, packet[IP].dst) == (wire.OP_NOT_FOUND, CONTROLLER_IP)
+    assert rig.outcomes() == {"not_resident": 1}
+
+
+def test_invalidate_empties_the_slot_and_confirms(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.fill(KEY)
+    rig.send(p4.CPU_PORT, rig.control(wire.OP_INVALIDATE, KEY))
+    ((_, packet),) = rig.to_cpu
+    assert packet[KV].op == wire.OP_INVALIDATE
+    assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY))] == [STORE]
+    rig.fill(KEY)
+    assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY))] == [NODE]
+
+
+def test_fill_fetches_a_fragment_into_its_slot(rig: Rig) -> None:
+    rig.install(KEY)
+    ((port, request),) = rig.send(p4.CPU_PORT, rig.control(wire.OP_FILL, KEY, 3))
+    assert (port, request[KV].op, request[KV].flags) == (STORE, wire.OP_GET, wire.FLAG_FILL)
+    assert checksums_right(request)
+    assert rig.send(STORE, rig.value(CONTROLLER_IP, KEY, 3, flags=wire.FLAG_FILL)) == []
+    assert rig.to_cpu == []
+    assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY, 3))] == [NODE]
+    assert rig.outcomes()["fill_ended"] == 1

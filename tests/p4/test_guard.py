@@ -1,0 +1,147 @@
+"""What must never pass: malformed packets, packets without the role for it, packets that lead nowhere."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Raw
+
+from controller import p4_constants as p4
+from hostlib import wire
+from hostlib.scapy_layer import KV
+from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig, ip, key_of
+
+KEY = key_of("block")
+NODE, OTHER, _ = NODES
+OPS = [getattr(wire, name) for name in dir(wire) if name.startswith("OP_")]
+ALLOWED = {
+    NODE: {wire.OP_GET, wire.OP_PUT},
+    STORE: {wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_PUT_ACK},
+    p4.CPU_PORT: {wire.OP_GET, wire.OP_PUT, wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL},
+}
+
+
+def message(rig: Rig, port: int, op: int, **fields):
+    value = bytes(512) if op in (wire.OP_VALUE, wire.OP_PUT) else b""
+    payload = KV(op=op, key=KEY, fragments=FRAGMENTS, **fields)
+    return rig.frame(port, OTHER, payload / value if value else payload)
+
+
+@pytest.mark.parametrize("op", [*OPS, 0, 6, 15, 19, 255])
+@pytest.mark.parametrize("port", ALLOWED)
+def test_a_port_sends_only_what_its_role_allows(rig: Rig, port: int, op: int) -> None:
+    rig.send(port, message(rig, port, op))
+    assert ("forbidden" in rig.outcomes()) == (op not in ALLOWED[port])
+
+
+def test_a_port_without_role_sends_nothing_of_the_protocol(rig: Rig) -> None:
+    assert rig.send(42, message(rig, NODE, wire.OP_GET)) == []
+    assert rig.outcomes() == {"forbidden": 1}
+
+
+@pytest.mark.parametrize("flag", [wire.FLAG_FILL, wire.FLAG_RECLAIM])
+def test_a_node_cannot_ask_in_the_pools_name(rig: Rig, flag: int) -> None:
+    assert rig.send(NODE, message(rig, NODE, wire.OP_GET, flags=flag)) == []
+    assert rig.outcomes() == {"forbidden": 1}
+
+
+def test_a_forbidden_value_is_never_stored(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.send(NODE, rig.value(OTHER, KEY))
+    assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY))] == [STORE]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"version": 0},
+        {"version": 2},
+        {"frag": FRAGMENTS},
+        {"frag": 0xFFFF},
+        {"fragments": 0},
+        {"value_bytes": 513},
+    ],
+    ids=str,
+)
+def test_bad_fields_are_malformed(rig: Rig, fields: dict[str, int]) -> None:
+    fields = {"fragments": FRAGMENTS, **fields}
+    assert rig.send(STORE, rig.frame(STORE, NODE, KV(op=wire.OP_VALUE, key=KEY, **fields) / bytes(512))) == []
+    assert rig.outcomes() == {"malformed": 1}
+
+
+@pytest.mark.parametrize("layer", ["udp", "ip"])
+@pytest.mark.parametrize("error", [-1, 1])
+def test_lengths_that_do_not_fit_are_malformed(rig: Rig, layer: str, error: int) -> None:
+    packet = Ether(bytes(rig.value(NODE, KEY)))
+    if layer == "udp":
+        packet[UDP].len += error
+    else:
+        packet[IP].len += error
+        del packet[IP].chksum
+    assert rig.send(STORE, packet) == []
+    assert rig.outcomes() == {"malformed": 1}
+
+
+def test_a_wrong_ipv4_checksum_is_malformed(rig: Rig) -> None:
+    packet = Ether(bytes(rig.get(NODE, KEY)))
+    packet[IP].chksum ^= 1
+    assert rig.send(NODE, packet) == []
+    assert rig.outcomes() == {"malformed": 1}
+
+
+def test_ipv4_options_are_refused(rig: Rig) -> None:
+    packet = Ether() / IP(dst=ip(STORE), options=b"\x94\x04\x00\x00") / UDP(dport=9) / b"x"
+    assert rig.send(NODE, packet) == []
+    assert rig.outcomes() == {"malformed": 1}
+
+
+@pytest.mark.parametrize("op", [wire.OP_GET, wire.OP_VALUE])
+def test_every_truncation_is_dropped(rig: Rig, op: int) -> None:
+    port = STORE if op == wire.OP_VALUE else NODE
+    whole = bytes(rig.value(NODE, KEY) if op == wire.OP_VALUE else rig.get(NODE, KEY))
+    for length in range(len(whole)):
+        assert rig.send(port, whole[:length]) == []
+    assert rig.outcomes()["malformed"] >= len(whole) - 14
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_hostile_bytes_never_reach_a_slot(compiled, data) -> None:
+    """Any bytes after a valid start: no crash, at most one packet out, and nothing is served afterwards."""
+    rig = Rig(compiled)
+    rig.install(KEY)
+    whole = bytearray(bytes(rig.value(NODE, KEY)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    port = data.draw(st.sampled_from([NODE, 42]))
+    assert len(rig.send(port, bytes(whole))) <= 1
+    assert [p for p, _ in rig.send(NODE, rig.get(NODE, KEY))] == [STORE]
+
+
+def test_plain_ipv4_is_forwarded_with_its_ttl_lowered(rig: Rig) -> None:
+    ((port, packet),) = rig.send(NODE, Ether() / IP(src=ip(NODE), dst=ip(OTHER), ttl=9) / ICMP())
+    assert (port, packet[IP].ttl) == (OTHER, 8)
+    anew = packet.copy()
+    del anew[IP].chksum
+    assert Ether(bytes(anew))[IP].chksum == packet[IP].chksum
+
+
+def test_fragments_of_a_datagram_are_plain_ipv4(rig: Rig) -> None:
+    packet = Ether() / IP(src=ip(NODE), dst=ip(OTHER), flags="MF") / UDP(dport=wire.KV_PORT) / Raw(b"x" * 100)
+    assert [port for port, _ in rig.send(NODE, packet)] == [OTHER]
+    assert rig.outcomes() == {"forwarded": 1}
+
+
+@pytest.mark.parametrize(
+    ("packet", "outcome"),
+    [
+        (Ether() / IP(dst="192.0.2.1") / UDP(dport=9), "no_route"),
+        (Ether() / ARP(), "no_route"),
+        (Ether() / IP(dst=ip(OTHER), ttl=1) / UDP(dport=9), "ttl_expired"),
+        (Ether() / IP(dst=ip(OTHER), ttl=0) / UDP(dport=9), "ttl_expired"),
+    ],
+)
+def test_what_leads_nowhere_is_dropped_and_counted(rig: Rig, packet, outcome: str) -> None:
+    assert rig.send(NODE, packet) == []
+    assert rig.outcomes() == {outcome: 1}

@@ -1,0 +1,173 @@
+"""The pending table: requests in flight merge, the reply reaches all who wait, nothing wedges."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+from hostlib import wire
+from hostlib.scapy_layer import KV
+from tests.p4.rig import FRAGMENTS, NODES, STORE, TIMEOUT_US, Rig, checksums_right, ip, key_of, mac, value_of
+
+KEY = key_of("block")
+A, B, C = NODES
+
+
+def ports(sent) -> list[int]:
+    return [port for port, _ in sent]
+
+
+def test_the_first_request_is_forwarded_and_the_next_wait(rig: Rig) -> None:
+    assert ports(rig.send(A, rig.get(A, KEY))) == [STORE]
+    assert ports(rig.send(B, rig.get(B, KEY))) == []
+    assert ports(rig.send(C, rig.get(C, KEY))) == []
+    assert rig.outcomes() == {"claimed": 1, "merged": 2}
+
+
+def test_the_reply_is_addressed_to_each_who_waits(rig: Rig) -> None:
+    for node in (A, C):
+        rig.send(node, rig.get(node, KEY, sequence=node))
+    sent = rig.send(STORE, rig.value(A, KEY, sequence=A))
+    assert ports(sent) == [A, C]
+    for port, reply in sent:
+        assert (reply[Ether].dst, reply[IP].dst) == (mac(port), ip(port))
+        assert reply[KV].flags == wire.FLAG_MERGED
+        assert bytes(wire.decode(bytes(reply[UDP].payload)).value) == value_of(KEY)
+        assert checksums_right(reply)
+    assert rig.outcomes()["fanned_out"] == 1
+
+
+def test_a_reply_to_one_is_plain_unicast(rig: Rig) -> None:
+    rig.send(A, rig.get(A, KEY))
+    ((port, reply),) = rig.send(STORE, rig.value(A, KEY))
+    assert (port, reply[KV].flags) == (A, 0)
+    assert rig.outcomes() == {"claimed": 1, "reply": 1}
+
+
+def test_not_found_reaches_all_who_wait(rig: Rig) -> None:
+    rig.send(A, rig.get(A, KEY))
+    rig.send(B, rig.get(B, KEY))
+    missing = rig.frame(STORE, A, KV(op=wire.OP_NOT_FOUND, key=KEY, fragments=FRAGMENTS))
+    assert ports(rig.send(STORE, missing)) == [A, B]
+
+
+def test_a_reply_that_meets_no_waiter_goes_where_it_is_addressed(rig: Rig) -> None:
+    assert ports(rig.send(STORE, rig.value(B, KEY))) == [B]
+
+
+def test_a_second_answer_goes_to_its_addressee_only(rig: Rig) -> None:
+    rig.send(A, rig.get(A, KEY))
+    rig.send(B, rig.get(B, KEY))
+    rig.send(STORE, rig.value(A, KEY))
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
+
+
+def test_the_addressee_gets_the_reply_even_if_only_others_wait(rig: Rig) -> None:
+    rig.send(B, rig.get(B, KEY))
+    assert ports(rig.send(STORE, rig.value(C, KEY))) == [B, C]
+
+
+def test_a_retry_is_forwarded_and_keeps_the_waiters(rig: Rig) -> None:
+    rig.send(A, rig.get(A, KEY))
+    rig.send(B, rig.get(B, KEY))
+    assert ports(rig.send(A, rig.get(A, KEY, flags=wire.FLAG_RETRY))) == [STORE]
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A, B]
+    assert rig.outcomes()["retried"] == 1
+
+
+def test_a_claim_that_is_too_old_lets_the_next_request_through(rig: Rig) -> None:
+    rig.send(A, rig.get(A, KEY))
+    assert ports(rig.send(B, rig.get(B, KEY), after_us=TIMEOUT_US - 1)) == []
+    assert ports(rig.send(C, rig.get(C, KEY), after_us=1)) == [STORE]
+    assert ports(rig.send(STORE, rig.value(C, KEY))) == [A, B, C]
+
+
+def colliding(key: bytes) -> bytes:
+    """Another key with the same pending cell: the cell is taken from the first 32 bits."""
+    return key[:4] + key_of("other")[4:]
+
+
+def test_a_cell_in_use_by_another_fragment_means_no_merging(rig: Rig) -> None:
+    other = colliding(KEY)
+    rig.send(A, rig.get(A, KEY))
+    assert ports(rig.send(B, rig.get(B, other))) == [STORE]
+    assert ports(rig.send(C, rig.get(C, other))) == [STORE]
+    assert rig.outcomes() == {"claimed": 1, "unmerged": 2}
+    assert ports(rig.send(STORE, rig.value(B, other))) == [B]
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
+
+
+def test_a_stale_cell_can_be_taken_over(rig: Rig) -> None:
+    other = colliding(KEY)
+    rig.send(A, rig.get(A, KEY))
+    assert ports(rig.send(B, rig.get(B, other), after_us=TIMEOUT_US)) == [STORE]
+    assert ports(rig.send(C, rig.get(C, other))) == []
+    assert ports(rig.send(STORE, rig.value(B, other))) == [B, C]
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
+
+
+def test_fragments_of_a_block_wait_independently(rig: Rig) -> None:
+    for fragment in range(FRAGMENTS):
+        assert ports(rig.send(A, rig.get(A, KEY, fragment))) == [STORE]
+    rig.send(B, rig.get(B, KEY, 2))
+    assert ports(rig.send(STORE, rig.value(A, KEY, 1))) == [A]
+    assert ports(rig.send(STORE, rig.value(A, KEY, 2))) == [A, B]
+
+
+def test_merging_can_be_switched_off(rig: Rig) -> None:
+    rig.merging(False)
+    assert ports(rig.send(A, rig.get(A, KEY))) == [STORE]
+    assert ports(rig.send(B, rig.get(B, KEY))) == [STORE]
+    assert ports(rig.send(STORE, rig.value(B, KEY))) == [B]
+
+
+def test_a_bypass_neither_waits_nor_takes_the_waiters(rig: Rig) -> None:
+    rig.send(A, rig.get(A, KEY))
+    assert ports(rig.send(B, rig.get(B, KEY, flags=wire.FLAG_BYPASS))) == [STORE]
+    assert ports(rig.send(STORE, rig.value(B, KEY, flags=wire.FLAG_BYPASS))) == [B]
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
+
+
+@pytest.mark.parametrize("flags", [0, wire.FLAG_RETRY])
+def test_a_fill_answers_those_who_wait_too(rig: Rig, flags: int) -> None:
+    rig.install(KEY)
+    rig.send(A, rig.get(A, KEY, flags=flags))
+    rig.send(STORE, rig.value("10.255.0.1", KEY, flags=wire.FLAG_FILL))
+    assert rig.outcomes()["fanned_out"] == 1
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["get", "retry", "value", "lost"]),
+        st.sampled_from(NODES),
+        st.sampled_from([KEY, colliding(KEY)]),
+        st.integers(0, TIMEOUT_US // 2),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=steps)
+def test_who_asks_is_answered_whatever_happens(compiled, steps) -> None:
+    """Model: each forwarded GET is answered or lost. Whoever asked since the last answer to a fragment and
+    was absorbed gets the next answer to it, or its retry is forwarded."""
+    rig = Rig(compiled)
+    absorbed: dict[bytes, set[int]] = {}
+    for what, node, key, wait_us in steps:
+        if what in ("get", "retry"):
+            flags = wire.FLAG_RETRY if what == "retry" else 0
+            sent = ports(rig.send(node, rig.get(node, key, flags=flags), after_us=wait_us))
+            assert sent in ([], [STORE])
+            assert sent == [STORE] or what == "get"
+            absorbed.setdefault(key, set()).update([node] if not sent else [])
+        elif what == "value":
+            sent = ports(rig.send(STORE, rig.value(node, key), after_us=wait_us))
+            assert node in sent
+            assert STORE not in sent
+            absorbed.pop(key, None)
+    for key, nodes in absorbed.items():
+        for node in nodes:
+            assert ports(rig.send(node, rig.get(node, key, flags=wire.FLAG_RETRY))) == [STORE]
+            assert node in ports(rig.send(STORE, rig.value(node, key)))
