@@ -19,7 +19,7 @@ from v1model.frontend.check.substitute import (
     substitute,
     unify,
 )
-from v1model.frontend.types import RecordType, Type, TypeVariable, VoidType
+from v1model.frontend.types import DeclaredType, RecordType, Type, TypeVariable
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -109,8 +109,6 @@ def _fresh_variables(
         variable = TypeVariable(f"{name}#{c.fresh_variables}")
         fresh[name] = variable
         written = resolve.complete(c, type_arguments[position]) if type_arguments else DONT_CARE
-        if isinstance(written, VoidType):
-            raise CompileError("void cannot be a type argument", type_arguments[position].span)
         bindings[variable.name] = written
     return fresh, bindings
 
@@ -165,8 +163,17 @@ def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: 
     if not has_variables(known):
         return
     assert argument.value.type is not None
+    _require_value(argument.value)
     if not unify(wanted, argument.value.type, bindings):
         raise _mismatch(argument, known)
+
+
+def _require_value(node: ast.Expression) -> None:
+    """Refuses what has a name but is no value that a type parameter could stand for."""
+    if isinstance(node.type, DeclaredType) and isinstance(
+        node.type.declaration, ast.TableDeclaration | ast.ActionDeclaration | ast.FunctionDeclaration
+    ):
+        raise CompileError(f"{show(node.type)} is no value", node.span)
 
 
 def _mismatch(argument: ast.Argument, wanted: Type) -> CompileError:

@@ -89,9 +89,7 @@ def _convert_list(node: ast.ListExpression, target: Type) -> ast.Expression | No
     if isinstance(target, ListType):
         types = [target.element] * len(node.elements)
     elif isinstance(target, StackType):
-        types = [target.element] * (target.size if node.has_rest else len(node.elements))
-        if len(node.elements) > target.size:
-            raise CompileError(f"{len(node.elements)} elements for {show(target)}", node.span)
+        types = [target.element] * target.size
     elif isinstance(target, TupleType):
         types = list(target.elements)
     elif isinstance(target, RecordType) and target.kind != "header_union":

@@ -8,6 +8,7 @@ from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.check import values
 from v1model.frontend.check.resolve import complete
+from v1model.frontend.check.scope import check_overload
 from v1model.frontend.check.show import show
 from v1model.frontend.check.statements import always_returns, check_block
 from v1model.frontend.check.substitute import Bindings, substitute
@@ -28,6 +29,8 @@ def _check_prototype(c: Context, node: ast.FunctionDeclaration) -> None:
     with c.inside("function"):
         c.declare_type_variables(node.type_parameters, node.span)
         result = complete(c, node.return_type) if node.return_type else VoidType()
+        if node.return_type and isinstance(result, IntegerType):
+            raise CompileError("a function cannot return int", node.return_type.span, "as in bit<32>")
         values.check_parameters(c, node.parameters)
         if node.body is not None:
             c.return_type = result
@@ -68,11 +71,14 @@ def check_extern(c: Context, node: ast.ExternDeclaration) -> None:
     c.declare(node)
     with c.nested():
         c.declare_type_variables(node.type_parameters, node.span)
+        known: dict[str, list[ast.FunctionDeclaration]] = {}
         for method in node.methods:
+            check_overload(known.setdefault(method.name, []), method)
+            known[method.name].append(method)
             if method.name == node.name and method.return_type is not None:
                 raise CompileError(f"constructor {node.name!r} cannot have a return type", method.span)
             if method.return_type is None:
-                values.require_no_direction(method.parameters, "constructor")
+                values.require_constructor_parameters(method.parameters, "constructor")
             _check_prototype(c, method)
             values.check_annotations(c, method.annotations)
     values.check_annotations(c, node.annotations)

@@ -31,6 +31,7 @@ EQUALITY = frozenset({"==", "!="})
 ORDER = frozenset({"<", "<=", ">", ">="})
 SHIFTS = frozenset({"<<", ">>"})
 SETS = frozenset({"&&&", ".."})
+_UNTYPED = ast.ListExpression | ast.StructExpression | ast.InvalidExpression | ast.DefaultExpression
 SATURATING = frozenset({"|+|", "|-|"})
 
 
@@ -83,6 +84,10 @@ def check_ternary(node: ast.Ternary) -> ast.Expression:
 def _equality(node: ast.Binary) -> None:
     node.left, node.right = _same_type(node.left, node.right, node)
     kind = node.left.type
+    if isinstance(node.left, _UNTYPED) and isinstance(node.right, _UNTYPED):
+        raise CompileError("one of the two needs a type", node.span, "write it before, as in (S){...}")
+    if isinstance(node.left, ast.Call) and node.left.kind == "apply":
+        raise CompileError("the results of tables cannot be compared", node.span)
     if isinstance(kind, DeclaredType | VoidType | SetType | MatchKindType | StringType | TypeVariable):
         raise CompileError(f"values of {show(kind)} cannot be compared", node.span)
     node.type = BoolType()
@@ -146,9 +151,16 @@ def _arithmetic(node: ast.Binary) -> None:
         raise CompileError(f"{node.operator!r} needs operands with a width", node.span, "as in 8w1")
     if node.operator in ("/", "%") and isinstance(kind, BitType) and kind.signed:
         raise CompileError(f"{node.operator!r} is not defined for {show(kind)}", node.span)
-    if node.operator in ("/", "%") and node.right.constant == 0:
-        raise CompileError("division by zero", node.right.span)
+    if node.operator in ("/", "%"):
+        _check_divisor(node.right)
     node.type = BoolType() if node.operator in ORDER else kind
+
+
+def _check_divisor(node: ast.Expression) -> None:
+    if node.constant == 0:
+        raise CompileError("division by zero", node.span)
+    if isinstance(node.constant, int) and node.constant < 0:
+        raise CompileError("division is not defined for negative numbers", node.span)
 
 
 # --- operands ----------------------------------------------------------------------------

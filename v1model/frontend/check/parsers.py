@@ -46,7 +46,7 @@ def check_parser(c: Context, node: ast.ParserDeclaration) -> None:
 def _check_body(c: Context, node: ast.ParserDeclaration, states: list[ast.StateDeclaration]) -> None:
     if node.type_parameters:
         raise UnsupportedError(f"parser {node.name!r} has a body and so cannot be generic", node.span)
-    values.require_no_direction(node.constructor_parameters, "constructor")
+    values.require_constructor_parameters(node.constructor_parameters, "constructor")
     values.check_parameters(c, node.constructor_parameters)
     names = _state_names(node, states)
     with c.nested():
@@ -118,10 +118,15 @@ def _check_transition(c: Context, node: ast.Select, names: set[str]) -> None:
 
 def require_matchable(node: ast.Expression, what: str) -> Type:
     """The type of a checked expression that values can be matched with."""
-    found = node.type
-    if not isinstance(found, BitType | BoolType | EnumType | ErrorType | NewType):
-        raise CompileError(f"{what} cannot be used with {show(found)}", node.span)
-    return found
+    if node.type is None or not _is_matchable(node.type):
+        raise CompileError(f"{what} cannot be used with {show(node.type)}", node.span)
+    return node.type
+
+
+def _is_matchable(found: Type) -> bool:
+    if isinstance(found, TupleType):
+        return all(_is_matchable(element) for element in found.elements)
+    return isinstance(found, BitType | BoolType | EnumType | ErrorType | NewType)
 
 
 def check_keys(

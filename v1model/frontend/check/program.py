@@ -40,7 +40,7 @@ def _control(c: Context, node: ast.ControlDeclaration) -> None:
 def _control_body(c: Context, node: ast.ControlDeclaration, body: ast.Block) -> None:
     if node.type_parameters:
         raise UnsupportedError(f"control {node.name!r} has a body and so cannot be generic", node.span)
-    values.require_no_direction(node.constructor_parameters, "constructor")
+    values.require_constructor_parameters(node.constructor_parameters, "constructor")
     values.check_parameters(c, node.constructor_parameters)
     with c.nested():
         for declaration in node.locals:
@@ -52,7 +52,7 @@ def _control_body(c: Context, node: ast.ControlDeclaration, body: ast.Block) -> 
 def _package(c: Context, node: ast.PackageDeclaration) -> None:
     with c.nested():
         c.declare_type_variables(node.type_parameters, node.span)
-        values.require_no_direction(node.parameters, "package")
+        values.require_constructor_parameters(node.parameters, "package")
         values.check_parameters(c, node.parameters)
     values.check_annotations(c, node.annotations)
     c.declare(node)

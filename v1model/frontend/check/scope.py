@@ -101,7 +101,7 @@ class Context:
                 self.scope.symbols[declaration.name] = [declaration]
                 return
             if isinstance(before, list):
-                _check_overload(before, declaration)
+                check_overload(before, declaration)
                 before.append(declaration)
                 return
         if before is not None:
@@ -115,7 +115,7 @@ class Context:
             self.scope.symbols[name] = TypeVariable(name)
 
 
-def _check_overload(others: list[ast.FunctionDeclaration], function: ast.FunctionDeclaration) -> None:
+def check_overload(others: list[ast.FunctionDeclaration], function: ast.FunctionDeclaration) -> None:
     """Overloads must differ in the number or the names of their parameters."""
     names = [parameter.name for parameter in function.parameters]
     for other in others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model.frontend import ast
+from v1model.frontend.check.show import show
 from v1model.frontend.types import (
     BitType,
     DeclaredType,
@@ -52,8 +53,6 @@ def substitute(found: Type, bindings: Mapping[str, Type]) -> Type:
 
 def instantiate(generic: RecordType, arguments: tuple[Type, ...], bindings: Mapping[str, Type]) -> RecordType:
     """A generic struct or header with its type variables replaced; its name tells by what."""
-    from v1model.frontend.check.show import show
-
     name = f"{generic.declaration.name}<{', '.join(show(argument) for argument in arguments)}>"
     fields = tuple((field, substitute(kind, bindings)) for field, kind in generic.fields)
     return RecordType(generic.kind, name, fields, generic.declaration, arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from v1model.errors import CompileError
+from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import expressions, values
 from v1model.frontend.check.arguments import bind
@@ -94,7 +94,7 @@ def _check_action_data(parameter: ast.Parameter) -> None:
     if parameter.direction or isinstance(found, BitType | BoolType | EnumType):
         return
     message = f"parameter {parameter.name!r} of an action in a table cannot be {show(found)}"
-    raise CompileError(message, parameter.type_ref.span)
+    raise UnsupportedError(message, parameter.type_ref.span)
 
 
 def _lookup_action(c: Context, name: ast.Name) -> ast.ActionDeclaration:
@@ -162,6 +162,8 @@ def _same(c: Context, left: ast.Expression | None, right: ast.Expression | None)
 
 def _equal(left: Any, right: Any) -> bool:
     """Whether two checked expressions are the same but for where they stand."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(_equal, left, right))
     if not isinstance(left, ast.Node) or isinstance(left, ast.TypeRef | ast.Declaration):

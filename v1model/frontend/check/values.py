@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import calls, expressions
+from v1model.frontend.check import calls, expressions, functions
 from v1model.frontend.check.resolve import complete, runtime
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
@@ -26,6 +26,8 @@ _DIRECTIONLESS_TYPES = (DeclaredType, IntegerType, StringType, VoidType, ListTyp
 
 def check_constant_declaration(c: Context, node: ast.ConstantDeclaration) -> None:
     target = complete(c, node.type_ref)
+    if isinstance(target, DeclaredType | VoidType):
+        raise CompileError(f"a constant cannot be {show(target)}", node.type_ref.span)
     node.value = expressions.check_as(c, node.value, target)
     if not expressions.is_compile_time(node.value):
         message = f"the value of constant {node.name!r} must be known at compile time"
@@ -77,7 +79,8 @@ def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
     check_annotations(c, parameter.annotations)
 
 
-def require_no_direction(parameters: list[ast.Parameter], what: str) -> None:
+def require_constructor_parameters(parameters: list[ast.Parameter], what: str) -> None:
+    """Without directions; of parsers and controls only by their type."""
     for parameter in parameters:
         if parameter.direction:
             raise CompileError(f"{what} parameter {parameter.name!r} cannot have a direction", parameter.span)
@@ -85,8 +88,6 @@ def require_no_direction(parameters: list[ast.Parameter], what: str) -> None:
 
 def check_instantiation(c: Context, node: ast.Instantiation) -> None:
     """An instance, and the methods that its initialiser implements."""
-    from v1model.frontend.check import functions
-
     node.arguments, found = calls.construct(c, node.type_ref, node, node.arguments)
     if c.place == "program" and isinstance(found.declaration, ast.ParserDeclaration | ast.ControlDeclaration):
         hint = "instantiate it in a control or parser, or as an argument of the package"

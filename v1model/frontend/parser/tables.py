@@ -37,10 +37,10 @@ def _property(p: Cursor, table: ast.TableDeclaration, given: set[str]) -> None:
             table.keys = p.braced(_key_element)
         case "actions":
             table.actions = p.braced(_action_reference)
-        case "entries" if "key" not in given:
-            raise CompileError("the entries of a table stand behind its key", name.span)
         case "entries":
             table.entries_const, table.entries = is_const, p.braced(_entry)
+            if table.entries and "key" not in given:
+                raise CompileError("the entries of a table must stand behind its key", name.span)
         case "default_action":
             table.default_action_const, table.default_action = is_const, _default_action(p)
         case _:
