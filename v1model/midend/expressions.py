@@ -92,8 +92,11 @@ def _stack_member(frame: Frame, node: ast.Member) -> ir.Expr:
 
 @lowers(ast.Index)
 def _index(frame: Frame, node: ast.Index) -> ir.Expr:
-    base, index = frame.in_order([node.base, node.index])
-    index = as_index(index)
+    base = frame.expression(node.base)
+    before = len(frame.builder.out)
+    index = as_index(frame.expression(node.index))
+    if len(frame.builder.out) > before:
+        base = frame.builder.pinned_at(before, base)
     if isinstance(base.type, ir.Struct):  # a tuple
         if not isinstance(index, ir.Const):
             raise CompileError("the index of a tuple must be known at compile time", node.index.span)

@@ -54,7 +54,7 @@ def bind_arguments(
     argument's constant value.
     """
     bound: list[_Argument] = []
-    given = {a.parameter: a for a in arguments if a.parameter is not None}
+    given = _by_parameter(parameters, arguments)
     for parameter in parameters:
         before = len(frame.builder.out)
         argument = _evaluate(frame, inner, parameter, given.get(parameter))
@@ -76,6 +76,15 @@ def bind_arguments(
     for argument, place in fresh:
         if argument.parameter.direction == "out":
             frame.emit(*reset(place))
+
+
+def _by_parameter(
+    parameters: list[ast.Parameter], arguments: list[ast.Argument]
+) -> dict[ast.Parameter, ast.Argument]:
+    """Arguments by the callee's parameters; by position where they were checked against a control type."""
+    if all(argument.parameter in parameters for argument in arguments):
+        return {a.parameter: a for a in arguments if a.parameter is not None}
+    return dict(zip(parameters, arguments, strict=True))
 
 
 def _evaluate(
