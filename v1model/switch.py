@@ -12,6 +12,7 @@ import errno
 import os
 import struct
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from v1model.binding.arrays import Arrays
@@ -68,6 +69,7 @@ PORT_STATISTICS = (
     "oversize_drops",
     "transmit_drops",
     "kernel_drops",
+    "unfinished_checksums",
     "error",
 )
 
@@ -160,20 +162,34 @@ class Switch:
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} can't be an interface")
         if port in self._interfaces:
             raise DataPlaneError("ALREADY_EXISTS", f"port {port} is {self._interfaces[port]} already")
-        code = self._handle.call("attach", port, interface.encode())
-        if code:
-            raise DataPlaneError("FAILED_PRECONDITION", _attach_error(port, interface, code))
-        self._interfaces[port] = interface
+        with self._lock, self._paused():
+            code = self._handle.call("attach", port, interface.encode())
+            if code:
+                raise DataPlaneError("FAILED_PRECONDITION", _attach_error(port, interface, code))
+            self._interfaces[port] = interface
 
     def detach(self, port: int) -> None:
-        if self._interfaces.pop(port, None) is None:
-            raise DataPlaneError("NOT_FOUND", f"port {port} is not attached")
-        self._handle.call("detach", port)
+        with self._lock, self._paused():
+            if self._interfaces.pop(port, None) is None:
+                raise DataPlaneError("NOT_FOUND", f"port {port} is not attached")
+            self._handle.call("detach", port)
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        """While inside, nothing is forwarded; what arrives waits in the sockets."""
+        was_running = self._forwarding is not None
+        self.stop()
+        try:
+            yield
+        finally:
+            if was_running:
+                self.start()
 
     def start(self) -> None:
         """Forwards packets between the attached interfaces, in a thread without the GIL."""
         with self._lock:
             if self._forwarding is None:
+                self._handle.call("keep_running", 1)
                 self._forwarding = threading.Thread(
                     target=self._handle.call, args=("forward",), name="v1model-forward", daemon=True
                 )
@@ -182,7 +198,7 @@ class Switch:
     def stop(self) -> None:
         with self._lock:
             if self._forwarding is not None:
-                self._handle.call("stop")
+                self._handle.call("keep_running", 0)
                 self._forwarding.join()
                 self._forwarding = None
 

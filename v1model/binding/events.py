@@ -4,6 +4,7 @@ entries; log messages go to the logger `v1model.program`."""
 from __future__ import annotations
 
 import logging
+import os
 import struct
 import threading
 import time
@@ -39,6 +40,7 @@ class EventKind(IntEnum):
     DIGEST = 1
     IDLE = 2
     LOG = 3
+    PORT = 4
 
 
 class Events:
@@ -112,6 +114,8 @@ class Events:
             event = self._tables.by_handle(identity, handle)
         elif kind == EventKind.LOG:
             self._log(self._messages[identity], data)
+        elif kind == EventKind.PORT:
+            logger.warning("port %d: %s", identity, os.strerror(handle))
         if event is not None:
             self._pending.append(event)
 

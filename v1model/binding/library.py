@@ -50,8 +50,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "interrupt_events": (None, (c_void_p,)),
     "attach": (c_int32, (c_void_p, c_uint32, c_char_p)),
     "detach": (c_int32, (c_void_p, c_uint32)),
+    "keep_running": (None, (c_void_p, c_uint32)),
     "forward": (c_int32, (c_void_p,)),
-    "stop": (None, (c_void_p,)),
     "port_statistics": (c_int32, (c_void_p, c_uint32, c_void_p)),
 }
 

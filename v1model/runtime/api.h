@@ -60,8 +60,8 @@ WEIR_API void weir_interrupt_events(struct vswitch *sw);
 /* Ports: 0, or an errno. */
 WEIR_API int32_t weir_attach(struct vswitch *sw, uint32_t port, const char *interface);
 WEIR_API int32_t weir_detach(struct vswitch *sw, uint32_t port);
-WEIR_API int32_t weir_forward(struct vswitch *sw); /* forwards until weir_stop */
-WEIR_API void weir_stop(struct vswitch *sw);
-WEIR_API int32_t weir_port_statistics(struct vswitch *sw, uint32_t port, uint64_t values[8]);
+WEIR_API void weir_keep_running(struct vswitch *sw, uint32_t running); /* before weir_forward: 1; to end it: 0 */
+WEIR_API int32_t weir_forward(struct vswitch *sw);
+WEIR_API int32_t weir_port_statistics(struct vswitch *sw, uint32_t port, uint64_t values[9]);
 
 #endif

@@ -1,6 +1,7 @@
 /* Output: to the CPU's event queue, to an interface, or to the outbox of the library form. */
 #include "port.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "api.h"
@@ -60,6 +61,40 @@ void port_output(struct vswitch *sw, struct job *job) {
     else if (job->egress_port != sw->cpu_port)
         sw->drops[DROPPED_NO_PORT]++;
     job_release(&sw->pool, job);
+}
+
+void port_failed(struct vswitch *sw, uint32_t number) {
+    struct port *port = sw->ports.port[number];
+    if (!port->down && interface_is_gone(port)) {
+        port->down = true;
+        port->error = ENODEV;
+        interface_close(port);
+    }
+    if (port->error == port->reported) return;
+    port->reported = port->error;
+    struct event event = {.kind = EVENT_PORT, .id = number, .handle = (uint32_t)port->error, .time_us = sw->now_us};
+    if (!events_push(&sw->events, event, NULL)) sw->drops[DROPPED_EVENT_FULL]++;
+}
+
+void ports_send(struct vswitch *sw) {
+    struct ports *ports = &sw->ports;
+    for (uint32_t i = 0; i < ports->dirty_count; i++) {
+        struct port *port = ports->port[ports->dirty[i]];
+        if (!interface_send(port)) port_failed(sw, ports->dirty[i]);
+        for (uint32_t k = 0; k < port->queued; k++) job_push(&ports->sent, port->queue[k]);
+        port->queued = 0;
+    }
+    ports->dirty_count = 0;
+}
+
+void ports_reclaim(struct vswitch *sw) {
+    struct job *job;
+    while ((job = job_pop(&sw->ports.sent))) job_release(&sw->pool, job);
+}
+
+void ports_flush(struct vswitch *sw) {
+    ports_send(sw);
+    ports_reclaim(sw);
 }
 
 uint32_t weir_take_outputs(struct vswitch *sw, const uint8_t **records) {

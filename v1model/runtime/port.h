@@ -7,40 +7,60 @@
 
 struct vswitch;
 
-enum { PORTS = 512, BURST = 32, OUTBOX_BYTES = 64 << 20 };
+enum { PORTS = 512, BURST = 32, OUTBOX_BYTES = 64 << 20, INTERFACE_NAME_BYTES = 16 };
 
 struct port_statistics {
     uint64_t received_packets, received_bytes, sent_packets, sent_bytes;
     uint64_t oversize, transmit_drops, kernel_drops;
+    uint64_t unfinished_checksums; /* frames whose sender left the checksum to its network card */
 };
 
 struct port {
-    int socket; /* -1: not attached */
-    bool down;
-    int error;  /* errno that took it down */
+    int socket;
+    bool down;  /* the interface is gone */
+    int error;  /* errno of the last failure */
+    int reported;
     uint32_t queued;
     struct job *queue[BURST];
     struct port_statistics statistics;
-    char interface[16];
+    char interface[INTERFACE_NAME_BYTES];
 };
 
 struct ports {
     struct port *port[PORTS];
     int epoll, wake; /* -1 until needed */
-    bool running, stop;
+    bool running, keep_running;
     uint32_t dirty_count;
-    uint16_t dirty[PORTS]; /* ports with queued packets */
-    uint8_t *outbox;       /* records of port, length (both uint32_t), data padded to 4 */
+    uint16_t dirty[PORTS];    /* ports with queued packets */
+    struct job_queue sent;    /* to be given back to the pool */
+    struct job_queue injected; /* from the control plane while forwarding */
+    uint8_t *outbox;          /* records of port, length (both uint32_t), data padded to 4 */
     uint32_t outbox_used, outbox_capacity;
 };
 
-/* Sends the frame out of job->egress_port and releases the job. */
+/* Sends the frame out of job->egress_port and takes the job. */
 void port_output(struct vswitch *sw, struct job *job);
 
 /* Packets that wait for a port. */
 uint32_t port_depth(const struct vswitch *sw, unsigned port);
 
+/* Sends what is queued. ports_send leaves the jobs in `sent`: it needs no lock. */
+void ports_send(struct vswitch *sw);
+void ports_reclaim(struct vswitch *sw);
 void ports_flush(struct vswitch *sw);
 void ports_close(struct vswitch *sw);
+
+/* After an error: tells the control plane, and gives up a port whose interface has gone. */
+void port_failed(struct vswitch *sw, uint32_t number);
+
+/* interface.c: one socket. Errors as errno. */
+int interface_open(struct port *port, const char *interface);
+void interface_close(struct port *port);
+/* Fills up to `count` jobs with frames; how many, or -1 for an error in port->error. */
+int interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes);
+/* Sends the queue; what can't be sent is counted and gone. false: for an error in port->error. */
+bool interface_send(struct port *port);
+void interface_count_kernel_drops(struct port *port);
+bool interface_is_gone(const struct port *port);
 
 #endif

@@ -135,19 +135,30 @@ void switch_run(struct vswitch *sw, struct job *job) {
     }
 }
 
+/* While forwarding, the forwarding thread does the work: the ports are its own. */
+static void run_or_hand_over(struct vswitch *sw, struct job *job) {
+    if (sw->ports.running) {
+        job_push(&sw->ports.injected, job);
+        forward_wake(sw);
+    } else {
+        switch_run(sw, job);
+        ports_flush(sw);
+    }
+}
+
 int32_t weir_inject(struct vswitch *sw, uint32_t port, const uint8_t *frame, uint32_t length, uint64_t now_us) {
     int32_t result = -1;
     switch_lock(sw);
     sw->now_us = now_us == UINT64_MAX ? clock_now_us(sw) : now_us;
-    struct job *job = length <= sw->max_frame_bytes ? job_take(&sw->pool) : NULL;
+    bool fits = length <= sw->max_frame_bytes, waiting = sw->ports.injected.count >= AGAIN_LIMIT;
+    struct job *job = fits && !waiting ? job_take(&sw->pool) : NULL;
     if (job) {
         memcpy(job->data, frame, length);
         job_begin(job, length, (uint16_t)port);
-        switch_run(sw, job);
-        ports_flush(sw);
+        run_or_hand_over(sw, job);
         result = 0;
     } else {
-        sw->drops[length <= sw->max_frame_bytes ? DROPPED_NO_BUFFER : DROPPED_OVERSIZE]++;
+        sw->drops[fits ? DROPPED_NO_BUFFER : DROPPED_OVERSIZE]++;
     }
     switch_unlock(sw);
     return result;

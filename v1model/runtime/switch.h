@@ -95,6 +95,9 @@ uint64_t clock_now_us(const struct vswitch *sw);
 /* Runs a packet to completion, or (again_limit reached) drops what would go round for ever. */
 void switch_run(struct vswitch *sw, struct job *job);
 
+/* Makes the forwarding thread look at what it has to do. */
+void forward_wake(struct vswitch *sw);
+
 /* Puts a digest sample or a log message into the events. */
 void emit_digest(struct vswitch *sw, uint32_t digest, const uint8_t *sample);
 void emit_log(struct vswitch *sw, uint32_t message, const uint8_t *arguments, uint32_t bytes);

@@ -1,0 +1,157 @@
+/* The forwarding thread: frames from all ready interfaces in bursts, through the pipeline under the
+ * lock, out again without it. Between two bursts the control plane has its turn. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "api.h"
+#include "switch.h"
+
+enum { READY_PORTS = 64 };
+
+struct burst {
+    struct job *jobs[BURST]; /* with empty buffers, or received */
+    uint16_t ports[BURST];
+    uint32_t taken, received;
+};
+
+void forward_wake(struct vswitch *sw) {
+    uint64_t one = 1;
+    if (write(sw->ports.wake, &one, sizeof one) < 0) return; /* the counter is full: awake enough */
+}
+
+static int watch(struct vswitch *sw, int fd, uint32_t number) {
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = number};
+    return epoll_ctl(sw->ports.epoll, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
+}
+
+static int open_epoll(struct vswitch *sw) {
+    if (sw->ports.epoll >= 0) return 0;
+    sw->ports.epoll = epoll_create1(EPOLL_CLOEXEC);
+    sw->ports.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sw->ports.epoll < 0 || sw->ports.wake < 0) return errno;
+    return watch(sw, sw->ports.wake, PORTS);
+}
+
+int32_t weir_attach(struct vswitch *sw, uint32_t number, const char *interface) {
+    if (sw->ports.running || number >= PORTS || sw->ports.port[number]) return EBUSY;
+    struct port *port = calloc(1, sizeof *port);
+    if (!port) return ENOMEM;
+    int error = open_epoll(sw);
+    if (!error) error = interface_open(port, interface);
+    if (!error && (error = watch(sw, port->socket, number))) interface_close(port);
+    if (error)
+        free(port);
+    else
+        sw->ports.port[number] = port;
+    return error;
+}
+
+int32_t weir_detach(struct vswitch *sw, uint32_t number) {
+    if (sw->ports.running || number >= PORTS || !sw->ports.port[number]) return EBUSY;
+    ports_flush(sw);
+    if (sw->ports.port[number]->socket >= 0) interface_close(sw->ports.port[number]);
+    free(sw->ports.port[number]);
+    sw->ports.port[number] = NULL;
+    return 0;
+}
+
+void ports_close(struct vswitch *sw) {
+    for (uint32_t i = 0; i < PORTS; i++)
+        if (sw->ports.port[i]) weir_detach(sw, i);
+    if (sw->ports.epoll >= 0) close(sw->ports.epoll);
+    if (sw->ports.wake >= 0) close(sw->ports.wake);
+    free(sw->ports.outbox);
+}
+
+int32_t weir_port_statistics(struct vswitch *sw, uint32_t number, uint64_t values[9]) {
+    struct port *port = number < PORTS ? sw->ports.port[number] : NULL;
+    if (!port) return ENODEV;
+    interface_count_kernel_drops(port);
+    memcpy(values, &port->statistics, sizeof port->statistics);
+    values[sizeof port->statistics / sizeof *values] = (uint64_t)port->error;
+    return 0;
+}
+
+static void take_buffers(struct vswitch *sw, struct burst *burst) {
+    struct job *job;
+    while (burst->taken < BURST && (job = job_take(&sw->pool))) burst->jobs[burst->taken++] = job;
+}
+
+static void receive(struct vswitch *sw, struct burst *burst, uint32_t number) {
+    struct port *port = sw->ports.port[number];
+    if (!port || port->down) return;
+    struct job **free_jobs = burst->jobs + burst->received;
+    int count = interface_receive(port, free_jobs, burst->taken - burst->received, sw->max_frame_bytes);
+    for (int i = 0; i < count; i++) burst->ports[burst->received++] = (uint16_t)number;
+    if (count < 0) port_failed(sw, number);
+}
+
+/* Everything that has arrived goes through the pipeline once; what goes round again waits its turn
+ * behind the next burst. */
+static void run_burst(struct vswitch *sw, struct burst *burst) {
+    struct job *job;
+    switch_lock(sw);
+    ports_reclaim(sw);
+    sw->now_us = clock_now_us(sw);
+    for (uint32_t waiting = sw->again.count; waiting-- > 0;) sw->program->run(sw, job_pop(&sw->again));
+    while ((job = job_pop(&sw->ports.injected))) sw->program->run(sw, job);
+    for (uint32_t i = 0; i < burst->received; i++) {
+        job = burst->jobs[i];
+        job_begin(job, job->length, burst->ports[i]);
+        sw->program->run(sw, job);
+    }
+    for (uint32_t i = burst->received; i < burst->taken; i++) burst->jobs[i - burst->received] = burst->jobs[i];
+    burst->taken -= burst->received;
+    burst->received = 0;
+    take_buffers(sw, burst);
+    switch_unlock(sw);
+    ports_send(sw);
+}
+
+static void drain_wake(struct vswitch *sw) {
+    uint64_t count;
+    if (read(sw->ports.wake, &count, sizeof count) < 0) return; /* somebody was faster */
+}
+
+static int forward(struct vswitch *sw, struct burst *burst) {
+    struct epoll_event ready[READY_PORTS];
+    while (__atomic_load_n(&sw->ports.keep_running, __ATOMIC_ACQUIRE)) {
+        bool is_idle = !sw->again.count;
+        int count = epoll_wait(sw->ports.epoll, ready, READY_PORTS, is_idle ? -1 : 0);
+        if (count < 0 && errno != EINTR) return errno;
+        for (int i = 0; i < count; i++) {
+            if (ready[i].data.u32 == PORTS)
+                drain_wake(sw);
+            else
+                receive(sw, burst, ready[i].data.u32);
+            if (burst->received == burst->taken) run_burst(sw, burst);
+        }
+        run_burst(sw, burst);
+    }
+    return 0;
+}
+
+int32_t weir_forward(struct vswitch *sw) {
+    struct burst burst = {.taken = 0};
+    int error = open_epoll(sw);
+    if (error) return error;
+    switch_lock(sw);
+    sw->ports.running = true;
+    take_buffers(sw, &burst);
+    switch_unlock(sw);
+    error = forward(sw, &burst);
+    switch_lock(sw);
+    ports_flush(sw);
+    for (uint32_t i = 0; i < burst.taken; i++) job_release(&sw->pool, burst.jobs[i]);
+    sw->ports.running = false;
+    switch_unlock(sw);
+    return error;
+}
+
+void weir_keep_running(struct vswitch *sw, uint32_t running) {
+    __atomic_store_n(&sw->ports.keep_running, running != 0, __ATOMIC_RELEASE);
+    if (!running && sw->ports.wake >= 0) forward_wake(sw);
+}
