@@ -8,11 +8,13 @@ from controller.policies.base import Policy
 from controller.policies.fifo import Fifo
 from controller.policies.lfu import Lfu
 from controller.policies.lru import Lru
+from controller.policies.reuse_value import ReuseValue
 from workload.cost import CostModel
 
 _MAKERS: dict[str, Callable[[int, int, CostModel], Policy]] = {
     "fifo": lambda capacity, seed, cost: Fifo(capacity),
     "lru": lambda capacity, seed, cost: Lru(capacity),
+    "reuse": lambda capacity, seed, cost: ReuseValue(capacity, cost),
     "lfu": lambda capacity, seed, cost: Lfu(capacity),
 }
 POLICY_NAMES = tuple(_MAKERS)

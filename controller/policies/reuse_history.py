@@ -1,0 +1,180 @@
+"""What the reuse-value policy remembers of blocks, in the pool or not: counts, lineage, and when they were asked for.
+
+Time is counted in accesses: the clock advances by one tick every TICK_ACCESSES. Blocks of one class and home that
+were last asked for in the same tick form a cohort, so that ageing is work per cohort, not per block.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from controller.policies.events import Key
+from controller.policies.reuse_classes import CLASSES, class_of, lineage_of
+from controller.policies.reuse_model import AGE_EDGES, TICK_ACCESSES, ReuseModel, bucket_of
+from controller.policies.reuse_parts import Parts
+
+REFRESH_TICKS = 64
+MAX_HOMES = 64
+MAX_TIMES = 4096
+"""More requests than that in one event are not believed."""
+FORGET_STEPS = 4
+
+
+class Cohort:
+    """Blocks of one class and home that were last asked for in the same tick."""
+
+    __slots__ = ("column", "held", "kind", "tick", "tracked")
+
+    def __init__(self, column: int, tick: int) -> None:
+        self.column = column
+        self.kind = column % CLASSES
+        self.tick = tick
+        self.tracked = 0
+        """Blocks in it, in the pool or not."""
+        self.held: dict[Key, Block] = {}
+        """Those in the pool that may be evicted, in the order in which they were asked for."""
+
+
+class Block:
+    """What is remembered of a block."""
+
+    __slots__ = ("children", "cohort", "count", "in_pool", "key", "lineage", "parent")
+
+    cohort: Cohort
+
+    def __init__(self, key: Key, parent: Block | None) -> None:
+        self.key = key
+        self.parent = parent
+        self.count = 0
+        self.in_pool = False
+        self.lineage = 0
+        """How often the block it grew from had been asked for."""
+        self.children: dict[Key, Block] = {}
+        """Its children in the pool."""
+        if parent is not None:
+            self.lineage = parent.lineage if parent.count == 1 else lineage_of(parent.count)
+
+
+class History:
+    """Blocks by key, their cohorts, and the clock; tells the model what happens."""
+
+    def __init__(self, model: ReuseModel, parts: Parts, remembered: int) -> None:
+        self.blocks: dict[Key, Block] = {}
+        self.tick = 0
+        self._model = model
+        self._parts = parts
+        self._remembered = remembered
+        self._accesses_left = TICK_ACCESSES
+        self._cohorts: dict[int, dict[int, Cohort]] = {}
+        """By column (home place * CLASSES + class), then by tick."""
+        self._current: dict[int, Cohort] = {}
+        """The cohorts of this tick, by column."""
+        self._log: deque[tuple[Key, int]] = deque()
+        """Every time a block was asked for, the oldest first."""
+        self._home_places: dict[int, int] = {0: 0}
+
+    def home_place(self, home: int) -> int:
+        """A small number for a storage node; those beyond MAX_HOMES share one."""
+        places = self._home_places
+        if home not in places:
+            if len(places) >= MAX_HOMES:
+                return 0
+            places[home] = len(places)
+        return places[home]
+
+    def missed(
+        self, key: Key, parent_key: Key | None, times: int, chain_blocks: int, is_last: bool, home: int
+    ) -> Block:
+        """A block was asked for that is not in the pool; what is known of its chain is taken from the event."""
+        self._advance(times)
+        block = self.blocks.get(key)
+        if block is None:
+            parent = None if parent_key is None else self.blocks.get(parent_key)
+            block = self.blocks[key] = Block(key, parent)
+        parts = self._parts
+        block.count += times
+        lineage = block.lineage if parts.lineage else 0
+        kind = (
+            class_of(block.count, lineage, chain_blocks, is_last)
+            if parts.place
+            else class_of(block.count, lineage, 0, False)
+        )
+        self._move(block, (self.home_place(home) if home else 0) * CLASSES + kind, times)
+        return block
+
+    def hit(self, block: Block, times: int) -> None:
+        """A block was asked for that is in the pool, or was until just now."""
+        self._advance(times)
+        block.count += times
+        kind = class_of(block.count, block.lineage, 0, False)
+        self._move(block, block.cohort.column // CLASSES * CLASSES + kind, times)
+
+    def left_pool(self, block: Block) -> None:
+        """A block left the pool."""
+        if not self._remembered:
+            self._drop(block)
+
+    def forget(self) -> None:
+        """Forget what was not asked for longest; what is in the pool is never forgotten."""
+        steps = FORGET_STEPS
+        while len(self._log) > self._remembered and steps:
+            steps -= 1
+            key, tick = self._log.popleft()
+            block = self.blocks.get(key)
+            if block is None or block.cohort.tick != tick:
+                continue
+            if block.in_pool:
+                self._log.append((key, tick))
+            else:
+                self._drop(block)
+
+    def _move(self, block: Block, column: int, times: int) -> None:
+        """Put a block that was just asked for into the cohort of now."""
+        kind = column % CLASSES
+        if block.count > times:
+            cohort = block.cohort
+            self._model.reused(cohort.kind, bucket_of(self.tick - cohort.tick), kind)
+            self._detach(cohort)
+        self._model.entered(kind)
+        if times > 1:
+            self._model.repeated(kind, times - 1)
+        current = self._current.get(column)
+        if current is None:
+            current = self._current[column] = Cohort(column, self.tick)
+            self._cohorts.setdefault(column, {})[self.tick] = current
+        current.tracked += 1
+        block.cohort = current
+        self._log.append((block.key, self.tick))
+
+    def _drop(self, block: Block) -> None:
+        cohort = block.cohort
+        self._model.left(cohort.kind, bucket_of(self.tick - cohort.tick))
+        self._detach(cohort)
+        del self.blocks[block.key]
+
+    def _detach(self, cohort: Cohort) -> None:
+        cohort.tracked -= 1
+        if not cohort.tracked and cohort.tick != self.tick:
+            del self._cohorts[cohort.column][cohort.tick]
+
+    def _advance(self, times: int) -> None:
+        self._accesses_left -= min(times, MAX_TIMES)
+        while self._accesses_left <= 0:
+            self._accesses_left += TICK_ACCESSES
+            self._next_tick()
+
+    def _next_tick(self) -> None:
+        for column, cohort in self._current.items():
+            if not cohort.tracked:
+                del self._cohorts[column][cohort.tick]
+        self._current = {}
+        self.tick += 1
+        model = self._model
+        for column, cohorts in self._cohorts.items():
+            for bucket, edge in enumerate(AGE_EDGES, 1):
+                passing = cohorts.get(self.tick - edge)
+                if passing is not None:
+                    model.aged(column % CLASSES, bucket, passing.tracked)
+        model.ticked()
+        if self._parts.learning and self.tick % REFRESH_TICKS == 0:
+            model.refresh(REFRESH_TICKS)
