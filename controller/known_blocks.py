@@ -40,7 +40,7 @@ class KnownBlocks:
         return self._blocks.get(key)
 
     def report(self, miss: HotMiss) -> int:
-        """Remember a report; the misses since the one before it (counts are halved now and then)."""
+        """Remember a report; the replies since the one before it (counts are halved now and then)."""
         before = self._blocks.pop(miss.key, None)
         self._blocks[miss.key] = Known(miss.count, miss.home, miss.fragments)
         self._by_fingerprint[fingerprint(miss.key)] = miss.key

@@ -82,16 +82,15 @@ class Pool:
     # What happens.
 
     def hot_miss(self, miss: HotMiss, now_s: float) -> None:
-        """A switch reported a block that is asked for and not in the pool."""
+        """The switch reported a block that is not in the pool and should perhaps be."""
         self._governor.reported(1)
-        times = self._known.report(miss) + miss.waiting - 1
+        times = self._known.report(miss) + miss.nodes - 1
         if miss.home in self._stores:
             self._tell(HomeLoad(int(miss.home), now_s, miss.hint_ms / 1000))
         if miss.fragments > self.slots.fragments:
             self.counts.misfits += 1
         elif miss.key not in self.policy:
-            parent = self._known.key_of(miss.parent)
-            home = int(self._home(miss.key))
+            parent, home = self._known.key_of(miss.parent), int(self._home(miss.key))
             self._tell(Miss(miss.key, now_s, miss.depth, miss.chain_blocks, parent, times, home))
 
     def dropped(self, reports: int) -> None:

@@ -18,7 +18,6 @@ from tests.controller.live import (
     ENTRIES,
     FRAGMENTS,
     NODE,
-    OTHER_NODE,
     STORE,
     LiveSwitch,
     config,
@@ -57,9 +56,8 @@ def controller(switch: LiveSwitch, wait: bool = True, **thresholds: Any) -> Iter
 
 def admit(switch: LiveSwitch, worker: SwitchWorker, number: int) -> None:
     """Fetch a block until it is in the pool, with all its fragments."""
-    switch.ask(key(number))
+    switch.fetch(key(number))
     wait_until(lambda: key(number) in worker.pool.resident, f"block {number} to be admitted")
-    switch.receive(STORE, wire.OP_GET)
     switch.fetch(key(number))
 
 
@@ -73,18 +71,13 @@ def assert_served(switch: LiveSwitch, number: int) -> None:
 
 def test_a_hot_block_is_admitted_filled_and_served(switch: LiveSwitch) -> None:
     with controller(switch, report_count=2) as worker:
-        switch.ask(key(1))
-        switch.receive(STORE, wire.OP_GET)
-        assert not worker.pool.resident
-        switch.ask(key(1), source=OTHER_NODE, flags=wire.FLAG_BYPASS)  # not counted
-        switch.receive(STORE, wire.OP_GET)
-        switch.reply(key(1), 0)
-        switch.receive(NODE, wire.OP_VALUE)
-        switch.ask(key(1))
-        wait_until(lambda: worker.pool.resident, "an admission")
-        switch.receive(STORE, wire.OP_GET)
         switch.fetch(key(1))
-        assert_served(switch, 1)
+        switch.fetch(key(2))
+        switch.fetch(key(2))
+        wait_until(lambda: worker.pool.resident, "an admission")
+        assert set(worker.pool.resident) == {key(2)}
+        switch.fetch(key(2))
+        assert_served(switch, 2)
         wait_until(lambda: worker.pool.counts.hits, "hits to be counted")
     assert worker.outcomes[OUTCOME_SERVED] == FRAGMENTS
 
@@ -158,7 +151,7 @@ def test_a_table_that_strangers_filled_is_cleared(switch: LiveSwitch) -> None:
         strangers = [Install(key(100 + n), 1, 1, FRAGMENTS) for n in range(ENTRIES)]
         assert worker.session.adapter.write(strangers) == [Result.OK] * ENTRIES
         assert worker.session.adapter.write([Install(key(200), 1, 1, 1)]) == [Result.FAILED]
-        switch.ask(key(1))
+        switch.fetch(key(1))
         wait_until(lambda: worker.pool.counts.refused, "the table to be found full")
         wait_until(lambda: worker.pool.counts.read_backs > 1, "the entries to be read back")
         wait_until(lambda: not worker.session.adapter.read_blocks(), "the strangers to be removed")
@@ -175,20 +168,12 @@ def test_each_update_of_a_batch_has_its_own_result(switch: LiveSwitch) -> None:
         assert {entry.key: entry for entry in adapter.read_blocks()} == {e.key: e for e in (one, two, three)}
 
 
-def ask_and_answer(switch: LiveSwitch) -> None:
-    """Make block 1 hot, with nobody waiting for it afterwards."""
-    switch.ask(key(1))
-    assert not switch.receive(STORE, wire.OP_GET).flags
-    switch.reply(key(1), 0)
-    switch.receive(NODE, wire.OP_VALUE)
-
-
 def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
     with controller(switch, fill="now", answer_timeout_s=10) as worker:
-        ask_and_answer(switch)
+        switch.fetch(key(1))
         for fragment in range(FRAGMENTS):
             request = switch.receive(STORE, wire.OP_GET)
-            assert request.flags & wire.FLAG_FILL
+            assert request.flags == wire.FLAG_FILL
             switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
         assert_served(switch, 1)
         assert worker.pool.counts.fills == 1
@@ -196,7 +181,7 @@ def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
 
 def test_a_block_that_its_home_does_not_hold_leaves_the_pool(switch: LiveSwitch) -> None:
     with controller(switch, fill="now", answer_timeout_s=10) as worker:
-        ask_and_answer(switch)
+        switch.fetch(key(1))
         wait_until(lambda: worker.pool.resident, "an admission")
         switch.send(STORE, CONTROLLER.ipv4, message("NOT_FOUND", key(1), flags=wire.FLAG_FILL))
         wait_until(lambda: not worker.pool.resident, "the block to be given up")
@@ -231,7 +216,7 @@ def acknowledge(switch: LiveSwitch, source: IPv4Address, put: wire.Message) -> N
 
 def test_a_block_that_is_not_whole_is_dropped_instead_of_reclaimed(switch: LiveSwitch) -> None:
     with controller(switch, eviction="reclaim", reclaims_in_flight=1) as worker:
-        switch.ask(key(0))
+        switch.fetch(key(0))
         wait_until(lambda: key(0) in worker.pool.resident, "block 0 to be admitted")
         for number in range(1, ENTRIES):
             admit(switch, worker, number)

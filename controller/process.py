@@ -1,0 +1,152 @@
+"""The controller as a process: its workers, what it prints, and what it reports at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from controller.costs import add_up
+from controller.errors import ConfigError, ControllerError
+from controller.policies import PolicyError, make_policy
+from controller.policies.eventlog import to_line
+from controller.pool import Pool
+from controller.session import Session
+from controller.worker import SwitchWorker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from controller.config import Config, SwitchConfig
+    from controller.policies import Event
+
+PROGRESS_PERIOD_S: Final = 1.0
+STOP_TIMEOUT_S: Final = 0.7
+"""For all workers together; a switch that does not answer must not hold up the end."""
+
+
+class ControllerProcess:
+    """One run of the controller, from ready to stop. Use as a context manager: it closes the event logs."""
+
+    def __init__(self, config: Config, event_logs: Path | None = None) -> None:
+        """Raises ConfigError or P4InfoError."""
+        self._config = config
+        self._started_s = time.monotonic()
+        self._stopping = threading.Event()
+        self._files = ExitStack()
+        # Of two controllers, the one that was started last is the switches' primary one.
+        first_election_id = int(time.time() * 1000) << 16
+        self.workers = [self._worker(switch, first_election_id, event_logs) for switch in config.switches]
+
+    def __enter__(self) -> ControllerProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def stop(self) -> None:
+        """Have `run` end."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Work until `stop`; raises ControllerError if a worker can't go on."""
+        for worker in self.workers:
+            worker.start()
+        ready = False
+        due_s = time.monotonic() + PROGRESS_PERIOD_S
+        try:
+            while not self._stopping.wait(0.02 if not ready else max(0.0, due_s - time.monotonic())):
+                self._raise_failure()
+                if not ready and all(worker.ready.is_set() for worker in self.workers):
+                    ready = True
+                    _emit("ready")
+                if time.monotonic() >= due_s:
+                    due_s += PROGRESS_PERIOD_S
+                    _emit("progress", **self._progress())
+        finally:
+            self._stop_workers()
+
+    def results(self) -> dict[str, Any]:
+        """Sums over all switches, then each switch."""
+        totals = add_up(
+            [part for worker in self.workers for part in (worker.pool.counts, worker.session.costs)]
+        )
+        return {
+            "policy": self._config.policy if self._config.pool else None,
+            "wall_s": round(time.monotonic() - self._started_s, 3),
+            "cpu_s": round(time.process_time(), 3),
+            **totals,
+            "outcomes": [sum(packets) for packets in zip(*(w.outcomes for w in self.workers), strict=True)],
+            "switches": {worker.name: _switch_results(worker) for worker in self.workers},
+        }
+
+    def _progress(self) -> dict[str, Any]:
+        results = self.results()
+        names = ("cpu_s", "admitted", "evicted", "hits", "digests", "p4runtime_writes")
+        return {
+            "t_s": results["wall_s"],
+            "connected": sum(worker.connected for worker in self.workers),
+            "resident": sum(len(worker.pool.resident) for worker in self.workers),
+            **{name: results[name] for name in names},
+        }
+
+    def _stop_workers(self) -> None:
+        deadline_s = time.monotonic() + STOP_TIMEOUT_S
+        for worker in self.workers:
+            worker.stop()
+        for worker in self.workers:
+            worker.join(max(0.0, deadline_s - time.monotonic()))
+
+    def _raise_failure(self) -> None:
+        for worker in self.workers:
+            if worker.failure is not None:
+                raise worker.failure
+
+    def _worker(self, switch: SwitchConfig, first_election_id: int, logs: Path | None) -> SwitchWorker:
+        config = self._config
+        size, thresholds = switch.pool, config.thresholds
+        if not config.pool:
+            # Nothing is reported (0: never), and no block fits.
+            size, thresholds = replace(size, blocks=0), replace(thresholds, report_count=0)
+        capacity_blocks = max(1, size.whole_blocks - thresholds.spare_blocks)
+        try:
+            policy = make_policy(config.policy, capacity_blocks, seed=config.seed)
+        except PolicyError as error:
+            raise ConfigError(str(error)) from None
+        session = Session(switch, first_election_id, config.merging)
+        log = None if logs is None else self._event_log(logs / f"{switch.name}.jsonl")
+        pool = Pool(size, thresholds, switch.stores, policy, session.adapter, log)
+        return SwitchWorker(switch.name, session, pool)
+
+    def _event_log(self, path: Path) -> Callable[[Event], None]:
+        try:
+            file = self._files.enter_context(path.open("w"))
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from None
+        return lambda event: print(to_line(event), file=file)
+
+
+def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
+    return {
+        "resident": len(worker.pool.resident),
+        "pool": asdict(worker.pool.counts),
+        "costs": asdict(worker.session.costs),
+        "outcomes": worker.outcomes,
+    }
+
+
+def _emit(event: str, **fields: Any) -> None:
+    print(json.dumps({"event": event, **fields}), file=sys.stdout, flush=True)
+
+
+def write_results(path: Path, results: dict[str, Any]) -> None:
+    """Write the results file; raises ControllerError."""
+    try:
+        path.write_text(json.dumps(results, indent=1) + "\n")
+    except OSError as error:
+        raise ControllerError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,105 @@
+"""One switch's P4Runtime session: connect, become primary, see to the program, listen."""
+
+from __future__ import annotations
+
+import queue
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from controller.base_state import sync_base_state
+from controller.costs import Costs
+from controller.errors import ConfigError, ConnectionLostError, NotPrimaryError
+from controller.p4_constants import BLOCKS, SLOT_GENERATION
+from controller.p4info import Program, load_p4info
+from controller.p4runtime_adapter import P4RuntimeAdapter
+from controller.p4runtime_client import SwitchClient
+from controller.pipeline import ensure_pipeline
+
+if TYPE_CHECKING:
+    from controller.config import SwitchConfig
+
+QUEUE_MESSAGES: Final = 4096
+"""Stream messages that wait for the controller; more are dropped and counted."""
+MESSAGES_AT_ONCE: Final = 256
+
+
+class Session:
+    """May be opened again and again; `adapter` stays the same and works while it is open."""
+
+    def __init__(self, config: SwitchConfig, first_election_id: int, merging: bool) -> None:
+        self.costs = Costs()
+        self._config, self._merging = config, merging
+        self._election_id = first_election_id
+        self.program = Program(load_p4info(config.p4info))
+        _check_sizes(config, self.program)
+        self.adapter = P4RuntimeAdapter(self.program, config.controller, self.costs)
+        self._client: SwitchClient | None = None
+        self._messages: queue.Queue[Any] = queue.Queue(QUEUE_MESSAGES)
+
+    def open(self, now_s: float) -> int:
+        """Connect and bring the switch's program and base state in order; `now_s` since 1970.
+
+        Returns a generation that no slot has reached (see `pipeline`). Raises ConnectionLostError,
+        NotPrimaryError, or SwitchError where the switch refuses what it must have.
+        """
+        self._election_id += 1  # the switch may not have noticed yet that the session before is over
+        messages: queue.Queue[Any] = queue.Queue(QUEUE_MESSAGES)
+        self._messages = messages
+        client = SwitchClient(
+            self._config.device_id, self._config.grpc_address, divmod(self._election_id, 1 << 64),
+            lambda message: self._enqueue(messages, message), lambda: _wake(messages), self.costs,
+        )  # fmt: skip
+        self._client = self.adapter.session_client = client
+        self._check_alive()
+        reached = ensure_pipeline(client, self.program.p4info, self._config.device_config, now_s)
+        sync_base_state(client, self.program, self._config, self._merging)
+        self.costs.sessions += 1
+        return reached
+
+    def close(self) -> None:
+        """End the session; the switch goes on as it is."""
+        self.adapter.session_client = None
+        if self._client is not None:
+            self._client.tear_down()
+            self._client = None
+
+    def receive(self, timeout_s: float) -> list[Any]:
+        """Stream messages, waiting for the first; raises when the session is over."""
+        self._check_alive()
+        messages: list[Any] = []
+        with suppress(queue.Empty):
+            messages.append(self._messages.get(timeout=timeout_s))
+            while len(messages) < MESSAGES_AT_ONCE:
+                messages.append(self._messages.get_nowait())
+        return [message for message in messages if message is not None]
+
+    def _check_alive(self) -> None:
+        name = self._config.name
+        if self._client is None or self._client.ended.is_set():
+            raise ConnectionLostError(f"{name}: the session with {self._config.grpc_address} ended")
+        if not self._client.primary:
+            raise NotPrimaryError(f"{name}: another controller is the switch's primary one")
+
+    def _enqueue(self, messages: queue.Queue[Any], message: Any) -> None:
+        try:
+            messages.put_nowait(message)
+        except queue.Full:
+            self.costs.messages_dropped += 1
+
+
+def _wake(messages: queue.Queue[Any]) -> None:
+    """Have `receive` look whether the session is still ours; a full queue is being read anyway."""
+    with suppress(queue.Full):
+        messages.put_nowait(None)
+
+
+def _check_sizes(config: SwitchConfig, program: Program) -> None:
+    """The configured pool must fit the program; raises ConfigError."""
+    for field, value, limit in (
+        ("blocks", config.pool.blocks, program.table_size(BLOCKS)),
+        ("slots", config.pool.slots, program.register_size(SLOT_GENERATION)),
+    ):
+        if value > limit:
+            raise ConfigError(
+                f"switch {config.name}: pool.{field} is {value}, but the program was compiled for {limit}"
+            )
