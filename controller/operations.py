@@ -113,7 +113,7 @@ class HotMiss:
     """Where the value came from."""
 
     @property
-    def waiting(self) -> int:
+    def nodes(self) -> int:
         """Nodes (or switches) that wanted the block together."""
         return max(1, self.waiters.bit_count())
 
