@@ -60,7 +60,7 @@ def _action(frame: Frame, node: ast.Call) -> None:
     closure = frame.find(node.declaration)
     assert isinstance(closure, ActionClosure)
     if frame.scope.path:
-        frame.unit.called_actions.setdefault(closure, frame.scope)
+        frame.unit.called_actions[closure] = None
     inner = frame.inner(Scope(closure.scope), node)
     bind_arguments(frame, inner, node.declaration.parameters, node.arguments, alias=False, constants=True)
     inline_body(inner, node.declaration.body, node.declaration.name)

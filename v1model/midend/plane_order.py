@@ -24,7 +24,9 @@ def sort_control_plane(unit: Unit, blocks: Sequence[ParserInstance | ControlInst
     """Brings a unit's tables, actions and externs into p4c's order. An action that only a control's
     body calls is listed as well, without parameters."""
     objects: list[Binding] = [b for b in unit.globals.bindings.values() if isinstance(b, ExternObject)]
-    objects += [found for block in blocks for found in _declared(unit, block)]
+    for block in blocks:
+        own = list(_declared(block))
+        objects += [*_global_actions(unit, own), *own]
     for closure in unit.called_actions:
         unit.actions.setdefault(
             closure.name, ir.Action(closure.name, (), tuple(closure.declaration.annotations))
@@ -39,17 +41,18 @@ def sort_control_plane(unit: Unit, blocks: Sequence[ParserInstance | ControlInst
     unit.externs = list(dict.fromkeys([*listed, *(e for e in unit.externs if e.name in attached)]))
 
 
-def _declared(unit: Unit, instance: ControlInstance | ParserInstance) -> Iterator[Binding]:
-    """What an instance declares: first the top level's actions that it uses, then its own objects."""
-    bindings = [*instance.scope.bindings.values(), *instance.scope.anonymous.values()]
-    used = {closure.name for closure, scope in unit.called_actions.items() if scope is instance.scope}
-    for table in bindings:
-        if isinstance(table, TableInstance):
-            used.update(table.actions)
+def _global_actions(unit: Unit, declared: list[Binding]) -> Iterator[Binding]:
+    """The top level's actions that a block uses: p4c copies them to its beginning."""
+    used = {name for table in declared if isinstance(table, TableInstance) for name in table.actions}
+    used.update(closure.name for closure in unit.called_actions)
     actions = (a for a in unit.globals.bindings.values() if isinstance(a, ActionClosure))
     yield from (action for action in actions if action.name in used)
-    for binding in bindings:
+
+
+def _declared(instance: ControlInstance | ParserInstance) -> Iterator[Binding]:
+    """What an instance declares, sub-controls' objects in the place of their instance."""
+    for binding in (*instance.scope.bindings.values(), *instance.scope.anonymous.values()):
         if not isinstance(binding, ControlInstance | ParserInstance):
             yield binding
         elif binding.applications:
-            yield from _declared(unit, binding)
+            yield from _declared(binding)

@@ -38,7 +38,7 @@ class Unit:
         self.headers, self.metadata, self.standard_metadata = empty, empty, empty
         self.tables: list[ir.Table] = []
         self.actions: dict[str, ir.Action] = {}
-        self.called_actions: dict[ActionClosure, Scope] = {}  # by the body of the control of this scope
+        self.called_actions: dict[ActionClosure, None] = {}  # by the body of a control
         self.externs: list[ir.ExternInstance] = []
         self.digests: dict[str, ir.Digest] = {}
         self.new_types: dict[str, t.NewType] = {}
