@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from v1model import ir
@@ -60,26 +62,33 @@ def serialize(function: Function, expressions: Expressions, value: ir.Expr, name
     )
     buffer = function.name(name)
     function.emit(f"uint8_t {buffer}[{max(1, wire_bytes(max_bits))}];")
-    is_fixed = not any(isinstance(item.type, ir.Varbit) for item in items)
-    if is_fixed and all(each == owners[0] for each in owners):
-        return _fixed(function, expressions, items, owners[0] if owners else None, buffer)
-    return _variable(function, expressions, list(zip(items, owners, strict=True)), buffer)
+    groups = [(header, [item for _, item in group]) for header, group in groupby(zip(owners, items, strict=True), itemgetter(0))]
+    if any(isinstance(item.type, ir.Varbit) for item in items) or any(_bits(group) % 8 for _, group in groups[:-1]):
+        return _by_bits(function, expressions, list(zip(items, owners, strict=True)), buffer)
+    return _by_bytes(function, expressions, groups, buffer)
 
 
-def _fixed(
-    function: Function, expressions: Expressions, items: list[ir.Expr], header: ir.Expr | None, buffer: str
+def _bits(items: list[ir.Expr]) -> int:
+    return sum(value_width(item.type) for item in items)
+
+
+def _by_bytes(
+    function: Function, expressions: Expressions, groups: list[tuple[ir.Expr | None, list[ir.Expr]]], buffer: str
 ) -> FieldList:
-    length = wire_bytes(sum(value_width(item.type) for item in items))
-    packed = [wire.Item(expressions.value(item), value_width(item.type)) for item in items]
-    if length:
-        function.emit(f"memset({buffer}, 0, {length});")
-    function.emit(*wire.pack(packed, buffer))
-    if header is None:
-        return FieldList(buffer, str(length))
-    return FieldList(buffer, f"({expressions.value(header)}.valid ? {length}u : 0u)")
+    """Every header's fields begin at a byte: one packing for each header."""
+    length = function.name("length")
+    function.emit(f"uint32_t {length} = 0;")
+    for header, group in groups:
+        packed = [wire.Item(expressions.value(item), value_width(item.type)) for item in group]
+        with function.block(f"if ({expressions.value(header)}.valid)" if header is not None else ""):
+            size = wire_bytes(_bits(group))
+            if not wire.is_plain(packed):
+                function.emit(f"memset({buffer} + {length}, 0, {size});")
+            function.emit(*wire.pack(packed, f"{buffer} + {length}"), f"{length} += {size};")
+    return FieldList(buffer, length)
 
 
-def _variable(
+def _by_bits(
     function: Function, expressions: Expressions, items: list[tuple[ir.Expr, ir.Expr | None]], buffer: str
 ) -> FieldList:
     bits = function.name("bits")

@@ -21,22 +21,31 @@ class Item:
     width: int
 
 
+def _runs(items: Sequence[Item]) -> list[list[Item]]:
+    """The items in groups that begin and end at a byte, the last one filled up with zero bits."""
+    runs: list[list[Item]] = [[]]
+    for item in items:
+        runs[-1].append(item)
+        if sum(each.width for each in runs[-1]) % 8 == 0:
+            runs.append([])
+    if runs[-1]:
+        runs[-1].append(Item("0", -sum(each.width for each in runs[-1]) % 8))
+    return [run for run in runs if run]
+
+
+def is_plain(items: Sequence[Item]) -> bool:
+    """Whether `pack` writes whole bytes only, whatever was there before."""
+    return all(len(run) == 1 or sum(item.width for item in run) <= NARROW_BITS for run in _runs(items))
+
+
 def pack(items: Sequence[Item], to: str) -> list[str]:
     """Statements that write items one behind the other into `to`, which begins at a byte; unused
-    bits of the last byte become 0."""
+    bits of the last byte become 0. Unless `is_plain`, the bytes must be 0 or all their bits written."""
     lines: list[str] = []
-    offset = 0
-    run: list[Item] = []
-    for item in items:
-        run.append(item)
-        width = sum(each.width for each in run)
-        if width % 8 == 0:
-            lines += _pack_run(run, to, offset // 8)
-            offset += width
-            run = []
-    if run:
-        run.append(Item("0", -sum(each.width for each in run) % 8))
-        lines += _pack_run(run, to, offset // 8)
+    at = 0
+    for run in _runs(items):
+        lines += _pack_run(run, to, at)
+        at += sum(item.width for item in run) // 8
     return lines
 
 

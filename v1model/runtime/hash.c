@@ -41,10 +41,13 @@ uint64_t hash_identity(const uint8_t *data, size_t length) {
     return load_be(data, length < 8 ? (unsigned)length : 8);
 }
 
-/* Ones' complement sum in 32-bit words of the machine's order: RFC 1071 allows any. */
-static uint64_t sum_words(uint64_t sum, const uint8_t *data, size_t length) {
-    for (; length >= 4; data += 4, length -= 4) sum += hash_word(data, 4);
-    return sum + hash_word(data, (unsigned)length);
+/* Ones' complement sum of 8-byte words of the machine's order, whose halves are added up at last: RFC
+ * 1071 allows any word size and order. */
+static uint64_t sum_words(const uint8_t *data, size_t length) {
+    uint64_t sum = 0, carries = 0;
+    for (; length >= 8; data += 8, length -= 8) carries += __builtin_add_overflow(sum, hash_word(data, 8), &sum);
+    carries += __builtin_add_overflow(sum, hash_word(data, (unsigned)length), &sum);
+    return (sum & UINT32_MAX) + (sum >> 32) + carries;
 }
 
 static uint16_t fold(uint64_t sum) {
@@ -53,9 +56,9 @@ static uint16_t fold(uint64_t sum) {
 }
 
 uint64_t hash_csum16(const uint8_t *data, size_t length, const uint8_t *payload, size_t payload_bytes) {
-    uint64_t sum = sum_words(0, data, length);
+    uint64_t sum = sum_words(data, length);
     if (payload_bytes) {
-        uint16_t rest = fold(sum_words(0, payload, payload_bytes));
+        uint16_t rest = fold(sum_words(payload, payload_bytes));
         sum += length % 2 ? __builtin_bswap16(rest) : rest;
     }
     return (uint16_t)~__builtin_bswap16(fold(sum));
