@@ -65,10 +65,10 @@ class History:
         self._parts = parts
         self._remembered = remembered
         self._accesses_left = TICK_ACCESSES
-        self._cohorts: dict[int, dict[int, Cohort]] = {}
-        """By column (home place * CLASSES + class), then by tick."""
         self._current: dict[int, Cohort] = {}
-        """The cohorts of this tick, by column."""
+        """The cohorts of this tick, by column: home place * CLASSES + class."""
+        self._cohorts: dict[int, dict[int, Cohort]] = {0: self._current}
+        """By tick, then by column."""
         self._log: deque[tuple[Key, int]] = deque()
         """Every time a block was asked for, the oldest first."""
         self._home_places: dict[int, int] = {0: 0}
@@ -141,7 +141,6 @@ class History:
         current = self._current.get(column)
         if current is None:
             current = self._current[column] = Cohort(column, self.tick)
-            self._cohorts.setdefault(column, {})[self.tick] = current
         current.tracked += 1
         block.cohort = current
         self._log.append((block.key, self.tick))
@@ -154,8 +153,11 @@ class History:
 
     def _detach(self, cohort: Cohort) -> None:
         cohort.tracked -= 1
-        if not cohort.tracked and cohort.tick != self.tick:
-            del self._cohorts[cohort.column][cohort.tick]
+        if not cohort.tracked:
+            cohorts = self._cohorts[cohort.tick]
+            del cohorts[cohort.column]
+            if not cohorts and cohort.tick != self.tick:
+                del self._cohorts[cohort.tick]
 
     def _advance(self, times: int) -> None:
         self._accesses_left -= min(times, MAX_TIMES)
@@ -164,17 +166,14 @@ class History:
             self._next_tick()
 
     def _next_tick(self) -> None:
-        for column, cohort in self._current.items():
-            if not cohort.tracked:
-                del self._cohorts[column][cohort.tick]
-        self._current = {}
+        if not self._current:
+            del self._cohorts[self.tick]
         self.tick += 1
+        self._current = self._cohorts[self.tick] = {}
         model = self._model
-        for column, cohorts in self._cohorts.items():
-            for bucket, edge in enumerate(AGE_EDGES, 1):
-                passing = cohorts.get(self.tick - edge)
-                if passing is not None:
-                    model.aged(column % CLASSES, bucket, passing.tracked)
+        for bucket, edge in enumerate(AGE_EDGES, 1):
+            for cohort in self._cohorts.get(self.tick - edge, {}).values():
+                model.aged(cohort.kind, bucket, cohort.tracked)
         model.ticked()
         if self._parts.learning and self.tick % REFRESH_TICKS == 0:
             model.refresh(REFRESH_TICKS)

@@ -12,9 +12,9 @@ the block where that is faster.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 
 from controller.policies.base import NOTHING, Policy
 from controller.policies.events import (
@@ -62,9 +62,10 @@ class ReuseValue(Policy):
         self._queues: dict[int, OrderedDict[Cohort, None]] = {}
         """Cohorts with evictable blocks in the pool, by column, the oldest first."""
         self._order: list[tuple[float, Cohort]] = []
-        """The cheapest cohort of each column, cheapest last; made anew when `_stale`."""
-        self._stale = True
+        """The cheapest cohort of each column, cheapest last; made anew every tick, and when the cheapest is empty."""
         self._ranked_at = -1
+        """The tick for which the order holds."""
+        self._descent: tuple[Block, Block] | None = None
         self._worth_s: dict[int, float] = {}
         self._idle_worth_s = self._saved_s(0.0)
 
@@ -123,7 +124,7 @@ class ReuseValue(Policy):
 
     def home_load(self, event: HomeLoad) -> None:
         self._worth_s[self._history.home_place(event.home)] = self._saved_s(event.wait_s)
-        self._stale = True
+        self._ranked_at = -1
 
     def handle(self, event: Event) -> Sequence[Decision]:
         if isinstance(event, Pin | Unpin):
@@ -157,10 +158,7 @@ class ReuseValue(Policy):
         if cheapest is None:
             return NOTHING
         value, victim = cheapest
-        column = block.cohort.column
-        own_value = self._model.index[column % CLASSES][0] * self._worth_s.get(
-            column // CLASSES, self._idle_worth_s
-        )
+        own_value = self._young_value(block.cohort)
         if own_value <= value * (1.0 + MARGIN) or (victim is parent and self._parts.prefix):
             return NOTHING
         evict = self._evict(victim)
@@ -169,19 +167,31 @@ class ReuseValue(Policy):
 
     def _cheapest(self) -> tuple[float, Block] | None:
         """The lowest value in the pool, and the block to evict for it: the last leaf behind it, as a rule."""
-        if self._stale or self._ranked_at != self._history.tick:
+        if self._ranked_at != self._history.tick or not self._order or not self._order[-1][1].held:
             self._rank()
-        if not self._order:
-            return None
+            if not self._order:
+                return None
         value, cohort = self._order[-1]
         block = next(reversed(cohort.held.values()))
-        while block.children and self._parts.prefix:
-            free = (child for child in reversed(block.children.values()) if child.key not in self.pinned)
-            child = next(free, None)
+        return value, self._leaf_behind(block) if self._parts.prefix else block
+
+    def _leaf_behind(self, top: Block) -> Block:
+        """The last block of the pool behind this one that may go; goes on from where the last search for it ended."""
+        block = top
+        if self._descent is not None and self._descent[0] is top and self._descent[1].in_pool:
+            block = self._descent[1]
+        while block.children:
+            child = next((c for c in reversed(block.children.values()) if c.key not in self.pinned), None)
             if child is None:
                 break
             block = child
-        return value, block
+        self._descent = (top, block.parent) if block is not top and block.parent is not None else None
+        return block
+
+    def _young_value(self, cohort: Cohort) -> float:
+        """The value of blocks that were asked for just now."""
+        worth_s = self._worth_s.get(cohort.column // CLASSES, self._idle_worth_s)
+        return self._model.index[cohort.kind][0] * worth_s
 
     def _rank(self) -> None:
         """Value the oldest and the youngest cohort of each column: the index rises with age, then falls."""
@@ -195,8 +205,8 @@ class ReuseValue(Policy):
             if young_value <= value:
                 value, cohort = young_value, youngest
             order.append((value * self._worth_s.get(column // CLASSES, self._idle_worth_s), cohort))
-        order.sort(key=itemgetter(0), reverse=True)
-        self._order, self._stale, self._ranked_at = order, False, tick
+        order.sort(key=_dearest_first)
+        self._order, self._ranked_at = order, tick
 
     def _enter(self, block: Block) -> None:
         block.in_pool = True
@@ -230,7 +240,8 @@ class ReuseValue(Policy):
             if queue is None:
                 queue = self._queues[cohort.column] = OrderedDict()
             queue[cohort] = None
-            self._stale = True
+            if cohort.tick == self._ranked_at:
+                insort(self._order, (self._young_value(cohort), cohort), key=_dearest_first)
         cohort.held[block.key] = block
 
     def _file_out(self, block: Block) -> None:
@@ -241,4 +252,7 @@ class ReuseValue(Policy):
             del queue[cohort]
             if not queue:
                 del self._queues[cohort.column]
-            self._stale = True
+
+
+def _dearest_first(ranked: tuple[float, Cohort]) -> float:
+    return -ranked[0]
