@@ -59,7 +59,7 @@ def _cached(entry: Path) -> CompiledProgram | None:
             return compiled
     except FileNotFoundError:
         return None
-    except Exception:  # noqa: BLE001 - whatever a damaged pickle raises, the answer is to rebuild
+    except Exception:
         pass
     shutil.rmtree(entry, ignore_errors=True)
     return None

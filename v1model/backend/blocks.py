@@ -147,13 +147,17 @@ def keep(unit: Unit) -> list[str]:
 
 def _copy(to: Expressions, source: Expressions, expression: ir.Expr) -> str:
     if is_wide(expression.type):
-        return f"wide_copy({to.place(expression)}, {source.value(expression)}, {value_width(expression.type)});"
+        return (
+            f"wide_copy({to.place(expression)}, {source.value(expression)}, {value_width(expression.type)});"
+        )
     return f"{to.place(expression)} = {source.value(expression)};"
 
 
 def digest(unit: Unit) -> list[str]:
     """static void p4_digest(sw, job, p): the sample of the ingress pass's last digest call."""
-    function = Function(unit, "static void p4_digest(struct vswitch *sw, const struct job *job, struct phv *p)")
+    function = Function(
+        unit, "static void p4_digest(struct vswitch *sw, const struct job *job, struct phv *p)"
+    )
     expressions = Expressions(function)
     with function.block("switch (job->digest_site)"):
         for site, (number, leaves) in enumerate(unit.digest_calls, start=1):

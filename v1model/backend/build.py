@@ -19,8 +19,22 @@ from v1model.errors import CompileError
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
 PACKAGE = RUNTIME.parent
 
-FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", "-pthread")
-SANITIZE_FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-g1",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pthread",
+)
+SANITIZE_FLAGS = (
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-omit-frame-pointer",
+)
 # Generated code declares what a program declares, used or not, reads what P4 leaves unset (all such
 # variables start as 0, which GCC does not always see), and compares unsigned values with 0.
 GENERATED_FLAGS = (
@@ -45,7 +59,9 @@ def compiler() -> str:
     wanted = os.environ.get("CC", "cc")
     found = shutil.which(wanted)
     if found is None:
-        raise CompileError(f"no C compiler: {wanted} is not on PATH", hint="install gcc (apt-get install gcc)")
+        raise CompileError(
+            f"no C compiler: {wanted} is not on PATH", hint="install gcc (apt-get install gcc)"
+        )
     return found
 
 
@@ -121,7 +137,10 @@ def runtime_objects(*, sanitize: bool) -> list[Path]:
         with tempfile.TemporaryDirectory() as directory:
             built = {f"{name}.o": Path(directory) / f"{name}.o" for name in names}
             for name, path in zip(names, built.values(), strict=True):
-                _run([compiler(), *flags, "-c", str(RUNTIME / f"{name}.c"), "-o", str(path)], f"runtime/{name}.c")
+                _run(
+                    [compiler(), *flags, "-c", str(RUNTIME / f"{name}.c"), "-o", str(path)],
+                    f"runtime/{name}.c",
+                )
             publish(entry, dict(built))
     return objects
 

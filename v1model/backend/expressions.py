@@ -138,7 +138,9 @@ class Expressions:
             cast = "(uint64_t)" if width <= NARROW_BITS < base_width else ""
             return f"({cast}({shifted}) & {arithmetic.mask(width)})"
         if width > INTEGER_BITS:
-            return f"wide_slice({self._function.wide_temporary(width)}, {value}, {base_width}, {low}, {width})"
+            return (
+                f"wide_slice({self._function.wide_temporary(width)}, {value}, {base_width}, {low}, {width})"
+            )
         cast = "(uint64_t)" if width <= NARROW_BITS else ""
         return f"({cast}wide_slice128({value}, {base_width}, {low}, {width}))"
 

@@ -125,7 +125,9 @@ def hash_of(statements: Statements, algorithm: str, value: ir.Expr, *, with_payl
         rest = ", ".join(payload) if with_payload else "NULL, 0"
         return f"hash_csum16({fields.data}, {fields.length}, {rest})"
     if algorithm not in FUNCTIONS:
-        raise UnsupportedError(f"hash algorithm {algorithm}; there are csum16, random, {', '.join(FUNCTIONS)}")
+        raise UnsupportedError(
+            f"hash algorithm {algorithm}; there are csum16, random, {', '.join(FUNCTIONS)}"
+        )
     if not with_payload:
         return f"hash_{FUNCTIONS[algorithm]}({fields.data}, {fields.length})"
     length = function.name("length")
@@ -147,7 +149,10 @@ def _hash(statements: Statements, statement: ir.ExternCall) -> None:
     result, algorithm, base, data, maximum = statement.arguments
     value = hash_of(statements, statements.unit.algorithm(algorithm), data)
     emit = statements.function.emit
-    emit(f"uint64_t maximum = {_integer(statements, maximum)};", f"uint64_t base = {_integer(statements, base)};")
+    emit(
+        f"uint64_t maximum = {_integer(statements, maximum)};",
+        f"uint64_t base = {_integer(statements, base)};",
+    )
     emit(f"uint64_t hash = {value} % (maximum ? maximum : 1) + base;")
     statements.assign_integer(result, "hash")
 
@@ -182,7 +187,11 @@ def _random(statements: Statements, statement: ir.ExternCall) -> None:
 
 
 def _mark_to_drop(statements: Statements, statement: ir.ExternCall) -> None:
-    place = statements.expressions.place(statement.arguments[0]) if statement.arguments else "p->standard_metadata"
+    place = (
+        statements.expressions.place(statement.arguments[0])
+        if statement.arguments
+        else "p->standard_metadata"
+    )
     statements.function.emit(f"{place}.f_egress_spec = DROP_PORT;", f"{place}.f_mcast_grp = 0;")
 
 
@@ -285,4 +294,6 @@ CALLS: dict[str, Callable[[Statements, ir.ExternCall], None]] = {
 CALLS |= dict.fromkeys(("clone", "clone3", "clone_preserving_field_list"), _clone)
 CALLS |= dict.fromkeys(("resubmit", "resubmit_preserving_field_list"), _resubmit)
 CALLS |= dict.fromkeys(("recirculate", "recirculate_preserving_field_list"), _recirculate)
-CALLS |= {f"{verb}_checksum{suffix}": _checksum for verb in ("verify", "update") for suffix in ("", "_with_payload")}
+CALLS |= {
+    f"{verb}_checksum{suffix}": _checksum for verb in ("verify", "update") for suffix in ("", "_with_payload")
+}

@@ -32,7 +32,9 @@ def fields(expression: ir.Expr) -> Iterator[ir.Expr]:
                 for name, member_type in members:
                     yield from fields(ir.Member(expression, name, member_type))
         case _:
-            raise UnsupportedError(f"a {type(expression.type).__name__.lower()} can't be part of a field list")
+            raise UnsupportedError(
+                f"a {type(expression.type).__name__.lower()} can't be part of a field list"
+            )
 
 
 def owner(expression: ir.Expr) -> ir.Expr | None:
@@ -62,8 +64,13 @@ def serialize(function: Function, expressions: Expressions, value: ir.Expr, name
     )
     buffer = function.name(name)
     function.emit(f"uint8_t {buffer}[{max(1, wire_bytes(max_bits))}];")
-    groups = [(header, [item for _, item in group]) for header, group in groupby(zip(owners, items, strict=True), itemgetter(0))]
-    if any(isinstance(item.type, ir.Varbit) for item in items) or any(_bits(group) % 8 for _, group in groups[:-1]):
+    groups = [
+        (header, [item for _, item in group])
+        for header, group in groupby(zip(owners, items, strict=True), itemgetter(0))
+    ]
+    if any(isinstance(item.type, ir.Varbit) for item in items) or any(
+        _bits(group) % 8 for _, group in groups[:-1]
+    ):
         return _by_bits(function, expressions, list(zip(items, owners, strict=True)), buffer)
     return _by_bytes(function, expressions, groups, buffer)
 
@@ -73,7 +80,10 @@ def _bits(items: list[ir.Expr]) -> int:
 
 
 def _by_bytes(
-    function: Function, expressions: Expressions, groups: list[tuple[ir.Expr | None, list[ir.Expr]]], buffer: str
+    function: Function,
+    expressions: Expressions,
+    groups: list[tuple[ir.Expr | None, list[ir.Expr]]],
+    buffer: str,
 ) -> FieldList:
     """Every header's fields begin at a byte: one packing for each header."""
     length = function.name("length")

@@ -116,4 +116,6 @@ def arguments_bytes(params: Sequence[ir.ActionParam]) -> int:
 
 
 def pack_arguments(params: Sequence[ir.ActionParam], arguments: Sequence[int]) -> bytes:
-    return b"".join(to_storage(value, param.type.width) for param, value in zip(params, arguments, strict=True))
+    return b"".join(
+        to_storage(value, param.type.width) for param, value in zip(params, arguments, strict=True)
+    )

@@ -77,7 +77,9 @@ def _description(unit: Unit) -> Iterator[str]:
     registers = [f"{_name(r.name)}, {r.size}, {_cell_bytes(r)}" for r in unit.instances("register")]
     counters = [f"{_name(c.name)}, {c.size}" for c in unit.instances("counter")]
     meters = [f"{_name(m.name)}, {m.size}, {str(m.unit == 'bytes').lower()}" for m in unit.instances("meter")]
-    profiles = [f"{_name(p.name)}, {p.size}, {profile_data_bytes(program, p)}" for p in unit.instances("profile")]
+    profiles = [
+        f"{_name(p.name)}, {p.size}, {profile_data_bytes(program, p)}" for p in unit.instances("profile")
+    ]
     yield from _array("register_spec", "register_specs", registers)
     yield from _array("counter_spec", "counter_specs", counters)
     yield from _array("meter_spec", "meter_specs", meters)
@@ -127,5 +129,7 @@ def profile_data_bytes(program: ir.Program, profile: ir.ExternInstance) -> int:
     """Room for the arguments of any member of the profile."""
     users = [table for table in program.tables if table.implementation == profile.name]
     names = {action.action for table in users for action in table.actions}
-    largest = max((arguments_bytes(action.params) for action in program.actions if action.name in names), default=0)
+    largest = max(
+        (arguments_bytes(action.params) for action in program.actions if action.name in names), default=0
+    )
     return (largest + 7) // 8 * 8

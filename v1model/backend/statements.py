@@ -79,7 +79,9 @@ class Statements:
             self.function.emit(f"{temporary} = {arithmetic.masked(value, value_width(target.type))};")
             self._store_slice(target, temporary)
         elif is_wide(target.type):
-            self.function.emit(f"wide_from({self.expressions.place(target)}, {value_width(target.type)}, {value});")
+            self.function.emit(
+                f"wide_from({self.expressions.place(target)}, {value_width(target.type)}, {value});"
+            )
         else:
             masked = arithmetic.masked(f"({value})", value_width(target.type))
             self.function.emit(f"{self.expressions.place(target)} = {masked};")

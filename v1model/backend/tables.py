@@ -42,8 +42,12 @@ def argument_structs(unit: Unit) -> list[str]:
     lines = []
     for number, action in enumerate(unit.program.actions):
         if action.params:
-            members = " ".join(f"{unit.types.declaration(p.type, f'f_{identifier(p.name)}')};" for p in action.params)
-            lines.append(f"struct args_{number} {{ {members} }} __attribute__((packed)); {comment(action.name)}")
+            members = " ".join(
+                f"{unit.types.declaration(p.type, f'f_{identifier(p.name)}')};" for p in action.params
+            )
+            lines.append(
+                f"struct args_{number} {{ {members} }} __attribute__((packed)); {comment(action.name)}"
+            )
     return lines
 
 

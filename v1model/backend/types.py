@@ -51,13 +51,19 @@ class Types:
             case ir.Stack(element, size):
                 # Reads out of range see [size], always invalid; writes go to [size + 1].
                 member = self.declaration(element, f"e[{size + 2}]")
-                return self._struct(f"stack{size}_{self.name(element)}", ["uint32_t next", member], value_type)
+                return self._struct(
+                    f"stack{size}_{self.name(element)}", ["uint32_t next", member], value_type
+                )
             case ir.Struct(name, fields) | ir.Union(name, fields):
-                members = [self.declaration(field_type, f"f_{identifier(field)}") for field, field_type in fields]
+                members = [
+                    self.declaration(field_type, f"f_{identifier(field)}") for field, field_type in fields
+                ]
                 prefix = "s" if isinstance(value_type, ir.Struct) else "u"
                 return self._struct(f"{prefix}_{identifier(name)}", members or ["uint8_t empty"], value_type)
             case ir.Header(name, fields):
-                members = [self.declaration(field_type, f"f_{identifier(field)}") for field, field_type in fields]
+                members = [
+                    self.declaration(field_type, f"f_{identifier(field)}") for field, field_type in fields
+                ]
                 tag = self._struct(f"h_{identifier(name)}", ["uint8_t valid", *members], value_type)
                 self.lines += wire.header_functions(tag, value_type)
                 return tag
@@ -75,7 +81,9 @@ class Types:
             case ir.Varbit():
                 condition = "a->bits == b->bits && memcmp(a->data, b->data, (a->bits + 7) / 8) == 0"
             case ir.Stack(element, size):
-                condition = " && ".join(self.equal(element, f"a->e[{i}]", f"b->e[{i}]") for i in range(size)) or "1"
+                condition = (
+                    " && ".join(self.equal(element, f"a->e[{i}]", f"b->e[{i}]") for i in range(size)) or "1"
+                )
             case ir.Header(_, fields):
                 condition = f"a->valid == b->valid && (!a->valid || ({self._fields_equal(fields)}))"
             case ir.Struct(_, fields) | ir.Union(_, fields):
@@ -92,7 +100,10 @@ class Types:
 
     def _fields_equal(self, fields: Iterable[tuple[str, ir.Type]]) -> str:
         names = [(f"f_{identifier(field)}", field_type) for field, field_type in fields]
-        return " && ".join(self.equal(field_type, f"a->{name}", f"b->{name}") for name, field_type in names) or "1"
+        return (
+            " && ".join(self.equal(field_type, f"a->{name}", f"b->{name}") for name, field_type in names)
+            or "1"
+        )
 
     def equal(self, value_type: ir.Type, left: str, right: str) -> str:
         """A C condition for two places of one type."""

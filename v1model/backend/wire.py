@@ -137,7 +137,10 @@ def _pack(tag: str, header: ir.Header) -> list[str]:
         if isinstance(leaf.type, ir.Varbit):
             before = sum(item.width for item in items) // 8
             body += pack(items, "out")
-            body += [f"memcpy(out + {before}, {place}.data, {place}.bits / 8);", f"out += {before} + {place}.bits / 8;"]
+            body += [
+                f"memcpy(out + {before}, {place}.data, {place}.bits / 8);",
+                f"out += {before} + {place}.bits / 8;",
+            ]
             items, tail = [], f" + {before} + {place}.bits / 8"
         else:
             items.append(Item(place, fixed_width(leaf.type)))

@@ -28,7 +28,9 @@ class ActionPacker:
             raise self._error(f"action {call.action} takes {count} arguments, not {len(call.arguments)}")
         for param, value in zip(action.params, call.arguments, strict=True):
             if value < 0 or value.bit_length() > param.type.width:
-                raise self._error(f"action {call.action}: {param.name} = {value:#x} exceeds {param.type.width} bits")
+                raise self._error(
+                    f"action {call.action}: {param.name} = {value:#x} exceeds {param.type.width} bits"
+                )
         return number, pack_arguments(action.params, call.arguments).ljust(self._data_bytes, b"\0")
 
     def _find(self, call: ActionCall, *, is_default: bool) -> tuple[int, Action]:

@@ -36,7 +36,9 @@ class Arrays:
             raise DataPlaneError("NOT_FOUND", f"no {kind} {name}; there are: {known}")
         number, instance = self._instances[kind, name]
         if index is not None and not 0 <= index < instance.size:
-            raise DataPlaneError("OUT_OF_RANGE", f"{kind} {name}: index {index} is not within 0..{instance.size - 1}")
+            raise DataPlaneError(
+                "OUT_OF_RANGE", f"{kind} {name}: index {index} is not within 0..{instance.size - 1}"
+            )
         return number, instance
 
     # --- counters --------------------------------------------------------------------------------
@@ -85,7 +87,9 @@ class Arrays:
         number, instance = self._find("register", name, index)
         width = _cell_width(instance)
         if value < 0 or value.bit_length() > width:
-            raise DataPlaneError("INVALID_ARGUMENT", f"register {name}: {value:#x} does not fit in {width} bits")
+            raise DataPlaneError(
+                "INVALID_ARGUMENT", f"register {name}: {value:#x} does not fit in {width} bits"
+            )
         self._handle.call("set_register", number, index, to_storage(value, width))
 
 

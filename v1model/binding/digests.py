@@ -90,7 +90,9 @@ class Digests:
 
     def _number(self, name: str) -> int:
         if name not in self._digests:
-            raise DataPlaneError("NOT_FOUND", f"no digest {name}; there are: {', '.join(self._digests) or 'none'}")
+            raise DataPlaneError(
+                "NOT_FOUND", f"no digest {name}; there are: {', '.join(self._digests) or 'none'}"
+            )
         return self._digests[name][0]
 
     def set_digest(self, name: str, config: DigestConfig | None) -> None:
@@ -121,7 +123,11 @@ class Digests:
     def due(self, now_ns: int) -> list[DigestList]:
         """The lists whose timeout is over."""
         collectors = list(self._collectors.values())
-        return [each.flush(now_ns) for each in collectors if (at := each.deadline_ns()) is not None and at <= now_ns]
+        return [
+            each.flush(now_ns)
+            for each in collectors
+            if (at := each.deadline_ns()) is not None and at <= now_ns
+        ]
 
     def next_deadline_ns(self) -> int | None:
         deadlines = [at for each in list(self._collectors.values()) if (at := each.deadline_ns()) is not None]

@@ -46,7 +46,9 @@ class EventKind(IntEnum):
 class Events:
     """One consumer at a time reads the runtime's buffer; what it does not take waits in `_pending`."""
 
-    def __init__(self, handle: Handle, tables: Tables, digests: Digests, messages: Sequence[LogMessage]) -> None:
+    def __init__(
+        self, handle: Handle, tables: Tables, digests: Digests, messages: Sequence[LogMessage]
+    ) -> None:
         self._handle, self._tables, self._digests, self._messages = handle, tables, digests, messages
         self._reading = threading.Lock()
         self._pending: deque[Event] = deque(maxlen=MAX_PENDING)

@@ -36,7 +36,9 @@ class KeyPacker:
 
     def __init__(self, table: Table) -> None:
         self._table = table.name
-        self._fields = [Field(key.name, key.match_kind, value_width(key.expression.type)) for key in match_keys(table)]
+        self._fields = [
+            Field(key.name, key.match_kind, value_width(key.expression.type)) for key in match_keys(table)
+        ]
         # A table's selector keys take no match, but have their (empty) place among an entry's.
         self._places = [i for i, key in enumerate(table.keys) if key.match_kind != "selector"]
         self._entry_length = len(table.keys)

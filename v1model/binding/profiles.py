@@ -124,9 +124,13 @@ class Profiles:
     def delete_member(self, name: str, member_id: int) -> None:
         profile = self._profile(name)
         handle = self.member_handle(name, member_id)
-        in_group = any(member_id == member for group in profile.groups.values() for member, _ in group.members)
+        in_group = any(
+            member_id == member for group in profile.groups.values() for member, _ in group.members
+        )
         if in_group or profile.held["member", member_id]:
-            raise DataPlaneError("FAILED_PRECONDITION", f"action profile {name}: member {member_id} is in use")
+            raise DataPlaneError(
+                "FAILED_PRECONDITION", f"action profile {name}: member {member_id} is in use"
+            )
         self._handle.call("delete_member", profile.number, handle)
         profile.member_handles.give(member_id)
         del profile.members[member_id]
@@ -155,11 +159,15 @@ class Profiles:
     def _member_handles(self, profile: Profile, group: Group) -> list[int]:
         """One handle for each unit of weight, in the members' order of creation as in simple_switch."""
         if group.max_size and sum(weight for _, weight in group.members) > group.max_size:
-            raise DataPlaneError("RESOURCE_EXHAUSTED", f"group {group.group_id} has more than {group.max_size} members")
+            raise DataPlaneError(
+                "RESOURCE_EXHAUSTED", f"group {group.group_id} has more than {group.max_size} members"
+            )
         handles = []
         for member_id, weight in group.members:
             if weight < 1:
-                raise DataPlaneError("INVALID_ARGUMENT", f"group {group.group_id}: a weight must be at least 1")
+                raise DataPlaneError(
+                    "INVALID_ARGUMENT", f"group {group.group_id}: a weight must be at least 1"
+                )
             handles += [self.member_handle(profile.instance.name, member_id)] * weight
         return sorted(handles)
 
@@ -189,7 +197,9 @@ def _actions(program: Program, instance: ExternInstance) -> ActionPacker | None:
 
 def _packed(profile: Profile, member: Member) -> tuple[int, bytes]:
     if profile.actions is None:
-        raise DataPlaneError("INVALID_ARGUMENT", f"action profile {profile.instance.name} belongs to no table")
+        raise DataPlaneError(
+            "INVALID_ARGUMENT", f"action profile {profile.instance.name} belongs to no table"
+        )
     return profile.actions.pack(member.action)
 
 

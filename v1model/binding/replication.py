@@ -28,7 +28,9 @@ class Replication:
 
     def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None:
         if not 0 < group < MULTICAST_GROUPS:
-            raise DataPlaneError("INVALID_ARGUMENT", f"multicast group {group} is not within 1..{MULTICAST_GROUPS - 1}")
+            raise DataPlaneError(
+                "INVALID_ARGUMENT", f"multicast group {group} is not within 1..{MULTICAST_GROUPS - 1}"
+            )
         wanted = None if replicas is None else tuple(replicas)
         packed = _pack(wanted)
         if self._handle.call("set_multicast_group", group, packed, len(wanted or ())):
@@ -43,7 +45,9 @@ class Replication:
 
     def set_clone_session(self, session: int, config: CloneSession | None) -> None:
         if not 0 <= session < CLONE_SESSIONS:
-            raise DataPlaneError("INVALID_ARGUMENT", f"clone session {session} is not within 0..{CLONE_SESSIONS - 1}")
+            raise DataPlaneError(
+                "INVALID_ARGUMENT", f"clone session {session} is not within 0..{CLONE_SESSIONS - 1}"
+            )
         replicas = None if config is None else config.replicas
         length = config.packet_length_bytes if config else 0
         packed = _pack(replicas)

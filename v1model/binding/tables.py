@@ -70,7 +70,9 @@ class Tables:
 
     def _state(self, name: str) -> TableState:
         if name not in self._states:
-            raise DataPlaneError("NOT_FOUND", f"no table {name}; there are: {', '.join(self._states) or 'none'}")
+            raise DataPlaneError(
+                "NOT_FOUND", f"no table {name}; there are: {', '.join(self._states) or 'none'}"
+            )
         return self._states[name]
 
     def _located(self, entry: TableEntry) -> tuple[TableState, Installed]:
@@ -229,6 +231,3 @@ def _initial_entry(table: Table, entry: ConstEntry) -> TableEntry:
 def _refuse_const(table: Table, entry: TableEntry | None = None) -> None:
     if table.entries_are_const or (entry is not None and entry.is_const):
         raise DataPlaneError("PERMISSION_DENIED", f"table {table.name}: the entries are const")
-
-
-
