@@ -12,7 +12,7 @@ from typing import Any
 from controller.policies import POLICY_NAMES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
-from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
+from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SHAPE
 from workload.scale import DEFAULT_SIGMA
 from workload.schedule import SCHEDULERS
@@ -104,23 +104,28 @@ _OPTIONS = (
     _Option("TOPO", _one_of(tuple(TOPOLOGIES)), "star", "topology"),
     _Option("TRACE", Path, None, "trace file, Mooncake's or Bailian's JSONL; without it one is generated"),
     _Option("SHAPE", _one_of(tuple(SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
-    _Option("REQUESTS", _whole(1, 1_000_000), 300, "requests to play"),
+    _Option("REQUESTS", _whole(1, 1_000_000), 240, "requests to play"),
     _Option("START", _number(0, 1e9), None, "second to begin at; what came before is in the stores"),
-    _Option("SPEED", _number(0.01, 1000), None, "trace seconds a second; default: what plays it in 40 s"),
+    _Option(
+        "SPEED",
+        _number(0.01, 1000),
+        None,
+        "trace seconds a second; default: plays in 32 s",
+    ),
     _Option("HOSTS", _whole(1, 256), None, "inference nodes; default: the topology's, 8 for star"),
     _Option("STORES", _whole(1, 64), None, "storage nodes; default: the topology's, 2 for star"),
     _Option("LEAVES", _whole(1, 32), None, "leaf switches of leafspine and tree"),
     _Option("SPINES", _whole(1, 32), None, "spine switches of leafspine"),
     _Option("PODS", _whole(2, 8), None, "pods of fattree"),
     _Option("SCHEDULER", _one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
-    _Option("POLICY", _one_of(tuple(POLICY_NAMES)), "reuse-value", "policy of the pool"),
+    _Option("POLICY", _one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
     _Option("POOL_BLOCKS", _whole(1, 65536), 512, "blocks that the switch's pool holds"),
     _Option("GPU_BLOCKS", _whole(1, 1_000_000), 64, "blocks of GPU memory a node"),
     _Option("DRAM_BLOCKS", _whole(1, 1_000_000), 128, "blocks of DRAM a node"),
     _Option("STORE_BLOCKS", _whole(1, 10_000_000), 50_000, "blocks of DRAM a storage node, the rest on SSD"),
     _Option("SCALE", _number(1, 1e9), DEFAULT_SIGMA, "sigma: bytes and link rates are divided by it"),
     _Option("MODEL", _one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
-    _Option("GPU", _one_of(tuple(GPUS)), DEFAULT_GPU, "GPUs of a node"),
+    _Option("GPU", _one_of(tuple(GPUS)), "h800", "GPUs of a node"),
     _Option("LINK_GBIT", _number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
     _Option("SEED", _whole(0, 2**31), 1, "of generator, scheduler and policy"),
     _Option("RESULTS", Path, Path("results/run"), "folder for the results"),

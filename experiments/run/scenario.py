@@ -25,7 +25,7 @@ from workload.scale import ScaleModel
 from workload.schedule import make_scheduler
 from workload.trace import Request, Trace, load_trace
 
-PLAY_S = 40.0
+PLAY_S = 32.0
 """How long a run plays when SPEED is not given: two of them and their setting up stay below two minutes."""
 DEFAULT_PAST_SHARE = 1 / 3
 """Where in a trace that is longer than its slice the slice begins, when START is not given."""
