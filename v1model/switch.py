@@ -93,17 +93,17 @@ class Switch:
         pointer = library.create(cpu_port, max_frame_bytes)
         if not pointer:
             raise DataPlaneError("RESOURCE_EXHAUSTED", "no memory for the program's registers and tables")
-        self._handle = Handle(library, pointer)
+        self.handle = Handle(library, pointer)
         self._lock = threading.RLock()
         self._forwarding: threading.Thread | None = None
         self._interfaces: dict[int, str] = {}
         self._closed = False
-        self._profiles = Profiles(self._handle, self.program)
-        self._tables = Tables(self._handle, self.program, self._profiles)
-        self._arrays = Arrays(self._handle, self.program)
-        self._replication = Replication(self._handle)
-        self._digests = Digests(self._handle, self.program)
-        self._events = Events(self._handle, self._tables, self._digests, compiled.messages)
+        self._profiles = Profiles(self.handle, self.program)
+        self._tables = Tables(self.handle, self.program, self._profiles)
+        self._arrays = Arrays(self.handle, self.program)
+        self._replication = Replication(self.handle)
+        self._digests = Digests(self.handle, self.program)
+        self._events = Events(self.handle, self._tables, self._digests, compiled.messages)
 
     def __enter__(self) -> Switch:
         return self
@@ -117,13 +117,13 @@ class Switch:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._handle.call("interrupt_events")
+                self.handle.call("interrupt_events")
                 with self._events.paused():
-                    self._handle.call("destroy")
+                    self.handle.call("destroy")
 
     def reset(self) -> None:
         with self._lock:
-            self._handle.call("reset")
+            self.handle.call("reset")
             for part in (self._profiles, self._arrays, self._replication, self._digests, self._events):
                 part.clear()
             self._tables.load_initial()
@@ -137,18 +137,18 @@ class Switch:
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} is not within 0..{PORTS - 1}")
         with self._lock:
             now_us = NOW if timestamp_us is None else timestamp_us
-            self._handle.call("inject", port, data, len(data), now_us)
+            self.handle.call("inject", port, data, len(data), now_us)
             self._events.collect()
-            return _outputs(self._handle.read("take_outputs"))
+            return _outputs(self.handle.read("take_outputs"))
 
     def packet_out(self, data: bytes) -> None:
         with self._lock:
-            self._handle.call("inject", self.cpu_port, data, len(data), NOW)
+            self.handle.call("inject", self.cpu_port, data, len(data), NOW)
 
     def take_outputs(self) -> list[Output]:
         """What left the switch because of `packet_out`, as from `inject`."""
         with self._lock:
-            return _outputs(self._handle.read("take_outputs"))
+            return _outputs(self.handle.read("take_outputs"))
 
     def wait_events(self, timeout_s: float) -> list[Event]:
         return self._events.wait(timeout_s)
@@ -163,7 +163,7 @@ class Switch:
         if port in self._interfaces:
             raise DataPlaneError("ALREADY_EXISTS", f"port {port} is {self._interfaces[port]} already")
         with self._lock, self._paused():
-            code = self._handle.call("attach", port, interface.encode())
+            code = self.handle.call("attach", port, interface.encode())
             if code:
                 raise DataPlaneError("FAILED_PRECONDITION", _attach_error(port, interface, code))
             self._interfaces[port] = interface
@@ -172,7 +172,7 @@ class Switch:
         with self._lock, self._paused():
             if self._interfaces.pop(port, None) is None:
                 raise DataPlaneError("NOT_FOUND", f"port {port} is not attached")
-            self._handle.call("detach", port)
+            self.handle.call("detach", port)
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
@@ -189,26 +189,26 @@ class Switch:
         """Forwards packets between the attached interfaces, in a thread without the GIL."""
         with self._lock:
             if self._forwarding is None:
-                self._handle.call("keep_running", 1)
+                self.handle.call("keep_running", 1)
                 self._forwarding = threading.Thread(
-                    target=self._handle.call, args=("forward",), name="v1model-forward", daemon=True
+                    target=self.handle.call, args=("forward",), name="v1model-forward", daemon=True
                 )
                 self._forwarding.start()
 
     def stop(self) -> None:
         with self._lock:
             if self._forwarding is not None:
-                self._handle.call("keep_running", 0)
+                self.handle.call("keep_running", 0)
                 self._forwarding.join()
                 self._forwarding = None
 
     def statistics(self) -> dict[str, dict[str, int] | dict[int, dict[str, int | str]]]:
         """{"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}}}."""
-        drops = {cause: int(self._handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
+        drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
         ports: dict[int, dict[str, int | str]] = {}
         for port, interface in list(self._interfaces.items()):
             values = (ctypes.c_uint64 * len(PORT_STATISTICS))()
-            self._handle.call("port_statistics", port, values)
+            self.handle.call("port_statistics", port, values)
             statistics: dict[str, int | str] = {"interface": interface}
             statistics |= dict(zip(PORT_STATISTICS, values, strict=True))
             code = int(statistics["error"])

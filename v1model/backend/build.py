@@ -18,6 +18,7 @@ from v1model.errors import CompileError
 
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
 PACKAGE = RUNTIME.parent
+FUZZ_LOOP = PACKAGE / "fuzz" / "loop.c"
 
 FLAGS = (
     "-std=gnu11",
@@ -130,17 +131,15 @@ def runtime_objects(*, sanitize: bool) -> list[Path]:
     """The runtime compiled, from the cache if it is there."""
     flags = (*FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
     entry = cache_directory() / key_of("runtime", *flags)
-    names = sorted(path.stem for path in RUNTIME.glob("*.c"))
-    objects = [entry / f"{name}.o" for name in names]
+    sources = sorted(RUNTIME.glob("*.c")) + ([FUZZ_LOOP] if sanitize else [])
+    objects = [entry / f"{source.stem}.o" for source in sources]
     if not all(path.is_file() for path in objects):
         shutil.rmtree(entry, ignore_errors=True)
         with tempfile.TemporaryDirectory() as directory:
-            built = {f"{name}.o": Path(directory) / f"{name}.o" for name in names}
-            for name, path in zip(names, built.values(), strict=True):
-                _run(
-                    [compiler(), *flags, "-c", str(RUNTIME / f"{name}.c"), "-o", str(path)],
-                    f"runtime/{name}.c",
-                )
+            built = {f"{source.stem}.o": Path(directory) / f"{source.stem}.o" for source in sources}
+            for source, path in zip(sources, built.values(), strict=True):
+                include = ["-I", str(RUNTIME)]
+                _run([compiler(), *flags, *include, "-c", str(source), "-o", str(path)], source.name)
             publish(entry, dict(built))
     return objects
 

@@ -36,7 +36,7 @@ def call(statements: Statements, statement: ir.ExternCall) -> None:
         function(statements, statement)
 
 
-# --- stateful externs ------------------------------------------------------------------------------
+# --- stateful externs -----------------------------------------------------------------------------
 
 
 def _register_cell(statements: Statements, instance: ir.ExternInstance, number: int) -> str:
@@ -111,7 +111,7 @@ METHODS: dict[tuple[str, str], Callable[[Statements, ir.ExternInstance, int, Seq
 }
 
 
-# --- hashes and checksums ------------------------------------------------------------------------------
+# --- hashes and checksums -------------------------------------------------------------------------
 
 
 def hash_of(statements: Statements, algorithm: str, value: ir.Expr, *, with_payload: bool = False) -> str:
@@ -183,7 +183,7 @@ def _random(statements: Statements, statement: ir.ExternCall) -> None:
         statements.assign_integer(result, "low + (range ? number % range : number)")
 
 
-# --- what happens to the packet ----------------------------------------------------------------------------
+# --- what happens to the packet -------------------------------------------------------------------
 
 
 def _mark_to_drop(statements: Statements, statement: ir.ExternCall) -> None:
@@ -232,9 +232,7 @@ def _digest(statements: Statements, statement: ir.ExternCall) -> None:
     """The sample is taken when ingress is over, as in simple_switch; of locals, which are gone by
     then, the present value."""
     data = statement.arguments[1]
-    leaves = []
-    for leaf in fieldlist.fields(data):
-        leaves.append(leaf if root(leaf) in SHARED else _capture(statements, leaf))
+    leaves = [leaf if root(leaf) in SHARED else _capture(statements, leaf) for leaf in fieldlist.fields(data)]
     statements.unit.digest_calls.append((statements.unit.digest_number(statement.instance), tuple(leaves)))
     statements.function.emit(f"job->digest_site = {len(statements.unit.digest_calls)};")
 
@@ -247,7 +245,7 @@ def _capture(statements: Statements, leaf: ir.Expr) -> ir.Expr:
     return ir.Var(f"p->{name}", leaf.type)
 
 
-# --- messages ------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 def _log_msg(statements: Statements, statement: ir.ExternCall) -> None:

@@ -64,10 +64,14 @@ class Library:
             library = ctypes.CDLL(str(path))
         except OSError as error:
             raise CompileError(f"the compiled program can't be loaded: {error}") from error
+        self._library = library
         for name, (result, arguments) in FUNCTIONS.items():
-            function = getattr(library, f"weir_{name}")
-            function.restype, function.argtypes = result, arguments
-            setattr(self, name, function)
+            setattr(self, name, self.declare(name, result, *arguments))
+
+    def declare(self, name: str, result: Any, *arguments: Any) -> Any:
+        function = getattr(self._library, f"weir_{name}")
+        function.restype, function.argtypes = result, arguments
+        return function
 
     if TYPE_CHECKING:
 

@@ -1,0 +1,1 @@
+"""Fuzzing of the generated code and the runtime under AddressSanitizer and UBSan."""

@@ -1,0 +1,74 @@
+"""python -m v1model.fuzz PROGRAM.p4: random, truncated and mutated packets through the library form of a
+program built with AddressSanitizer and UBSan. Exit status 0: no report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+from v1model.errors import CompileError
+from v1model.frontend import render
+from v1model.fuzz.run import fuzz
+
+SANITIZED = "WEIR_FUZZ_SANITIZED"  # set in the process that has the sanitizers' runtime loaded
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m v1model.fuzz", description=__doc__)
+    parser.add_argument("programs", nargs="+", metavar="PROGRAM.p4")
+    parser.add_argument(
+        "--packets", type=int, default=1_000_000, help="for each program (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default: %(default)s)")
+    parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME=VALUE")
+    return parser.parse_args()
+
+
+def _run_again_with_sanitizers() -> int:
+    """The sanitizers' runtime must be loaded before anything else in a process."""
+    names = ("libasan.so", "libubsan.so")
+    paths = [
+        subprocess.run(
+            [os.environ.get("CC", "cc"), f"-print-file-name={name}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for name in names
+    ]
+    environment = {
+        **os.environ,
+        SANITIZED: "1",
+        "LD_PRELOAD": " ".join(paths),
+        # Python itself leaves memory to the end of the process.
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "v1model.fuzz", *sys.argv[1:]], env=environment, check=False
+    ).returncode
+
+
+def main() -> int:
+    options = _options()
+    if SANITIZED not in os.environ:
+        return _run_again_with_sanitizers()
+    os.environ.pop("LD_PRELOAD", None)  # for us, not for the C compiler
+    defines = dict(define.partition("=")[::2] for define in options.defines)
+    for path in options.programs:
+        started = time.monotonic()
+        try:
+            taken = fuzz(path, defines, options.packets, options.seed)
+        except CompileError as error:
+            print(render(error), file=sys.stderr)
+            return 1
+        rate = options.packets / (time.monotonic() - started)
+        print(f"{path}: {taken} packets, no report ({rate:,.0f}/s)", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
