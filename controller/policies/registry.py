@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller.policies.base import Policy
+from controller.policies.baseline import BASELINES, MIN_BLOCKS, Baseline
 from controller.policies.fifo import Fifo
 from controller.policies.lfu import Lfu
 from controller.policies.lru import Lru
@@ -17,7 +18,7 @@ _MAKERS: dict[str, Callable[[int, int, CostModel], Policy]] = {
     "reuse": lambda capacity, seed, cost: ReuseValue(capacity, cost),
     "lfu": lambda capacity, seed, cost: Lfu(capacity),
 }
-POLICY_NAMES = tuple(_MAKERS)
+POLICY_NAMES = (*_MAKERS, *BASELINES)
 
 
 class PolicyError(ValueError):
@@ -26,8 +27,12 @@ class PolicyError(ValueError):
 
 def make_policy(name: str, capacity_blocks: int, *, seed: int = 0, cost: CostModel | None = None) -> Policy:
     """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names that exist."""
-    if name not in _MAKERS:
+    if name not in POLICY_NAMES:
         raise PolicyError(f"no policy {name!r}: choose one of {', '.join(POLICY_NAMES)}")
     if capacity_blocks < 1:
         raise PolicyError(f"a pool holds at least one block, not {capacity_blocks}")
+    if name in BASELINES:
+        if capacity_blocks < MIN_BLOCKS:
+            raise PolicyError(f"{name} needs a pool of at least {MIN_BLOCKS} blocks, not {capacity_blocks}")
+        return Baseline(name, capacity_blocks)
     return _MAKERS[name](capacity_blocks, seed, cost or CostModel())

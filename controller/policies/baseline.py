@@ -1,0 +1,115 @@
+"""Published policies from the libcachesim package, behind the interface of a policy.
+
+libcachesim does not say what it evicts, so after each admission every block of the pool is looked up: fine for the
+hundreds or few thousand blocks of a switch, too slow for replays of large pools, which ask the cache itself
+(`experiments/policies/caches.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcachesim
+
+from controller.policies.base import NOTHING, Policy
+from controller.policies.events import Admit, Decision, Evict, Found, Hits, Key, Lost, Miss
+
+BASELINES = {
+    "arc": libcachesim.ARC,
+    "s3fifo": libcachesim.S3FIFO,
+    "lirs": libcachesim.LIRS,
+    "mq": libcachesim.MQ,
+    "gdsf": libcachesim.GDSF,
+    "lhd": libcachesim.LHD,
+    "2q": libcachesim.TwoQ,
+    "sieve": libcachesim.Sieve,
+    "hyperbolic": libcachesim.Hyperbolic,
+}
+"""Those of libcachesim's policies that can look up and remove single blocks."""
+MIN_BLOCKS = 20
+"""Below that, parts of some of these policies have no room, and libcachesim ends the process."""
+MAX_TOUCHES = 64
+"""Requests that one event can stand for; more say nothing new to these policies."""
+
+
+class Baseline(Policy):
+    """A policy of libcachesim. What it evicts although it is pinned is put back, and the newcomer is turned away."""
+
+    name = "libcachesim"
+
+    def __init__(self, name: str, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks)
+        self.name = name  # type: ignore[misc]  # the class stands for many policies
+        self._cache = BASELINES[name](capacity_blocks)
+        self._request = libcachesim.Request()
+        self._request.obj_size = 1
+        self._held: dict[Key, None] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._held
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._held)
+
+    def miss(self, event: Miss) -> Sequence[Decision]:
+        if event.key in self._held:
+            self._touch(event.key, event.now_s, event.times)
+            return NOTHING
+        return self._admit(event.key, event.now_s)
+
+    def hits(self, event: Hits) -> None:
+        if event.key in self._held:
+            self._touch(event.key, event.now_s, event.times)
+
+    def lost(self, event: Lost) -> None:
+        if event.key in self._held:
+            del self._held[event.key]
+            self._cache.remove(object_id(event.key))
+
+    def found(self, event: Found) -> Sequence[Decision]:
+        if event.key in self._held:
+            return NOTHING
+        decisions = self._admit(event.key, event.now_s)
+        # What is in the pool already needs no admission; if it was not let in, it has to go.
+        return decisions[:-1] if event.key in self._held else (Evict(event.key),)
+
+    def _touch(self, key: Key, now_s: float, times: int) -> None:
+        for _ in range(min(times, MAX_TOUCHES)):
+            self._ask(key, now_s)
+
+    def _admit(self, key: Key, now_s: float) -> Sequence[Decision]:
+        self._ask(key, now_s)
+        gone = [other for other in self._held if not self._has(other)]
+        kept = [other for other in gone if other in self.pinned]
+        if kept:
+            self._cache.remove(object_id(key))
+            for other in gone:
+                self._ask(other, now_s)
+            return NOTHING
+        for other in gone:
+            del self._held[other]
+        evictions = [Evict(other) for other in gone]
+        if len(self._held) == self.capacity_blocks:
+            # After single blocks were removed, some caches evict less than they take in.
+            self._cache.remove(object_id(key))
+        if not self._has(key):
+            return evictions
+        self._held[key] = None
+        return [*evictions, Admit(key)]
+
+    def _ask(self, key: Key, now_s: float) -> None:
+        self._request.obj_id = object_id(key)
+        self._request.clock_time = int(now_s)
+        self._cache.get(self._request)
+
+    def _has(self, key: Key) -> bool:
+        self._request.obj_id = object_id(key)
+        return self._cache.find(self._request, False) is not None
+
+
+def object_id(key: Key) -> int:
+    """A number for libcachesim: a trace's own id, or 63 bits of a key, which is a hash already."""
+    return key if isinstance(key, int) else int.from_bytes(key[:8], "little") >> 1
