@@ -169,3 +169,18 @@ def switch_config(switch: LiveSwitch) -> SwitchConfig:
 
 def config(switch: LiveSwitch, **thresholds: Any) -> Config:
     return Config((switch_config(switch),), thresholds=Thresholds(**thresholds))
+
+
+def serve_block(switch: LiveSwitch, key: bytes) -> None:
+    """Fetch a block that is in the pool, then again: all of it comes from there, and is right."""
+    switch.fetch(key)
+    assert_served(switch, key)
+
+
+def assert_served(switch: LiveSwitch, key: bytes) -> None:
+    """All fragments of a block come from the pool."""
+    for fragment in range(FRAGMENTS):
+        switch.ask(key, fragment)
+        reply = switch.receive(NODE, wire.OP_VALUE)
+        assert reply.flags & wire.FLAG_FROM_POOL
+        assert bytes(reply.value) == value(key, fragment)

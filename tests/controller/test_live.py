@@ -20,6 +20,7 @@ from tests.controller.live import (
     NODE,
     STORE,
     LiveSwitch,
+    assert_served,
     config,
     host,
     message,
@@ -61,14 +62,6 @@ def admit(switch: LiveSwitch, worker: SwitchWorker, number: int) -> None:
     switch.fetch(key(number))
 
 
-def assert_served(switch: LiveSwitch, number: int) -> None:
-    for fragment in range(FRAGMENTS):
-        switch.ask(key(number), fragment)
-        reply = switch.receive(NODE, wire.OP_VALUE)
-        assert reply.flags & wire.FLAG_FROM_POOL
-        assert bytes(reply.value) == value(key(number), fragment)
-
-
 def test_a_hot_block_is_admitted_filled_and_served(switch: LiveSwitch) -> None:
     with controller(switch, report_count=2) as worker:
         switch.fetch(key(1))
@@ -77,7 +70,7 @@ def test_a_hot_block_is_admitted_filled_and_served(switch: LiveSwitch) -> None:
         wait_until(lambda: worker.pool.resident, "an admission")
         assert set(worker.pool.resident) == {key(2)}
         switch.fetch(key(2))
-        assert_served(switch, 2)
+        assert_served(switch, key(2))
         wait_until(lambda: worker.pool.counts.hits, "hits to be counted")
     assert worker.outcomes[OUTCOME_SERVED] == FRAGMENTS
 
@@ -88,15 +81,15 @@ def test_a_full_pool_evicts_but_not_what_was_just_served(switch: LiveSwitch) -> 
             admit(switch, worker, number)
 
         def is_newest() -> bool:
-            assert_served(switch, 0)
+            assert_served(switch, key(0))
             return list(worker.pool.policy)[-1] == key(0)
 
         wait_until(is_newest, "the policy to hear of the hits on block 0")
         admit(switch, worker, ENTRIES)
         installed = {entry.key for entry in worker.session.adapter.read_blocks()}
         assert installed == set(worker.pool.resident) == set(worker.pool.policy)
-        assert_served(switch, 0)
-        assert_served(switch, ENTRIES)
+        assert_served(switch, key(0))
+        assert_served(switch, key(ENTRIES))
     assert (worker.pool.counts.admitted, worker.pool.counts.evicted) == (ENTRIES + 1, 1)
 
 
@@ -110,7 +103,7 @@ def test_a_switch_that_was_killed_and_started_again_is_set_up_anew(switch: LiveS
         assert not worker.pool.resident
         assert len(worker.pool.policy) == 0
         admit(switch, worker, 1)
-        assert_served(switch, 1)
+        assert_served(switch, key(1))
 
 
 def test_a_lost_session_leaves_the_pool_as_it_was(switch: LiveSwitch) -> None:
@@ -120,7 +113,7 @@ def test_a_lost_session_leaves_the_pool_as_it_was(switch: LiveSwitch) -> None:
         worker.session.adapter.session_client.stream.cancel()  # type: ignore[union-attr]
         wait_until(lambda: worker.session.costs.sessions > sessions and worker.connected, "a new session")
         assert set(worker.pool.resident) == {key(1)}
-        assert_served(switch, 1)
+        assert_served(switch, key(1))
         admit(switch, worker, 2)
 
 
@@ -132,7 +125,7 @@ def test_a_restarted_controller_goes_on_with_what_the_switch_holds(switch: LiveS
     with controller(switch) as worker:
         assert set(worker.pool.resident) == {key(1), key(2)} == set(worker.pool.policy)
         assert {entry.key for entry in worker.session.adapter.read_blocks()} == {key(1), key(2)}
-        assert_served(switch, 1)
+        assert_served(switch, key(1))
         admit(switch, worker, 3)
         assert worker.pool.resident[key(3)].slots.generation > worker.pool.resident[key(1)].slots.generation
 
@@ -176,7 +169,7 @@ def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
             request = switch.receive(STORE, wire.OP_GET)
             assert request.flags == wire.FLAG_FILL
             switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
-        assert_served(switch, 1)
+        assert_served(switch, key(1))
         assert worker.pool.counts.fills == 1
 
 

@@ -1,0 +1,135 @@
+"""The configuration: what is read back is what was written, and errors name the field."""
+
+from __future__ import annotations
+
+import json
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.addressing import Mac
+from controller.config import Config, Host, PoolSize, Port, Route, SwitchConfig, config_text, load_config
+from controller.errors import ConfigError
+
+
+def host(number: int) -> Host:
+    return Host(Mac(0x020000000000 + number), IPv4Address(f"10.0.0.{number}"))
+
+
+SWITCH = SwitchConfig(
+    name="s1",
+    device_id=1,
+    grpc_address="127.0.0.1:9559",
+    p4info=Path("/p4/weir.txtpb"),
+    device_config=Path("/p4/weir.json"),
+    controller=host(200),
+    ports=(Port(1, "node", host(1)), Port(2, "store", host(2)), Port(3, "switch")),
+    routes=(Route(IPv4Network("10.0.0.1/32"), 1, host(1).mac),),
+    pool=PoolSize(blocks=16, slots=128, fragments=8),
+    stores=(host(2).ipv4,),
+)
+
+
+@pytest.fixture
+def content() -> Any:
+    """A valid configuration as parsed JSON, to be spoiled."""
+    return json.loads(config_text(Config((SWITCH,))))
+
+
+def load(tmp_path: Path, content: Any) -> Config:
+    file = tmp_path / "controller.json"
+    file.write_text(json.dumps(content))
+    return load_config(file)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path, content: Any) -> None:
+    assert load(tmp_path, content) == Config((SWITCH,))
+
+
+def test_paths_start_at_the_file_and_stores_are_those_at_the_ports(tmp_path: Path, content: Any) -> None:
+    content["switches"][0]["p4info"] = "weir.txtpb"
+    del content["switches"][0]["stores"]
+    (switch,) = load(tmp_path, content).switches
+    assert switch.p4info == tmp_path / "weir.txtpb"
+    assert switch.stores == (host(2).ipv4,)
+
+
+def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
+    assert PoolSize(blocks=16, slots=128, fragments=8).whole_blocks == 16
+    assert PoolSize(blocks=16, slots=100, fragments=8).whole_blocks == 12
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "complaint"),
+    [
+        ("switches", [], "switches: there must be at least one"),
+        ("switches", {}, "switches: must be a list, not {}"),
+        ("switches.0.device_id", 0, "switches[0].device_id: must be from 1 to 2^64-1"),
+        ("switches.0.device_id", True, "switches[0].device_id: must be a whole number, not true"),
+        ("switches.0.device_id", "1", 'switches[0].device_id: must be a whole number, not "1"'),
+        ("switches.0.colour", "red", "switches[0]: no field 'colour': there are name, device_id"),
+        ("switches.0.controller.mac", "02:00", "switches[0].controller.mac: '02:00' is not an Ethernet"),
+        ("switches.0.controller.ipv4", "10.0.0", "switches[0].controller.ipv4: Expected 4 octets"),
+        ("switches.0.ports.0.role", "king", "switches[0].ports[0].role: no role 'king': choose one of node,"),
+        ("switches.0.ports.0.port", 64, "switches[0].ports[0].port: the waiters' bitmap has ports 0 to 63"),
+        ("switches.0.ports.0.port", 2, "switches[0].ports[0].port: port 2 is there twice"),
+        ("switches.0.routes.0.port", 9, "switches[0].routes[0].port: no port 9: there are 1, 2, 3"),
+        (
+            "switches.0.routes.0.prefix",
+            "10.0.0.1/8",
+            "switches[0].routes[0].prefix: 10.0.0.1/8 has host bits",
+        ),
+        ("switches.0.pool.fragments", 0, "switches[0].pool.fragments: must be from 1 to 65535"),
+        ("switches.0.pool.slots", 7, "switches[0].pool.slots: 7 slots don't hold one block of 8 fragments"),
+        ("thresholds.fill", "later", "thresholds.fill: no 'later': choose one of now, on_the_way"),
+        ("thresholds.answer_tries", 0, "thresholds.answer_tries: must be above 0, at most 100"),
+        ("pool", 1, "pool: must be true or false, not 1"),
+    ],
+)
+def test_errors_name_file_and_field(
+    tmp_path: Path, content: Any, path: str, value: object, complaint: str
+) -> None:
+    *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
+    place = content
+    for part in parents:
+        place = place[part]
+    place[last] = value
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, content)
+    assert str(caught.value).startswith(f"{tmp_path / 'controller.json'}: {complaint}")
+
+
+def test_a_missing_field_is_named(tmp_path: Path, content: Any) -> None:
+    del content["switches"][0]["pool"]["slots"]
+    with pytest.raises(ConfigError, match=r"switches\[0\]\.pool: field 'slots' is missing"):
+        load(tmp_path, content)
+
+
+def test_two_switches_at_one_address_are_refused(tmp_path: Path, content: Any) -> None:
+    content["switches"].append({**content["switches"][0], "name": "s2"})
+    with pytest.raises(ConfigError, match="switches: two have the same grpc_address"):
+        load(tmp_path, content)
+
+
+def test_a_pool_needs_room_beside_the_blocks_being_reclaimed(tmp_path: Path, content: Any) -> None:
+    content["thresholds"] |= {"eviction": "reclaim", "reclaims_in_flight": 16}
+    with pytest.raises(ConfigError, match=r"pool\.blocks: must be more than thresholds\.reclaims_in_flight"):
+        load(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [("", "Expecting value"), ("[]", "must be an object"), ("[" * 100_000, "nested too deeply")],
+)
+def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    file = tmp_path / "controller.json"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=complaint):
+        load_config(file)
+
+
+def test_a_file_that_does_not_exist_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        load_config(tmp_path / "nothing.json")

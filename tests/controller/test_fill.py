@@ -1,0 +1,40 @@
+"""Fills: paced, in order, bounded."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+
+from controller.fill import Fills
+from tests.controller.test_pool import key
+
+STORE = IPv4Address("10.0.0.9")
+
+
+def sent(fills: Fills, now_s: float) -> list[tuple[bytes, int]]:
+    return [(request.key, request.fragment) for request in fills.poll(now_s)]
+
+
+def test_no_more_than_the_window_is_asked_for_within_an_interval() -> None:
+    fills = Fills(3, 1.0, 10)
+    fills.start(key(1), 2, STORE)
+    fills.start(key(2), 2, STORE)
+    assert sent(fills, 0.0) == [(key(1), 0), (key(1), 1), (key(2), 0)]
+    assert sent(fills, 0.9) == []
+    assert sent(fills, 1.0) == [(key(2), 1)]
+    assert len(fills) == 0
+
+
+def test_a_block_that_left_the_pool_is_not_asked_for_any_more() -> None:
+    fills = Fills(1, 1.0, 10)
+    fills.start(key(1), 3, STORE)
+    fills.start(key(2), 3, STORE)
+    assert sent(fills, 0.0) == [(key(1), 0)]
+    fills.cancel(key(1))
+    assert sent(fills, 1.0) == [(key(2), 0)]
+    fills.clear()
+    assert sent(fills, 2.0) == []
+
+
+def test_those_that_wait_are_bounded() -> None:
+    fills = Fills(1, 1.0, 2)
+    assert [fills.start(key(n), 1, STORE) for n in range(3)] == [True, True, False]

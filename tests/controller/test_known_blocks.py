@@ -1,0 +1,45 @@
+"""The bounded memory of reported blocks."""
+
+from __future__ import annotations
+
+from controller.known_blocks import KnownBlocks, fingerprint
+from tests.controller.test_pool import hot_miss, key
+
+
+def test_a_report_counts_what_came_since_the_one_before() -> None:
+    known = KnownBlocks(10)
+    assert [known.report(hot_miss(1, count)) for count in (2, 4, 16)] == [2, 2, 12]
+
+
+def test_after_the_sketch_halved_its_counts_a_report_stands_for_one() -> None:
+    known = KnownBlocks(10)
+    known.report(hot_miss(1, 16))
+    assert known.report(hot_miss(1, 8)) == 1
+
+
+def test_a_parent_is_found_by_its_fingerprint() -> None:
+    known = KnownBlocks(10)
+    known.report(hot_miss(1))
+    assert known.key_of(fingerprint(key(1))) == key(1)
+    assert known.key_of(fingerprint(key(2))) is None
+    assert known.key_of(0) is None
+
+
+def test_of_two_blocks_with_one_fingerprint_the_last_is_meant_and_outlives_the_other() -> None:
+    known = KnownBlocks(2)
+    twin = key(1)[:4] + bytes(12)
+    known.report(hot_miss(1))
+    known.report(hot_miss(2, key=twin))
+    known.report(hot_miss(3))  # the first is forgotten
+    assert known.get(key(1)) is None
+    assert known.key_of(fingerprint(twin)) == twin
+
+
+def test_it_holds_no_more_than_its_limit_and_forgets_the_oldest_report() -> None:
+    known = KnownBlocks(3)
+    for number in (1, 2, 3, 1, 4):
+        known.report(hot_miss(number))
+    assert len(known) == 3
+    assert known.get(key(2)) is None
+    assert known.get(key(1)) is not None
+    assert known.key_of(fingerprint(key(2))) is None

@@ -1,0 +1,177 @@
+"""The controller as a process: lines, results, signals, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from controller.config import config_text
+from controller.p4_constants import OUTCOME_NAMES, OUTCOME_SERVED
+from controller.policies import POLICY_NAMES
+from controller.policies.eventlog import read_events
+from controller.policies.events import Miss
+from tests.controller.live import FRAGMENTS, LiveSwitch, config, serve_block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = bytes(range(16))
+
+root = pytest.mark.root
+alone = pytest.mark.xdist_group("live")
+
+
+@contextmanager
+def running(config_file: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "controller", "--config", str(config_file), *arguments]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def next_event(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
+    """The next line of a kind; the test's timeout ends a wait in vain."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        said: dict[str, Any] = json.loads(line)
+        if said["event"] == event:
+            return said
+    raise AssertionError(f"the controller ended without {event!r}: {process.communicate()[1]}")
+
+
+def end(process: subprocess.Popen[str]) -> float:
+    """Seconds until the process has ended by itself, with exit code 0."""
+    before_s = time.monotonic()
+    assert process.wait(5) == 0
+    return time.monotonic() - before_s
+
+
+@root
+@alone
+def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp_path: Path) -> None:
+    file, results = tmp_path / "controller.json", tmp_path / "results.json"
+    file.write_text(config_text(config(switch, report_count=1)))
+    with running(
+        file, "--policy", "lfu", "--results", str(results), "--event-logs", str(tmp_path)
+    ) as process:
+        next_event(process, "ready")
+        switch.fetch(KEY)
+        while not next_event(process, "progress")["resident"]:
+            pass
+        serve_block(switch, KEY)
+        assert process.stdin is not None
+        process.stdin.write("stop\n")
+        process.stdin.flush()
+        assert end(process) < 1
+    said = json.loads(results.read_text())
+    assert said["policy"] == "lfu"
+    assert said["admitted"] == said["digests"] == 1
+    assert said["outcomes"][OUTCOME_SERVED] == FRAGMENTS
+    assert len(said["outcomes"]) == len(OUTCOME_NAMES)
+    assert said["p4runtime_writes"] > 0
+    assert said["rpc_bytes_sent"] > 0
+    assert said["stream_bytes_received"] > 0
+    assert said["cpu_s"] > 0
+    assert said["switches"]["s1"]["pool"]["admitted"] == 1
+    events = list(read_events((tmp_path / "s1.jsonl").read_text().splitlines()))
+    assert [event.key for event in events if isinstance(event, Miss)] == [KEY]
+
+
+@root
+@alone
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it(switch: LiveSwitch, tmp_path: Path, number: signal.Signals) -> None:
+    file, results = tmp_path / "controller.json", tmp_path / "results.json"
+    file.write_text(config_text(config(switch)))
+    with running(file, "--results", str(results)) as process:
+        next_event(process, "ready")
+        process.send_signal(number)
+        assert end(process) < 1
+    assert json.loads(results.read_text())["admitted"] == 0
+
+
+@root
+@alone
+def test_without_the_pool_the_switch_only_forwards(switch: LiveSwitch, tmp_path: Path) -> None:
+    file, results = tmp_path / "controller.json", tmp_path / "results.json"
+    file.write_text(config_text(replace(config(switch, report_count=1), pool=False, merging=False)))
+    with running(file, "--results", str(results)) as process:
+        next_event(process, "ready")
+        for _ in range(3):
+            switch.fetch(KEY)
+        process.send_signal(signal.SIGTERM)
+        end(process)
+    said = json.loads(results.read_text())
+    assert (said["digests"], said["admitted"]) == (0, 0)
+    outcomes = dict(zip(OUTCOME_NAMES, said["outcomes"], strict=True))
+    assert outcomes["unmerged"] == outcomes["reply"] == 3 * FRAGMENTS
+
+
+@root
+@alone
+def test_a_switch_that_is_gone_does_not_hold_up_the_end(switch: LiveSwitch, tmp_path: Path) -> None:
+    file, results = tmp_path / "controller.json", tmp_path / "results.json"
+    file.write_text(config_text(config(switch)))
+    with running(file, "--results", str(results)) as process:
+        next_event(process, "ready")
+        switch.kill()
+        while next_event(process, "progress")["connected"]:
+            pass
+        assert process.stdin is not None
+        process.stdin.close()  # as when whoever started it has died
+        assert end(process) < 1
+    assert results.exists()
+
+
+def test_an_unknown_policy_is_answered_with_those_that_exist(config_file: Path) -> None:
+    with running(config_file, "--policy", "magic") as process:
+        _, errors = process.communicate()
+    assert process.returncode == 2
+    assert errors.startswith("error: no policy 'magic': choose one of")
+    assert all(name in errors for name in POLICY_NAMES)
+    assert errors.count("\n") == 1
+
+
+def test_a_pool_larger_than_the_program_s_is_refused(config_file: Path) -> None:
+    content = json.loads(config_file.read_text())
+    content["switches"][0]["pool"]["blocks"] += 1
+    config_file.write_text(json.dumps(content))
+    with running(config_file) as process:
+        _, errors = process.communicate()
+    assert process.returncode == 2
+    assert "switch s1: pool.blocks is 9, but the program was compiled for 8" in errors
+
+
+def test_help_says_what_it_does() -> None:
+    command = [sys.executable, "-m", "controller", "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "--config FILE" in said
+    assert "ready" in said
+    assert POLICY_NAMES[0] in said
+
+
+@pytest.fixture
+def config_file(compiled: tuple[Any, Any], tmp_path: Path) -> Path:
+    """A valid configuration, of a switch that is not there."""
+    file = tmp_path / "controller.json"
+    file.write_text(config_text(config(LiveSwitch(*compiled, tmp_path / "switch.log"))))
+    return file
+
+
+def test_a_switch_that_is_not_there_is_waited_for(config_file: Path) -> None:
+    with running(config_file) as process:
+        assert next_event(process, "progress")["connected"] == 0
+        process.send_signal(signal.SIGTERM)
+        assert end(process) < 1
