@@ -114,7 +114,9 @@ class Machine:
                 self.run(then if self.value(condition) else otherwise)
             case ir.Switch(subject=subject, cases=cases, default=default):
                 value = self.value(subject)
-                self.run(next((body for values, body in cases if value in [v.value for v in values]), default))
+                self.run(
+                    next((body for values, body in cases if value in [v.value for v in values]), default)
+                )
             case ir.Block(label=label, body=body):
                 try:
                     self.run(body)
@@ -132,7 +134,9 @@ class Machine:
             case ir.Extract(target=target, header=header):
                 self.extract(target, header)
             case ir.ExternCall(instance=instance, name=name, arguments=arguments):
-                self.calls.append((f"{instance}.{name}" if instance else name, tuple(map(self.value, arguments))))
+                self.calls.append(
+                    (f"{instance}.{name}" if instance else name, tuple(map(self.value, arguments)))
+                )
             case ir.Shift(stack=stack, count=count):
                 self.shift(self.value(stack), count, stack)
             case _:
@@ -213,7 +217,11 @@ class Machine:
                 return int(value[VALID] if VALID in value else any(h[VALID] for h in value.values()))
             case ir.Unary(operator=operator, operand=operand):
                 value = self.value(operand)
-                return int(not value) if operator == "!" else wrap({"-": -value, "~": ~value}[operator], expression.type)
+                return (
+                    int(not value)
+                    if operator == "!"
+                    else wrap({"-": -value, "~": ~value}[operator], expression.type)
+                )
             case ir.Binary():
                 return self.binary(expression)
             case ir.Ternary(condition=condition, then=then, otherwise=otherwise):
@@ -254,7 +262,9 @@ class Machine:
             case "==" | "!=":
                 return int((_comparable(left) == _comparable(right)) == (op == "=="))
             case "<" | "<=" | ">" | ">=":
-                return int({"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[op])
+                return int(
+                    {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[op]
+                )
             case "++":
                 assert isinstance(expression.right.type, ir.Bits)
                 width = expression.right.type.width

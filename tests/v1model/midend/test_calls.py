@@ -126,7 +126,7 @@ def test_two_instances_have_tables_of_their_own(tmp_path: Path) -> None:
         tmp_path,
         "one.apply(meta.x, 1); two.apply(meta.x, 0); sub.apply(meta.x, 0);",
         declarations=SUB.replace("(bit<8> factor)", "").replace("* factor", ""),
-        locals_="sub() one; @name(\".other\") sub() two;",
+        locals_='sub() one; @name(".other") sub() two;',
     )
     assert [table.name for table in ir_program.tables] == ["ing.one.t", "other.t", "ing.sub.t"]
     assert Machine(ir_program).control().metadata["x"] == 13
@@ -210,7 +210,10 @@ def test_a_table_action_s_bound_arguments_are_copied(tmp_path: Path) -> None:
         tmp_path,
         "meta.x = 6; t.apply();",
         locals_="""
-            action into(inout bit<8> target, in bit<8> plus, bit<8> data) { target = target + plus; target = target + data; }
+            action into(inout bit<8> target, in bit<8> plus, bit<8> data) {
+                target = target + plus;
+                target = target + data;
+            }
             table t { actions = { into(meta.x, meta.x); } const default_action = into(meta.x, meta.x, 100); }
         """,
     )

@@ -24,7 +24,10 @@ def test_switch_on_a_value_falls_through_labels_without_body(
 ) -> None:
     found = run(
         tmp_path,
-        f"meta.x = {value}; switch (meta.x) {{ 1: 2: {{ meta.y = 10; }} 3: {{ meta.y = 30; }} default: {{ meta.y = 99; }} }}",
+        f"""
+        meta.x = {value};
+        switch (meta.x) {{ 1: 2: {{ meta.y = 10; }} 3: {{ meta.y = 30; }} default: {{ meta.y = 99; }} }}
+        """,
     )
     assert found.metadata["y"] == expected
 
@@ -173,13 +176,7 @@ def test_equality_of_headers_and_lists(tmp_path: Path) -> None:
 def test_statements_after_exit_are_not_compiled(tmp_path: Path) -> None:
     ir_program = program(tmp_path, "meta.x = 1; exit; meta.x = 2;")
     assert Machine(ir_program).control().metadata["x"] == 1
-    assert "2" not in [str(v.value) for v in _constants(ir_program.ingress.body)]
-
-
-def _constants(body: tuple) -> list:  # type: ignore[type-arg]
-    from v1model import ir
-
-    return [s.value for s in body if isinstance(s, ir.Assign) and isinstance(s.value, ir.Const)]
+    assert len(ir_program.ingress.body) == 1
 
 
 def test_constant_conditions_keep_one_branch(tmp_path: Path) -> None:
@@ -197,7 +194,13 @@ def test_out_of_range_constant_index_is_refused(tmp_path: Path) -> None:
 def test_tuples_and_nested_structs(tmp_path: Path) -> None:
     found = run(
         tmp_path,
-        "tuple<bit<8>, pair_t> t = {3, {4, 5}}; meta.x = t[0]; meta.pair = t[1]; nest n = {{1, 2}, meta.pair}; meta.y = n.q.second;",
+        """
+        tuple<bit<8>, pair_t> t = {3, {4, 5}};
+        meta.x = t[0];
+        meta.pair = t[1];
+        nest n = {{1, 2}, meta.pair};
+        meta.y = n.q.second;
+        """,
         declarations="struct nest { pair_t p; pair_t q; }",
     )
     assert (found.metadata["x"], found.metadata["y"]) == (3, 5)

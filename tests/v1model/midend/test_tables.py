@@ -1,0 +1,213 @@
+"""Tables as the control plane sees them: names, keys, entries, priorities, attached externs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.v1model.midend.interpreter import Machine
+from tests.v1model.midend.programs import program
+from v1model import ir
+from v1model.errors import CompileError, UnsupportedError
+from v1model.ir import ActionCall, KeyMatch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def table(folder: Path, properties: str, *, locals_: str = "", body: str = "t.apply();") -> ir.Table:
+    """The one table of an ingress that has actions `set(bit<8> v)` and `nop()`."""
+    actions = "action set(bit<8> v) { meta.y = v; } action nop() {}"
+    ir_program = program(folder, body, locals_=f"{actions} {locals_} table t {{ {properties} }}")
+    (found,) = ir_program.tables
+    return found
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("hdr.h.a : exact;", "hdr.h.a"),
+        ("hdr.h.isValid() : exact;", "hdr.h.$valid$"),
+        ("hdr.s[1].b : exact;", "hdr.s[1].b"),
+        ("meta.w[15:8] : exact;", "meta.w[15:8]"),
+        ("std.ingress_port : exact;", "std.ingress_port"),
+        ('meta.x + 1 : exact @name("sum");', "sum"),
+        ("meta.x & 3 : exact;", "meta.x & 3"),
+    ],
+)
+def test_key_names_are_p4c_s(tmp_path: Path, key: str, name: str) -> None:
+    assert table(tmp_path, f"key = {{ {key} }} actions = {{ nop; }}").keys[0].name == name
+
+
+def test_complex_key_without_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="@name"):
+        table(tmp_path, "key = { meta.x + 1 : exact; } actions = { nop; }")
+
+
+def test_no_action_is_the_default_without_being_listed(tmp_path: Path) -> None:
+    found = table(tmp_path, "key = { meta.x : exact; } actions = { set; }")
+    assert found.default_action == ActionCall("NoAction")
+    assert [(a.action, a.default_only) for a in found.actions] == [("ing.set", False), ("NoAction", True)]
+
+
+def test_default_action_with_arguments(tmp_path: Path) -> None:
+    found = table(
+        tmp_path, "actions = { set; @tableonly nop; } const default_action = set(0x1ff & 0xff); size = 64;"
+    )
+    assert (found.default_action, found.default_is_const, found.size) == (
+        ActionCall("ing.set", (255,)),
+        True,
+        64,
+    )
+    assert found.actions[1].table_only
+
+
+def test_entries_of_every_match_kind(tmp_path: Path) -> None:
+    found = table(
+        tmp_path,
+        """
+        key = { meta.x : exact; meta.w : lpm; meta.y : ternary; hdr.h.a : range; hdr.h.b : optional; }
+        actions = { set; }
+        default_action = set(0);
+        const entries = {
+            (1, 0x0a000000 &&& 0xff000000, 0x1f &&& 0xf0, 3 .. 5, 7) : set(1);
+            (2, 0x0a010203, 4, 9, _) : set(2);
+            (3, _, _, 0 .. 255, _) : set(3);
+        }
+        """,
+    )
+    assert [entry.matches for entry in found.entries] == [
+        (
+            KeyMatch(1),
+            KeyMatch(0x0A000000, prefix_length=8),
+            KeyMatch(0x10, mask=0xF0),
+            KeyMatch(3, high=5),
+            KeyMatch(7),
+        ),
+        (
+            KeyMatch(2),
+            KeyMatch(0x0A010203, prefix_length=32),
+            KeyMatch(4, mask=255),
+            KeyMatch(9, high=9),
+            None,
+        ),
+        (KeyMatch(3), None, None, None, None),
+    ]
+    assert [entry.priority for entry in found.entries] == [3, 2, 1]
+    assert all(entry.is_const for entry in found.entries)
+
+
+@pytest.mark.parametrize(
+    ("properties", "given", "priorities"),
+    [
+        ("", ("", "", ""), [3, 2, 1]),
+        ("priority_delta = 10;", ("", "", ""), [21, 11, 1]),
+        ("", ("priority=100:", "", "priority=40:"), [100, 99, 40]),
+        ("priority_delta = 10;", ("priority=100:", "", ""), [100, 90, 80]),
+        ("largest_priority_wins = false;", ("", "", ""), [3, 2, 1]),
+        ("largest_priority_wins = false;", ("priority=1:", "priority=7:", ""), [8, 2, 1]),
+    ],
+)
+def test_bigger_priorities_win(
+    tmp_path: Path, properties: str, given: tuple[str, str, str], priorities: list[int]
+) -> None:
+    entries = " ".join(f"{p} {i} &&& 0xff : set({i});" for i, p in enumerate(given, start=1))
+    found = table(
+        tmp_path,
+        f"key = {{ meta.x : ternary; }} actions = {{ set; NoAction; }} {properties} "
+        f"entries = {{ {entries} }}",
+    )
+    assert [entry.priority for entry in found.entries] == priorities
+    assert not found.entries_are_const
+
+
+def test_priorities_below_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="priority of 0"):
+        table(
+            tmp_path,
+            "key = { meta.x : ternary; } actions = { set; NoAction; } "
+            "entries = { priority=1: 1 &&& 1 : set(1); 2 &&& 2 : set(2); }",
+        )
+
+
+@pytest.mark.parametrize(
+    "entry", ["0xf0 &&& 0x0f", "0x0a000000 &&& 0x00ff0000", "1 .. 5"], ids=["low mask", "hole", "range"]
+)
+def test_entries_that_a_key_cannot_match_are_refused(tmp_path: Path, entry: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        table(
+            tmp_path, f"key = {{ meta.w : lpm; }} actions = {{ nop; }} const entries = {{ {entry} : nop; }}"
+        )
+    assert refused.value.span is not None
+
+
+def test_direct_counter_meter_and_profile(tmp_path: Path) -> None:
+    actions = "action colour() { m.read(meta.x); hits.count(); } "
+    found = table(
+        tmp_path,
+        """
+        key = { meta.x : exact; hdr.h.a : selector; }
+        actions = { colour; NoAction; }
+        counters = hits; meters = m; support_timeout = true;
+        @name("ap") implementation = action_selector(HashAlgorithm.crc16, 32, 10);
+        """,
+        locals_="direct_counter(CounterType.packets) hits; direct_meter<bit<8>>(MeterType.bytes) m;"
+        + actions,
+    )
+    assert (found.direct, found.implementation, found.idle_timeout) == (("ing.hits", "ing.m"), "ap", True)
+    assert found.meter_target == ir.Member(found.meter_target.base, "x", ir.Bits(8))  # type: ignore[union-attr]
+    assert found.actions[0].body == ()
+
+
+def test_externs_know_their_sizes_and_units(tmp_path: Path) -> None:
+    ir_program = program(
+        tmp_path,
+        locals_="""
+            register<bit<16>>(N * 2) r;
+            @name("tally") counter(4, CounterType.packets_and_bytes) c;
+            meter(8, MeterType.bytes) m;
+            action_profile(16) p;
+        """,
+        declarations="const bit<32> N = 21;",
+    )
+    assert [(e.kind, e.name, e.size, e.unit) for e in ir_program.externs] == [
+        ("register", "ing.r", 42, ""),
+        ("counter", "ing.tally", 4, "packets_and_bytes"),
+        ("meter", "ing.m", 8, "bytes"),
+        ("action_profile", "ing.p", 16, ""),
+    ]
+
+
+def test_tables_never_applied_are_left_out(tmp_path: Path) -> None:
+    locals_ = "action nop() {} table t { actions = { nop; } }"
+    assert program(tmp_path, locals_=locals_).tables == ()
+
+
+def test_unknown_match_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises((CompileError, UnsupportedError)):
+        table(tmp_path, "key = { meta.x : fuzzy; } actions = { nop; }")
+
+
+def test_absolute_and_relative_names(tmp_path: Path) -> None:
+    ir_program = program(
+        tmp_path,
+        "t.apply();",
+        locals_='@name(".shared") action a() {} @name("b.c") action b() {} '
+        '@name("main_table") table t { actions = { a; b; } const default_action = a; }',
+    )
+    assert [a.name for a in ir_program.actions] == ["shared", "ing.b.c"]
+    assert ir_program.tables[0].name == "ing.main_table"
+
+
+def test_action_parameters_of_bool_and_enum(tmp_path: Path) -> None:
+    ir_program = program(
+        tmp_path,
+        "t.apply();",
+        declarations="enum bit<4> Level { low = 1, high = 9 }",
+        locals_="action set(bool f, Level l) { meta.flag = f; if (l == Level.high) { meta.x = 1; } } "
+        "table t { actions = { set; } const default_action = set(true, Level.high); }",
+    )
+    assert [p.type for p in ir_program.actions[0].params] == [ir.Bits(1), ir.Bits(4)]
+    found = Machine(ir_program).control().metadata
+    assert (found["flag"], found["x"]) == (1, 1)
