@@ -15,6 +15,7 @@ from v1model.p4runtime.server import TlsFiles
 DEFAULT_ADDRESS = "0.0.0.0:9559"
 MAX_PORT = 510  # ports are bit<9>, and 511 is where dropped packets go
 DROP_PORT = 511
+MAX_TCP_PORT = 65535
 
 DESCRIPTION = """\
 The embedded v1model switch: forwards packets between interfaces and serves P4Runtime, with the
@@ -78,7 +79,7 @@ def parse_switch_options(arguments: list[str]) -> SwitchOptions:
         ports=_ports(options.interface, target_options.cpu_port),
         program=options.program,
         device_id=options.device_id,
-        address=target_options.grpc_server_addr,
+        address=_address(target_options.grpc_server_addr),
         cpu_port=target_options.cpu_port,
         tls=_tls(target_options),
         log_packets=options.log_console,
@@ -180,6 +181,15 @@ def _ports(pairs: list[str], cpu_port: int | None) -> dict[int, str]:
             raise UsageError(f"-i {pair}: {interface} is already another port's")
         ports[port] = interface
     return ports
+
+
+def _address(text: str) -> str:
+    if text.startswith("unix:"):
+        return text
+    host, colon, port = text.rpartition(":")
+    if not host or not colon or not port.isdigit() or int(port) > MAX_TCP_PORT:
+        raise UsageError(f"--grpc-server-addr {text}: expected HOST:PORT, for example 127.0.0.1:9559")
+    return text
 
 
 def _tls(options: argparse.Namespace) -> TlsFiles | None:

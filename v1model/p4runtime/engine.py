@@ -32,8 +32,8 @@ class EmbeddedEngine:
         self._claims = InterfaceClaims()
         self._connected: Switch | None = None
         self._reported: set[int] = set()
-        for interface in self._ports.values():
-            self._claims.claim(interface)
+        for port, interface in self._ports.items():
+            self._claims.claim(port, interface)
 
     def load(self, device_config: bytes) -> Switch:
         """Compiles (or finds compiled) and loads; INVALID_ARGUMENT with place and reason if it can't."""

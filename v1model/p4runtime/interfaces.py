@@ -16,15 +16,17 @@ class InterfaceClaims:
     def __init__(self) -> None:
         self._sockets: dict[str, socket.socket] = {}
 
-    def claim(self, interface: str) -> None:
-        """FAILED_PRECONDITION if another switch has it."""
+    def claim(self, port: int, interface: str) -> None:
+        """FAILED_PRECONDITION, with the reason, if the interface can't become a port."""
+        place = f"port {port} on {interface}"
+        _check(place, interface)
         claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             claim.bind(f"\0v1model-switch/{interface}")
         except OSError:
             claim.close()
-            raise DataPlaneError(
-                "FAILED_PRECONDITION", f"interface {interface} is in use by another switch: end it first"
+            raise _unusable(
+                f"{place}: the interface is in use by another switch, which must end first"
             ) from None
         self._sockets[interface] = claim
 
@@ -32,3 +34,18 @@ class InterfaceClaims:
         for claim in self._sockets.values():
             claim.close()
         self._sockets.clear()
+
+
+def _check(place: str, interface: str) -> None:
+    try:
+        socket.if_nametoindex(interface)
+    except OSError:
+        raise _unusable(f"{place}: there is no such interface") from None
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except PermissionError:
+        raise _unusable(f"{place}: raw sockets need root (or CAP_NET_RAW)") from None
+
+
+def _unusable(reason: str) -> DataPlaneError:
+    return DataPlaneError("FAILED_PRECONDITION", reason)

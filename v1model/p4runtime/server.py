@@ -34,7 +34,7 @@ class TlsFiles:
 
 
 class P4RuntimeServer:
-    """Serves one device at `address` (host:port; port 0 takes a free one, see `port`)."""
+    """Serves one device at `address`: HOST:PORT (port 0 takes a free one) or unix:PATH."""
 
     def __init__(self, address: str, device_id: int, engine: Engine, tls: TlsFiles | None = None) -> None:
         self.service = P4RuntimeService(device_id, engine)
@@ -47,6 +47,8 @@ class P4RuntimeServer:
         )
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self.service, self._server)
         self.port = self._bind(address, tls)
+        host, colon, port = address.rpartition(":")
+        self.address = f"{host}:{self.port}" if colon and port.isdigit() else address
 
     def start(self) -> None:
         self._server.start()

@@ -58,7 +58,7 @@ def run_all(root: Path, jobs: int, timeout_s: float = TIMEOUT_S) -> Iterator[Out
                     yield skipped
                 else:
                     running.append(_Job(path, name, timeout_s))
-            for job in _wait(running):
+            for job in _wait(running) if running else ():
                 running.remove(job)
                 yield job.outcome()
     finally:
@@ -87,7 +87,8 @@ def run_one(stf: Path) -> tuple[str, str]:
         with EmbeddedTarget(stf.with_suffix(".p4")) as target:
             Executor(target).run(statements)
     except CompileError as error:
-        return REFUSED, error.render()
+        # A refusal names a place in the program; else the fault is the compiler's own.
+        return (REFUSED if error.span else FAILED), error.render()
     except StfError as error:
         return FAILED, str(error)
     return PASSED, ""

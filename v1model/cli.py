@@ -1,0 +1,87 @@
+"""The switch as a process (`weir-switch`, `python -m v1model switch`): ports, P4Runtime, signals."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from p4.v1 import p4runtime_pb2
+
+from v1model.compile import compile_text
+from v1model.dataplane import DataPlaneError
+from v1model.errors import CompileError
+from v1model.frontend.preprocess import preprocess
+from v1model.options import SwitchOptions, UsageError, parse_switch_options
+from v1model.p4info import p4info
+from v1model.p4runtime.device_config import DeviceConfig
+from v1model.p4runtime.engine import EmbeddedEngine
+from v1model.p4runtime.server import P4RuntimeServer, ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+OK, FAILURE, USAGE = 0, 1, 2
+PORT_CHECK_S = 1.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 after SIGTERM or SIGINT, 1 if it can't run, 2 for a command line that makes no sense."""
+    try:
+        options = parse_switch_options(list(sys.argv[1:] if arguments is None else arguments))
+    except UsageError as error:
+        return _fail(f"{error} (--help lists the options)", USAGE)
+    # What gRPC has to say about an address is said better by ServerError.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    logging.basicConfig(
+        level=logging.INFO if options.log_packets else logging.WARNING,
+        format="weir-switch: %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        _run(options)
+    except (ServerError, CompileError, DataPlaneError, OSError) as error:
+        return _fail(str(error.render() if isinstance(error, CompileError) else error), FAILURE)
+    return OK
+
+
+def _run(options: SwitchOptions) -> None:
+    """Serves until a signal ends it."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    engine = EmbeddedEngine(options.ports, options.cpu_port)
+    server = P4RuntimeServer(options.address, options.device_id, engine, options.tls)
+    try:
+        if options.program:
+            config = load_config(options.program)
+            server.service.device.set_config(
+                p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config
+            )
+        server.start()
+        print(f"listening on {server.address}", flush=True)
+        while not stopped.wait(PORT_CHECK_S):
+            for port, reason in engine.broken_ports().items():
+                print(f"weir-switch: port {port} is down: {reason}", file=sys.stderr, flush=True)
+    finally:
+        server.stop()
+        engine.close()
+
+
+def load_config(program: Path) -> p4runtime_pb2.ForwardingPipelineConfig:
+    """The pipeline of a P4 program, or of the device config that was made from one."""
+    if program.suffix == ".p4":
+        config = DeviceConfig(str(program), preprocess(program))
+    else:
+        config = DeviceConfig.decode(program.read_bytes())
+    info = p4info(compile_text(config.source, config.name).program)
+    return p4runtime_pb2.ForwardingPipelineConfig(p4info=info, p4_device_config=config.encode())
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"weir-switch: {message}", file=sys.stderr)
+    return code
