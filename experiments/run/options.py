@@ -31,7 +31,7 @@ class RunOptions:
     topology: str
     trace: Path | None
     shape: str
-    requests: int
+    requests: int | None
     start_s: float | None
     speed: float | None
     hosts: int | None
@@ -104,7 +104,9 @@ _OPTIONS = (
     _Option("TOPO", _one_of(tuple(TOPOLOGIES)), "star", "topology"),
     _Option("TRACE", Path, None, "trace file, Mooncake's or Bailian's JSONL; without it one is generated"),
     _Option("SHAPE", _one_of(tuple(SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
-    _Option("REQUESTS", _whole(1, 1_000_000), 240, "requests to play"),
+    _Option(
+        "REQUESTS", _whole(1, 1_000_000), None, "requests to play; default: 240 generated, 600 of a TRACE"
+    ),
     _Option("START", _number(0, 1e9), None, "second to begin at; what came before is in the stores"),
     _Option(
         "SPEED",
@@ -119,7 +121,7 @@ _OPTIONS = (
     _Option("PODS", _whole(2, 8), None, "pods of fattree"),
     _Option("SCHEDULER", _one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
     _Option("POLICY", _one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
-    _Option("POOL_BLOCKS", _whole(1, 65536), 512, "blocks that the switch's pool holds"),
+    _Option("POOL_BLOCKS", _whole(1, 65536), 2048, "blocks that the switch's pool holds"),
     _Option("GPU_BLOCKS", _whole(1, 1_000_000), 64, "blocks of GPU memory a node"),
     _Option("DRAM_BLOCKS", _whole(1, 1_000_000), 128, "blocks of DRAM a node"),
     _Option("STORE_BLOCKS", _whole(1, 10_000_000), 50_000, "blocks of DRAM a storage node, the rest on SSD"),

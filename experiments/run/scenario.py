@@ -29,6 +29,9 @@ PLAY_S = 32.0
 """How long a run plays when SPEED is not given: two of them and their setting up stay below two minutes."""
 DEFAULT_PAST_SHARE = 1 / 3
 """Where in a trace that is longer than its slice the slice begins, when START is not given."""
+GENERATED_REQUESTS = 240
+TRACE_REQUESTS = 600
+"""Chats come back after minutes: a slice of a real trace has to be longer for the pool to be of use."""
 SSD_BLOCKS = 100_000
 
 
@@ -72,11 +75,12 @@ class Scenario:
 
 def make_scenario(options: RunOptions) -> Scenario:
     """Read or generate the trace, assign its requests; raises TraceError, TopologyError and their like."""
-    whole = load_trace(options.trace) if options.trace else _generated(options)
-    start_s = _start(whole, options)
-    window = whole.window(start_s, options.requests)
+    requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
+    whole = load_trace(options.trace) if options.trace else _generated(options, requests)
+    start_s = _start(whole, options.start_s, requests)
+    window = whole.window(start_s, requests)
     speed = options.speed or max(1.0, window.duration_s / PLAY_S)
-    trace = whole.window(start_s, options.requests, speed)
+    trace = whole.window(start_s, requests, speed)
     scale = ScaleModel(options.scale, speed)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
     fabric = _fabric(options, rate_bit_s)
@@ -90,17 +94,17 @@ def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:
     return make_topology(options.topology, rate_bit_s, options.hosts, options.stores, **sizes)
 
 
-def _generated(options: RunOptions) -> Trace:
+def _generated(options: RunOptions, requests: int) -> Trace:
     """A third more than is played: the past that the stores hold at the start."""
-    past = round(options.requests * DEFAULT_PAST_SHARE)
-    return generate(options.shape, options.seed, past + options.requests)
+    past = round(requests * DEFAULT_PAST_SHARE)
+    return generate(options.shape, options.seed, past + requests)
 
 
-def _start(trace: Trace, options: RunOptions) -> float:
+def _start(trace: Trace, asked_s: float | None, requests: int) -> float:
     """START, or a third into the trace, if enough requests follow."""
-    if options.start_s is not None:
-        return options.start_s
-    spare = len(trace.requests) - options.requests
+    if asked_s is not None:
+        return asked_s
+    spare = len(trace.requests) - requests
     if spare <= 0:
         return 0.0
     return trace.requests[min(spare, round(len(trace.requests) * DEFAULT_PAST_SHARE))].arrival_s
