@@ -33,9 +33,10 @@ def preprocess(
         raise CompileError(f"{path}: no such file", hint="give the path of a P4_16 program")
     if (compiler := shutil.which("cc")) is None:
         raise CompileError("no C compiler found: cc is needed to preprocess P4", hint="apt install gcc")
+    source = f"./{path}" if str(path).startswith("-") else str(path)
     options = [f"-D{name}={value}" for name, value in {**TARGET_DEFINES, **(defines or {})}.items()]
     options += [f"-I{directory}" for directory in (*include_dirs, P4INCLUDE)]
-    command = [compiler, "-E", "-x", "c", "-undef", "-nostdinc", "-w", *options, str(path)]
+    command = [compiler, "-E", "-x", "c", "-undef", "-nostdinc", "-w", *options, source]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -50,5 +51,5 @@ def _preprocessor_error(path: Path, stderr: str) -> CompileError:
     for line in stderr.splitlines():
         if match := _DIAGNOSTIC.match(line):
             span = Span(match["file"], int(match["line"]), int(match["column"] or 1))
-            return CompileError(match["text"], span)
+            return CompileError(match["text"].removeprefix("#error ").strip('"'), span)
     return CompileError(f"{path}: the C preprocessor failed: {stderr.strip() or 'no message'}")

@@ -160,11 +160,11 @@ def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: 
         return
     known = substitute(wanted, bindings)
     argument.value = expressions.check(c, argument.value, None if has_variables(known) else known)
-    if not has_variables(known):
+    if not has_variables(wanted):
         return
     assert argument.value.type is not None
     _require_value(argument.value)
-    if not unify(wanted, argument.value.type, bindings):
+    if not unify(wanted, argument.value.type, bindings) and has_variables(known):
         raise _mismatch(argument, known)
 
 

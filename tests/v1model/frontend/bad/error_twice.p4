@@ -1,0 +1,3 @@
+// error 3:1: error 'Late' is already declared
+error { Late }
+error { Late }

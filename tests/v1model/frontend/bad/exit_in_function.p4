@@ -1,0 +1,4 @@
+// error 3:5: 'exit' cannot be used in a function
+void f() {
+    exit;
+}

@@ -1,0 +1,2 @@
+// error 2:18: expected an expression, found ';'
+const bit<8> a = ;

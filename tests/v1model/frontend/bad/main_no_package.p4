@@ -1,0 +1,3 @@
+// error 3:5: 'main' must be a package, not E
+extern E { E(); }
+E() main;

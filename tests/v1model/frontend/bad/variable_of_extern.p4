@@ -1,0 +1,5 @@
+// error 4:5: variable 'e' cannot have type E
+extern E { E(); }
+void f() {
+    E e;
+}

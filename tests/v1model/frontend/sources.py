@@ -1,0 +1,51 @@
+"""Small P4 programs from strings, for the tests of the front end."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from v1model.frontend.check import check_program
+from v1model.frontend.lexer import tokenize
+from v1model.frontend.parser import parse
+from v1model.frontend.preprocess import P4INCLUDE, preprocess
+
+if TYPE_CHECKING:
+    from v1model.frontend import ast
+    from v1model.frontend.lexer import Token
+
+BAD = Path(__file__).parent / "bad"
+
+
+def parsed(source: str) -> ast.Program:
+    """The program, not checked."""
+    return parse(tokenize(source, "test.p4"))
+
+
+def checked(source: str, library: str = "") -> ast.Program:
+    """The checked program; `library` is a file of p4include that comes before it."""
+    before = library_tokens(library)[:-1] if library else []
+    program = parse([*before, *tokenize(source, "test.p4")])
+    check_program(program)
+    return program
+
+
+@cache
+def library_tokens(name: str) -> list[Token]:
+    return tokenize(preprocess(P4INCLUDE / name), name)
+
+
+def declared(program: ast.Program, name: str) -> Any:
+    """The last declaration of the name; Any, since a test knows which kind it wrote."""
+    return next(found for found in reversed(program.declarations) if found.name == name)
+
+
+def constant(source: str, name: str = "x", library: str = "") -> Any:
+    """The value of a constant that the source declares."""
+    return declared(checked(source, library), name).value.constant
+
+
+def value(expression: str, kind: str = "int") -> Any:
+    """The value of a constant expression of the given type."""
+    return constant(f"const {kind} x = {expression};")

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from v1model.errors import CompileError
+from v1model.frontend import load
+from v1model.frontend.lexer import tokenize
+from v1model.frontend.preprocess import preprocess
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def texts(path: Path, **options: dict[str, str]) -> list[str]:
+    return [token.text for token in tokenize(preprocess(path, **options), str(path))][:-1]
+
+
+def test_macros_and_defines(tmp_path: Path) -> None:
+    path = tmp_path / "a.p4"
+    path.write_text("#ifdef WIDE\n#define W 64\n#else\n#define W 8\n#endif\nbit<W>\n")
+    assert texts(path) == ["bit", "<", "8", ">"]
+    assert texts(path, defines={"WIDE": "1"}) == ["bit", "<", "64", ">"]
+
+
+def test_target_is_defined_as_p4c_does(tmp_path: Path) -> None:
+    path = tmp_path / "a.p4"
+    path.write_text("#ifdef __TARGET_BMV2__\nyes\n#endif\n")
+    assert texts(path) == ["yes"]
+
+
+def test_include_dirs_and_own_library(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "part.p4").write_text("const bit<8> part = 1;\n")
+    path = tmp_path / "a.p4"
+    path.write_text("#include <core.p4>\n#include <part.p4>\n")
+    names = [declaration.name for declaration in load(path, [tmp_path / "parts"]).declarations]
+    assert names[-2:] == ["NoAction", "part"]
+
+
+def test_included_beside_the_including_file(tmp_path: Path) -> None:
+    (tmp_path / "part.p4").write_text("const bit<8> part = 1;\n")
+    path = tmp_path / "a.p4"
+    path.write_text('#include "part.p4"\n')
+    assert [declaration.name for declaration in load(path).declarations] == ["part"]
+
+
+def test_place_in_included_file(tmp_path: Path) -> None:
+    part = tmp_path / "part.p4"
+    part.write_text("\n\n  const bit<8> part = 1 +;\n")
+    path = tmp_path / "a.p4"
+    path.write_text('#include "part.p4"\n')
+    with pytest.raises(CompileError) as caught:
+        load(path)
+    assert caught.value.span is not None
+    assert (caught.value.span.file, caught.value.span.line, caught.value.span.column) == (str(part), 3, 26)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="no such file"):
+        load(tmp_path / "none.p4")
+
+
+def test_directive_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a.p4"
+    path.write_text("\n#if\n#endif\n")
+    with pytest.raises(CompileError) as caught:
+        load(path)
+    assert caught.value.span is not None
+    assert caught.value.span.line == 2
+
+
+def test_without_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.p4"
+    path.write_text("")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CompileError, match="no C compiler"):
+        load(path)
+
+
+def test_path_that_looks_like_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "-odd.p4").write_text("const bit<8> a = 1;\n")
+    monkeypatch.chdir(tmp_path)
+    assert [declaration.name for declaration in load("-odd.p4").declarations] == ["a"]
