@@ -10,23 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from v1model.frontend.nodes import BaseTypeRef as BaseTypeRef
+from v1model.frontend.nodes import NamedTypeRef as NamedTypeRef
+from v1model.frontend.nodes import Node as Node
+from v1model.frontend.nodes import Span as Span
+from v1model.frontend.nodes import StackTypeRef as StackTypeRef
+from v1model.frontend.nodes import TupleTypeRef as TupleTypeRef
+from v1model.frontend.nodes import TypeRef as TypeRef
+
 if TYPE_CHECKING:
     from v1model.frontend.types import Type
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Where a node stands in the user's source (after `#line` mapping); 1-based."""
-
-    file: str
-    line: int
-    column: int
-    length: int = 1
-
-
-@dataclass(eq=False, slots=True)
-class Node:
-    span: Span
 
 
 @dataclass(eq=False, slots=True)
@@ -37,47 +30,6 @@ class Annotation(Node):
     expressions: list[Expression] = field(default_factory=list)
     pairs: dict[str, Expression] = field(default_factory=dict)
     text: str = ""
-
-
-# --- types as written ------------------------------------------------------------------
-
-
-@dataclass(eq=False, slots=True)
-class TypeRef(Node):
-    """A type as the user wrote it; `resolved` is filled in by the checker."""
-
-    resolved: Type | None = field(default=None, kw_only=True)  # checked
-
-
-@dataclass(eq=False, slots=True)
-class BaseTypeRef(TypeRef):
-    """bool, error, string, match_kind, void, bit, int, varbit; width None for plain `bit`/`int`."""
-
-    name: str
-    width: Expression | None = None
-
-
-@dataclass(eq=False, slots=True)
-class NamedTypeRef(TypeRef):
-    """A type name, absolute (`.T`) or not, specialised with `arguments` or not; `_` is don't-care."""
-
-    name: str
-    arguments: list[TypeRef] = field(default_factory=list)
-    absolute: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class TupleTypeRef(TypeRef):
-    """`tuple<...>`, or `list<T>` when is_list."""
-
-    elements: list[TypeRef]
-    is_list: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class StackTypeRef(TypeRef):
-    element: TypeRef
-    size: Expression
 
 
 # --- expressions -----------------------------------------------------------------------

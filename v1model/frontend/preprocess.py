@@ -35,7 +35,7 @@ def preprocess(
         raise CompileError("no C compiler found: cc is needed to preprocess P4", hint="apt install gcc")
     source = f"./{path}" if str(path).startswith("-") else str(path)
     options = [f"-D{name}={value}" for name, value in {**TARGET_DEFINES, **(defines or {})}.items()]
-    options += [f"-I{directory}" for directory in (*include_dirs, P4INCLUDE)]
+    options += [f"-I{directory}" for directory in (P4INCLUDE, *include_dirs)]
     command = [compiler, "-E", "-x", "c", "-undef", "-nostdinc", "-w", *options, source]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)

@@ -83,3 +83,11 @@ def test_path_that_looks_like_an_option(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "-odd.p4").write_text("const bit<8> a = 1;\n")
     monkeypatch.chdir(tmp_path)
     assert [declaration.name for declaration in load("-odd.p4").declarations] == ["a"]
+
+
+def test_own_library_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "core.p4").write_text("this is no P4\n")
+    path = tmp_path / "a.p4"
+    path.write_text("#include <core.p4>\n")
+    assert load(path, [tmp_path / "other"]).declarations

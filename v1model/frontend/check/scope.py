@@ -105,7 +105,7 @@ class Context:
                 before.append(declaration)
                 return
         if before is not None:
-            raise CompileError(f"{declaration.name!r} is already declared{_where(before)}", declaration.span)
+            raise CompileError(f"{declaration.name!r} is already declared", declaration.span, _where(before))
         self.scope.symbols[declaration.name] = declaration
 
     def declare_type_variables(self, names: list[str], span: ast.Span) -> None:
@@ -120,14 +120,12 @@ def check_overload(others: list[ast.FunctionDeclaration], function: ast.Function
     names = [parameter.name for parameter in function.parameters]
     for other in others:
         if [parameter.name for parameter in other.parameters] == names:
-            raise CompileError(
-                f"{function.name!r} is already declared with the same parameters{_where(other)}",
-                function.span,
-            )
+            message = f"{function.name!r} is already declared with the same parameters"
+            raise CompileError(message, function.span, _where(other))
 
 
 def _where(symbol: Symbol) -> str:
     declaration = symbol[0] if isinstance(symbol, list) else symbol
     if isinstance(declaration, ast.Declaration):
-        return f" at {declaration.span.file}:{declaration.span.line}"
+        return f"see {declaration.span.file}:{declaration.span.line}"
     return ""
