@@ -47,6 +47,8 @@ def function(frame: Frame, node: ast.Call) -> ir.Expr:
     name = node.declaration.name
     if name == "static_assert":
         return _static_assert(frame, node)
+    if name == "verify" and not frame.builder.is_parser:
+        raise CompileError("verify is only possible in a parser", node.span)
     if name == "verify":
         condition, error = arguments(frame, node)
         frame.emit(ir.Verify(condition, error))

@@ -98,6 +98,8 @@ def _declare_locals(
                 frame.scope.bindings[local] = ActionClosure(local, frame.scope, name)
             case ast.TableDeclaration():
                 frame.scope.bindings[local] = TableInstance(local, frame.scope, name)
+            case ast.ValueSetDeclaration():
+                raise UnsupportedError("a parser value set", local.span)
             case _:
                 pass
 

@@ -13,13 +13,19 @@ from v1model.midend.fold import FALSE, unary
 from v1model.midend.frame import Frame, leaves
 from v1model.midend.inline import bind_arguments, inline_body, named_object
 from v1model.midend.instances import applied_instance, instantiate
-from v1model.midend.scope import ActionClosure, ExternObject, Scope, TableInstance, name_annotation
+from v1model.midend.scope import ActionClosure, Binding, ExternObject, Scope, TableInstance, name_annotation
 from v1model.midend.shapes import INDEX
 from v1model.midend.table_names import key_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+PIPELINE = ("ingress", "egress")
+ATTACHED_KINDS: dict[str, tuple[str, ...]] = {
+    "counters": ("direct_counter",),
+    "meters": ("direct_meter",),
+    "implementation": ("action_profile", "action_selector"),
+}
 MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "selector")
 
 
@@ -27,6 +33,8 @@ def apply_table(
     frame: Frame, instance: TableInstance, hit: ir.Var | None = None, action: ir.Var | None = None
 ) -> None:
     """Emits the apply of a table, and what `exit` in one of its actions makes of it."""
+    if frame.builder.name not in PIPELINE:
+        raise UnsupportedError(f"a table applied in {frame.builder.name}", instance.declaration.span)
     keys = _keys(frame, instance)
     if not instance.lowered:
         _lower(frame, instance, keys)
@@ -94,9 +102,11 @@ def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> 
     """The ir.Table of an instance, added to the program."""
     inside, declaration = _inside(frame, instance), instance.declaration
     keys = tuple(_key(inside, e, v) for e, v in zip(declaration.keys, key_values, strict=True))
+    properties = _properties(inside, instance)
+    if sum(key.match_kind == "lpm" for key in keys) > 1:
+        raise UnsupportedError("a table with more than one lpm key", declaration.span)
     actions = _actions(inside, instance)
     instance.actions = tuple(action.action for action in actions)
-    properties = _properties(inside, instance)
     table = ir.Table(
         name=instance.name,
         keys=keys,
@@ -209,26 +219,34 @@ def _number(frame: Frame, declaration: ast.TableDeclaration, name: str) -> int:
 def _properties(frame: Frame, instance: TableInstance) -> dict[str, tuple[str, ...]]:
     """The names of the extern instances attached to a table."""
     found: dict[str, tuple[str, ...]] = {}
-    for name in ("counters", "meters", "implementation"):
+    for name, kinds in ATTACHED_KINDS.items():
         given = instance.declaration.properties.get(name)
-        found[name] = () if given is None else (_attached(frame, given).resource.name,)
+        found[name] = () if given is None else (_attached(frame, given, kinds),)
+    for direct in (*found["counters"], *found["meters"]):
+        if any(direct in table.direct for table in frame.unit.tables):
+            raise CompileError(f"{direct} belongs to another table already", instance.declaration.span)
     return found
 
 
-def _attached(frame: Frame, given: ast.TableProperty) -> ExternObject:
+def _attached(frame: Frame, given: ast.TableProperty, kinds: tuple[str, ...]) -> str:
+    """The name of the extern instance in a table property, which may construct it in place."""
     value = given.value
+    assert isinstance(value, ast.Expression)
     if isinstance(value, ast.Call) and isinstance(value.type, t.DeclaredType):
-        name = name_annotation(given.annotations)
-        if not name:
-            raise UnsupportedError(
-                f"`{given.name}` constructed in place needs a @name annotation", given.span
-            )
-        type_ref = ast.TypeRef(given.span, resolved=value.type)
-        node = ast.Instantiation(given.span, name, type_ref, value.arguments, annotations=given.annotations)
-        found = instantiate(frame, value.type, value.arguments, name.removeprefix("."), node)
+        found = _constructed(frame, given, value)
     else:
-        assert isinstance(value, ast.Expression)
         found = named_object(frame, value) or FALSE
-    if not isinstance(found, ExternObject):
-        raise CompileError(f"table property {given.name} must name an extern instance", given.span)
-    return found
+    if not isinstance(found, ExternObject) or found.resource.kind not in kinds:
+        raise CompileError(f"table property {given.name} must be a {' or '.join(kinds)}", given.span)
+    return found.resource.name
+
+
+def _constructed(frame: Frame, given: ast.TableProperty, call: ast.Call) -> Binding:
+    """An extern instance made in a table property, named by the property's @name."""
+    name = name_annotation(given.annotations).removeprefix(".")
+    if not name:
+        raise UnsupportedError(f"`{given.name}` constructed in place needs a @name annotation", given.span)
+    assert isinstance(call.type, t.DeclaredType)
+    type_ref = ast.TypeRef(given.span, resolved=call.type)
+    node = ast.Instantiation(given.span, name, type_ref, call.arguments, annotations=given.annotations)
+    return instantiate(frame, call.type, call.arguments, name, node)

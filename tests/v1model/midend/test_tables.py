@@ -211,3 +211,29 @@ def test_action_parameters_of_bool_and_enum(tmp_path: Path) -> None:
     assert [p.type for p in ir_program.actions[0].params] == [ir.Bits(1), ir.Bits(4)]
     found = Machine(ir_program).control().metadata
     assert (found["flag"], found["x"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ("key = { meta.x : lpm; meta.y : lpm; } actions = { nop; }", "lpm"),
+        ("key = { meta.x : exact; } actions = { nop; } counters = plain;", "direct_counter"),
+        ("key = { meta.x : exact; } actions = { nop; } implementation = plain;", "action_profile"),
+        ("key = { meta.x : exact; } actions = { nop; } implementation = action_profile(4);", "@name"),
+    ],
+)
+def test_properties_that_bmv2_refuses_are_refused(tmp_path: Path, properties: str, reason: str) -> None:
+    with pytest.raises(CompileError, match=reason) as refused:
+        table(tmp_path, properties, locals_="counter(4, CounterType.packets) plain;")
+    assert refused.value.span is not None
+
+
+def test_a_direct_counter_belongs_to_one_table(tmp_path: Path) -> None:
+    other = "table u { key = { meta.y : exact; } actions = { nop; } counters = hits; }"
+    with pytest.raises(CompileError, match="another table"):
+        table(
+            tmp_path,
+            "key = { meta.x : exact; } actions = { nop; } counters = hits;",
+            locals_=f"direct_counter(CounterType.packets) hits; {other}",
+            body="t.apply(); u.apply();",
+        )

@@ -1,0 +1,108 @@
+"""P4Info against p4c's: a committed golden of one program with everything, and live where p4c is on PATH."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
+
+from v1model.errors import CompileError
+from v1model.frontend import load
+from v1model.midend import lower
+from v1model.p4info import p4info
+
+HERE = Path(__file__).parent
+EVERYTHING = HERE / "everything.p4"
+POOL = HERE.parents[2] / "p4" / "weir.p4"
+
+SKELETON = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers_t {} struct meta_t { bit<8> x; }
+parser prs(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    state start { transition accept; }
+}
+control none(inout headers_t hdr, inout meta_t meta) { apply {} }
+control ing(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) { %s }
+control egr(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) { apply {} }
+control dep(packet_out packet, in headers_t hdr) { apply {} }
+V1Switch(prs(), none(), ing(), egr(), none(), dep()) main;
+"""
+
+
+def described(path: Path) -> Any:
+    return p4info(lower(load(path), path.name))
+
+
+def snippet(folder: Path, ingress: str) -> Any:
+    """The P4Info of a program with this ingress."""
+    path = folder / "snippet.p4"
+    path.write_text(SKELETON % ingress)
+    return described(path)
+
+
+def test_everything_is_described_as_p4c_does() -> None:
+    golden = (HERE / "everything.p4info.txtpb").read_text()
+    expected = text_format.Parse(golden, p4info_pb2.P4Info())
+    assert text_format.MessageToString(described(EVERYTHING)) == text_format.MessageToString(expected)
+
+
+@pytest.mark.bmv2
+@pytest.mark.parametrize("program", [EVERYTHING, POOL], ids=lambda path: path.name)
+def test_same_as_the_p4c_on_path(tmp_path: Path, program: Path) -> None:
+    compiler = shutil.which("p4c-bm2-ss")
+    if compiler is None:
+        pytest.skip("p4c-bm2-ss is not on PATH")
+    found = tmp_path / "reference.txtpb"
+    command = [compiler, str(program), "--p4runtime-files", str(found), "-o", str(tmp_path / "x.json")]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    expected = text_format.Parse(found.read_text(), p4info_pb2.P4Info())
+    assert text_format.MessageToString(described(program)) == text_format.MessageToString(expected)
+
+
+def test_given_ids_take_their_kind_s_prefix(tmp_path: Path) -> None:
+    info = snippet(
+        tmp_path,
+        "@id(5) action a() {} @id(7) table t { actions = { a; } const default_action = a; } "
+        "apply { t.apply(); }",
+    )
+    assert (info.tables[0].preamble.id, info.actions[0].preamble.id) == (0x02000007, 0x01000005)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "reason"),
+    [(("@id(0x01000001)", ""), "first byte"), (("@id(9)", "@id(9)"), "another object")],
+)
+def test_ids_that_cannot_be_are_refused(tmp_path: Path, annotations: tuple[str, str], reason: str) -> None:
+    first, second = annotations
+    with pytest.raises(CompileError, match=reason):
+        snippet(
+            tmp_path,
+            f"action a() {{}} {first} table t {{ actions = {{ a; }} const default_action = a; }} "
+            f"{second} table u {{ actions = {{ a; }} const default_action = a; }} "
+            "apply { t.apply(); u.apply(); }",
+        )
+
+
+@pytest.mark.parametrize("ids", ["@id(0)", "@id(2)"], ids=["zero", "twice"])
+def test_parameter_ids_must_be_free(tmp_path: Path, ids: str) -> None:
+    with pytest.raises(CompileError, match="@id"):
+        snippet(
+            tmp_path,
+            f"action a({ids} bit<8> p, @id(2) bit<8> q) {{}} "
+            "table t { actions = { a; } const default_action = a(1, 2); } apply { t.apply(); }",
+        )
+
+
+def test_actions_are_listed_once_however_many_tables_have_them(tmp_path: Path) -> None:
+    info = snippet(
+        tmp_path,
+        "action a() {} table t { actions = { a; NoAction; } } table u { actions = { a; NoAction; } } "
+        "apply { t.apply(); u.apply(); }",
+    )
+    assert [action.preamble.name for action in info.actions] == ["NoAction", "ing.a"]
