@@ -17,9 +17,9 @@ from v1model.errors import CompileError
 from v1model.frontend.preprocess import preprocess
 from v1model.options import SwitchOptions, UsageError, parse_switch_options
 from v1model.p4info import p4info
+from v1model.p4runtime.address import ServerError
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.engine import EmbeddedEngine
-from v1model.p4runtime.server import P4RuntimeServer, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parse_switch_options(list(sys.argv[1:] if arguments is None else arguments))
     except UsageError as error:
         return _fail(f"{error} (--help lists the options)", USAGE)
-    # What gRPC has to say about an address is said better by ServerError.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     logging.basicConfig(
         level=logging.INFO if options.log_packets else logging.WARNING,
         format="weir-switch: %(message)s",
@@ -51,6 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: SwitchOptions) -> None:
     """Serves until a signal ends it."""
+    # gRPC reads this when it is imported. What it has to say of an address, ServerError says better.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from v1model.p4runtime.server import P4RuntimeServer
+
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())

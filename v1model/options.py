@@ -10,7 +10,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from v1model.p4runtime.server import TlsFiles
+from v1model.p4runtime.address import TlsFiles
 
 DEFAULT_ADDRESS = "0.0.0.0:9559"
 MAX_PORT = 510  # ports are bit<9>, and 511 is where dropped packets go

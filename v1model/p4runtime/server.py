@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from concurrent import futures
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
 from p4.v1 import p4runtime_pb2_grpc
 
+from v1model.p4runtime.address import ServerError
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from v1model.p4runtime.address import TlsFiles
     from v1model.p4runtime.device import Engine
 
 MAX_MESSAGE_BYTES = 256 << 20  # as BMv2
 UNARY_WORKERS = 8
-
-
-class ServerError(Exception):
-    """The server can't be started; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class TlsFiles:
-    """PEM files. `client_ca` set: clients must have a certificate that it signed."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
 
 
 class P4RuntimeServer:

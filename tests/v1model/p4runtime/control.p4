@@ -184,9 +184,12 @@ control FlowIngress(inout headers_t headers, inout metadata_t metadata, inout st
 
     apply {
         if (headers.packet_out.isValid()) {
-            standard_metadata.egress_spec = headers.packet_out.egress_port;
+            bit<9> port = headers.packet_out.egress_port;
             headers.packet_out.setInvalid();
-            exit;
+            if (port != 0) {  // 0: through the tables, as if it had come in by a port
+                standard_metadata.egress_spec = port;
+                exit;
+            }
         }
         kinds.count((bit<32>) (headers.flow.operation & 15));
         cells.write(0, (bit<48>) headers.flow.address);

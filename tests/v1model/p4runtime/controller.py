@@ -21,14 +21,26 @@ CONTROL = "FlowIngress."
 class Controller:
     """The primary controller of a switch that runs control.p4."""
 
-    def __init__(self, address: str, p4info: p4info_pb2.P4Info, election_id: int = 1) -> None:
-        self.client = P4RuntimeClient(0, address, (0, election_id))
+    def __init__(
+        self, address: str, p4info: p4info_pb2.P4Info, election_id: int = 1, role: str | None = None
+    ) -> None:
+        self.address = address
+        self.client = P4RuntimeClient(0, address, (0, election_id), role)
         self.p4info = p4info
 
     def set_pipeline(
         self, artifacts: Artifacts, action: str = "VERIFY_AND_COMMIT", cookie: int | None = None
     ) -> str:
         """The code of a SetForwardingPipelineConfig."""
+        try:
+            self.client.stub.SetForwardingPipelineConfig(self.pipeline_request(artifacts, action, cookie))
+        except grpc.RpcError as error:
+            return str(error.code().name)
+        return "OK"
+
+    def pipeline_request(
+        self, artifacts: Artifacts, action: str, cookie: int | None = None
+    ) -> p4runtime_pb2.SetForwardingPipelineConfigRequest:
         request = p4runtime_pb2.SetForwardingPipelineConfigRequest(action=action)
         request.election_id.low = self.client.election_id[1]
         if action != "COMMIT":
@@ -36,11 +48,7 @@ class Controller:
             request.config.p4_device_config = artifacts.device_config
             if cookie is not None:
                 request.config.cookie.cookie = cookie
-        try:
-            self.client.stub.SetForwardingPipelineConfig(request)
-        except grpc.RpcError as error:
-            return str(error.code().name)
-        return "OK"
+        return request
 
     def close(self) -> None:
         self.client.tear_down()
