@@ -1,0 +1,155 @@
+"""The engines under load: a bare echo, and switches that run the pool's program."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import psutil
+
+from experiments.bench_switch import native_programs
+from experiments.bench_switch.cables import Cables
+from experiments.bench_switch.control import DEVICE_ID, PROGRAM, Control, connect
+from experiments.bench_switch.errors import BenchError
+from experiments.bench_switch.load import LoadGenerator
+from experiments.bench_switch.plan import encode
+from experiments.bench_switch.workloads import (
+    BLOCKS,
+    CABLES,
+    FRAGMENTS,
+    STORE,
+    Workload,
+    fill_plan,
+)
+from topologies.engines import Artifacts, Engine
+from topologies.network import end_process
+
+ECHO: Final = "echo"
+ECHO_BUFFER_BYTES: Final = 4 << 20
+_FILL_PER_S: Final = 8192
+"""Slow enough for any engine."""
+_FILL_TRIES: Final = 4
+
+
+class Contender(Protocol):
+    """Something that can be measured."""
+
+    name: str
+    cables: Cables
+
+    def prepare(self, workload: Workload) -> None:
+        """Make it ready for a workload."""
+
+    def cpu_s(self) -> float:
+        """CPU time that its process has used so far."""
+
+
+class Echo:
+    """Moves the same frames as a switch would, without looking at them."""
+
+    name = ECHO
+
+    def __init__(self, cpus: str) -> None:
+        self._cpus = cpus
+        self._stack = contextlib.ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Echo:
+        self.cables = self._stack.enter_context(Cables(CABLES))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def prepare(self, workload: Workload) -> None:
+        """Start anew with the rules of the workload."""
+        ends = [self.cables.engine_ends[cable] for cable in workload.cables]
+        self.restart(workload.echo_rules, ends)
+
+    def restart(self, rules: Sequence[str], ends: Sequence[str]) -> None:
+        """Start anew with these rules at these interfaces."""
+        if self._process is not None:
+            end_process(self._process)
+        command = [str(native_programs.program("echo")), str(ECHO_BUFFER_BYTES), *rules, "--", *ends]
+        self._process = self.cables.engine.popen(
+            command, self._cpus, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        if self._process.stdout.readline().strip() != b"ready":
+            raise BenchError(f"echo: {self._process.stderr.read().decode().strip()}")
+
+    def cpu_s(self) -> float:
+        """CPU time of the present process."""
+        return 0.0 if self._process is None else _cpu_s(self._process.pid)
+
+
+class Switch:
+    """A switch engine with the pool's program, all its entries and a full pool."""
+
+    def __init__(self, engine: Engine, cpus: str, generator_cpus: str) -> None:
+        self.name = engine.name
+        self.engine, self._cpus, self._generator_cpus = engine, cpus, generator_cpus
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Switch:
+        with contextlib.ExitStack() as stack:
+            self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
+            self.cables = stack.enter_context(Cables(CABLES))
+            self.artifacts: Artifacts = self.engine.compile(PROGRAM, {}, self.directory)
+            self.process = self._start(stack)
+            self.control: Control = stack.enter_context(connect(self._address, self.process, self._said))
+            self.pipeline_s = self.control.set_pipeline(self.artifacts)
+            self.control.install_base_state()
+            self.control.install_blocks(BLOCKS, FRAGMENTS)
+            self._fill()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def _address(self) -> str:
+        return f"unix:{self.directory}/switch.sock"
+
+    def _start(self, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+        ports = [(number + 1, end) for number, end in enumerate(self.cables.engine_ends)]
+        log = stack.enter_context((self.directory / "switch.log").open("wb"))
+        command = self.engine.command(DEVICE_ID, ports, self._address)
+        return self.cables.engine.popen(command, self._cpus, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _said(self) -> str:
+        return (self.directory / "switch.log").read_text(errors="replace")[-2000:].strip()
+
+    def _fill(self) -> None:
+        """Have the values pass until each slot has kept its own."""
+        generator = LoadGenerator(self.cables, self._generator_cpus)
+        values = self.directory / "fill.plan"
+        values.write_bytes(encode(fill_plan()))
+        for _ in range(_FILL_TRIES):
+            generator.run(values, (0, STORE), _FILL_PER_S, BLOCKS * FRAGMENTS / _FILL_PER_S)
+            filled = self.control.fills()
+            if filled == BLOCKS * FRAGMENTS:
+                return
+        raise BenchError(f"{self.name}: only {filled} of {BLOCKS * FRAGMENTS} slots took their value")
+
+    def prepare(self, workload: Workload) -> None:
+        """All workloads run on the same entries."""
+
+    def cpu_s(self) -> float:
+        """CPU time of the switch's process."""
+        return _cpu_s(self.process.pid)
+
+    def resident_bytes(self) -> int:
+        """Memory of the switch's process."""
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+
+def _cpu_s(pid: int) -> float:
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)

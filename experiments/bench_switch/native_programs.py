@@ -1,0 +1,43 @@
+"""The C programs of the benchmark, compiled when they are first needed and kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from experiments.bench_switch.errors import BenchError
+from v1model.backend import building
+
+SOURCES: Final = Path(__file__).parent / "native"
+FLAGS: Final = ("-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror")
+PROGRAMS: Final = {"load": ("load.c", "plan.c", "packet_port.c"), "echo": ("echo.c", "packet_port.c")}
+
+
+def program(name: str) -> Path:
+    """The executable; raises BenchError with the compiler's words."""
+    made = building.cache_directory() / "bench" / f"{name}-{_fingerprint()}"
+    if made.exists():
+        return made
+    if shutil.which("cc") is None:
+        raise BenchError("the load generator is compiled when it is needed: install a C compiler (gcc)")
+    made.parent.mkdir(parents=True, exist_ok=True)
+    partial = made.with_suffix(f".{os.getpid()}")
+    sources = [str(SOURCES / source) for source in PROGRAMS[name]]
+    done = subprocess.run(
+        ("cc", *FLAGS, "-o", str(partial), *sources), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise BenchError(f"cc refused {name}:\n{done.stderr}")
+    partial.rename(made)
+    return made
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256(" ".join(FLAGS).encode())
+    for source in sorted(SOURCES.iterdir()):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]

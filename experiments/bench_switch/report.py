@@ -1,0 +1,111 @@
+"""The tables at the end of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.bench_switch.engines import ECHO
+from experiments.bench_switch.measure import Measurement
+from experiments.bench_switch.startup import ControlFigures
+from experiments.bench_switch.summary import Figure, Rounds, figures, ratios
+from experiments.bench_switch.workloads import WORKLOADS
+
+_TITLES = {workload.name: workload.title for workload in WORKLOADS}
+REFERENCES = (ECHO, "bmv2")
+MB = 1e6
+
+
+def print_report(
+    console: Console, rounds: Rounds, control: Mapping[str, ControlFigures], sink_per_s: float
+) -> None:
+    """Packets, then what the control plane sees."""
+    console.print(_packets(rounds))
+    if control:
+        console.print(_control(control))
+    limited = [
+        f"{_TITLES[workload]} ({engine})"
+        for workload, engines in rounds.items()
+        for engine, measured in engines.items()
+        if any(one.generator_limited for one in measured)
+    ]
+    if sink_per_s:
+        console.print(f"The load generator sends {sink_per_s:,.0f} frames a second to a sink.")
+    if limited:
+        console.print(
+            f"The load generator was the limit for: {', '.join(limited)}; the engine may be faster."
+        )
+
+
+def _packets(rounds: Rounds) -> Table:
+    table = Table(title="Answered a second: median of the rounds (lowest to highest)", title_justify="left")
+    table.add_column("")
+    for heading in (
+        "without loss",
+        "x echo",
+        "x bmv2",
+        "at overload",
+        "offered",
+        "p50 / p99 us at half load",
+    ):
+        table.add_column(heading, justify="right")
+    for workload, engines in rounds.items():
+        table.add_row(f"[bold]{_TITLES[workload]}")
+        for engine, measured in engines.items():
+            table.add_row(*_row(engine, measured, engines))
+        table.add_section()
+    return table
+
+
+def _row(
+    engine: str, measured: Sequence[Measurement], engines: Mapping[str, Sequence[Measurement]]
+) -> list[str]:
+    of = figures(measured)
+    compared = [_compared(engine, measured, engines, reference) for reference in REFERENCES]
+    latency = f"{of['p50_us'].median:.0f} / {of['p99_us'].median:.0f}"
+    return [
+        f"  {engine}",
+        _rate(of["lossless_per_s"]),
+        *compared,
+        _rate(of["overload_per_s"]),
+        f"{of['offered_per_s'].median:,.0f}",
+        latency,
+    ]
+
+
+def _compared(
+    engine: str,
+    measured: Sequence[Measurement],
+    engines: Mapping[str, Sequence[Measurement]],
+    reference: str,
+) -> str:
+    if engine == reference or reference not in engines:
+        return ""
+    ratio = ratios(measured, engines[reference], "lossless_per_s")
+    return "-" if math.isnan(ratio.median) else f"{ratio.median:.2f}"
+
+
+def _rate(of: Figure) -> str:
+    return f"{of.median:,.0f} ({of.low:,.0f} to {of.high:,.0f})"
+
+
+def _control(control: Mapping[str, ControlFigures]) -> Table:
+    table = Table(title="Control plane, the pool's program", title_justify="left")
+    for heading in (
+        "", "compile, cold / warm s", "SetForwardingPipelineConfig, cold / warm s",
+        "writes a second", "memory MB", "registers MB",
+    ):  # fmt: skip
+        table.add_column(heading, justify="right" if heading else "left")
+    for engine, of in control.items():
+        table.add_row(
+            engine,
+            f"{of.compile_cold_s:.2f} / {of.compile_warm_s:.2f}",
+            f"{of.pipeline_cold_s:.2f} / {of.pipeline_warm_s:.2f}",
+            f"{of.writes_per_s:,.0f}",
+            f"{of.resident_bytes / MB:.0f}",
+            f"{of.register_bytes / MB:.1f}",
+        )
+    return table
