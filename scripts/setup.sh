@@ -4,8 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# mininet's recommended packages (Open vSwitch) are not needed: the switch is ours.
-packages="gcc libc6-dev python3 python3-venv python3-dev mininet iproute2 ethtool procps psmisc"
+# mininet's recommended packages (Open vSwitch) are not needed: the switch is ours. libcachesim's wheel
+# needs glib.
+packages="gcc libc6-dev python3 python3-venv mininet iproute2 ethtool libglib2.0-0"
 
 missing=""
 for package in $packages; do
