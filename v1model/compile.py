@@ -55,7 +55,9 @@ def _cached(entry: Path) -> CompiledProgram | None:
     """A compiled program from the cache; what is damaged there is removed."""
     try:
         compiled = pickle.loads((entry / PICKLE).read_bytes())
-        if isinstance(compiled, CompiledProgram) and building.is_loadable(compiled.library):
+        if isinstance(compiled, CompiledProgram) and building.is_intact(compiled.library):
+            building.mark_used(entry)
+            building.mark_used(compiled.library.parent)
             return compiled
     except FileNotFoundError:
         return None

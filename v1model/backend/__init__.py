@@ -33,10 +33,16 @@ def build(program: Program, *, sanitize: bool = False) -> CompiledProgram:
     source, messages = generate(program)
     entry = building.cache_directory() / building.key_of("program", source, str(sanitize))
     library = entry / LIBRARY
-    if not building.is_loadable(library):
+    if not building.is_intact(library):
         building.discard(entry)
         with tempfile.TemporaryDirectory() as directory:
             target = Path(directory) / LIBRARY
             building.compile_shared(source, target, sanitize=sanitize)
-            building.publish(entry, {LIBRARY: target, "program.c": source.encode()})
+            files: dict[str, Path | bytes] = {
+                Path(LIBRARY).with_suffix(building.CHECKSUM).name: building.checksum(target.read_bytes()),
+                LIBRARY: target,
+                "program.c": source.encode(),
+            }
+            building.publish(entry, files)
+    building.mark_used(entry)
     return CompiledProgram(program, library, messages)

@@ -6,11 +6,13 @@ complete or not at all. What can't be loaded is thrown away and built again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +21,9 @@ from v1model.errors import CompileError
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
 PACKAGE = RUNTIME.parent
 FUZZ_LOOP = PACKAGE / "fuzz" / "loop.c"
+
+CHECKSUM = ".sha256"  # suffix of the file beside a shared object
+UNUSED_DAYS = 30  # then a cache entry goes
 
 FLAGS = (
     "-std=gnu11",
@@ -83,16 +88,14 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def is_loadable(library: Path) -> bool:
-    """Whether a shared object is there in full: its ELF section headers come last."""
+def checksum(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()
+
+
+def is_intact(library: Path) -> bool:
+    """Whether a shared object is there, and is what was put there."""
     try:
-        with library.open("rb") as file:
-            header = file.read(64)
-            if len(header) < 64 or header[:4] != b"\x7fELF":
-                return False
-            sections_at = int.from_bytes(header[40:48], "little")
-            sections_size = int.from_bytes(header[58:60], "little") * int.from_bytes(header[60:62], "little")
-            return file.seek(0, os.SEEK_END) >= sections_at + sections_size
+        return checksum(library.read_bytes()) == library.with_suffix(CHECKSUM).read_bytes()
     except OSError:
         return False
 
@@ -108,9 +111,25 @@ def _run(command: list[str], what: str) -> None:
         raise CompileError(f"the C compiler failed on {what}:\n{result.stderr.strip()[:4000]}")
 
 
+def mark_used(entry: Path) -> None:
+    """Keeps a cache entry from being forgotten."""
+    with contextlib.suppress(OSError):
+        os.utime(entry)
+
+
+def forget_unused(cache: Path) -> None:
+    """Removes cache entries that nobody has used for a long time."""
+    oldest = time.time() - UNUSED_DAYS * 86400
+    for entry in cache.iterdir():
+        with contextlib.suppress(OSError):
+            if entry.stat().st_mtime < oldest:
+                shutil.rmtree(entry, ignore_errors=True)
+
+
 def publish(entry: Path, fill: dict[str, Path | bytes]) -> None:
     """Makes `entry` exist with these files. Whoever comes first wins; all would write the same."""
     entry.parent.mkdir(parents=True, exist_ok=True)
+    forget_unused(entry.parent)
     staging = Path(tempfile.mkdtemp(prefix=".new-", dir=entry.parent))
     try:
         for name, content in fill.items():

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from v1model.errors import CompileError
 from v1model.frontend import render
@@ -58,7 +59,11 @@ def main() -> int:
         return _run_again_with_sanitizers()
     os.environ.pop("LD_PRELOAD", None)  # for us, not for the C compiler
     defines = dict(define.partition("=")[::2] for define in options.defines)
-    for path in options.programs:
+    programs = options.programs or sorted(map(str, Path("p4").glob("*.p4")))
+    if not programs:
+        print("no program given, and no *.p4 in p4/", file=sys.stderr)
+        return 2
+    for path in programs:
         started = time.monotonic()
         try:
             taken = fuzz(path, defines, options.packets, options.seed)
