@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OK, FAILURE, USAGE = 0, 1, 2
-PORT_CHECK_S = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,9 +65,7 @@ def _run(options: SwitchOptions) -> None:
             )
         server.start()
         print(f"listening on {server.address}", flush=True)
-        while not stopped.wait(PORT_CHECK_S):
-            for port, reason in engine.broken_ports().items():
-                print(f"weir-switch: port {port} is down: {reason}", file=sys.stderr, flush=True)
+        stopped.wait()
     finally:
         server.stop()
         engine.close()

@@ -117,7 +117,7 @@ class Events:
         elif kind == EventKind.LOG:
             self._log(self._messages[identity], data)
         elif kind == EventKind.PORT:
-            logger.warning("port %d: %s", identity, os.strerror(handle))
+            logger.warning("port %d is down: %s", identity, os.strerror(handle))
         if event is not None:
             self._pending.append(event)
 

@@ -3,7 +3,6 @@ them."""
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from v1model.compile import compile_text
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 NO_CPU_PORT = PORTS  # a port that no packet can name
 
-logger = logging.getLogger(__name__)
-
 
 class EmbeddedEngine:
     """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out."""
@@ -31,7 +28,6 @@ class EmbeddedEngine:
         self._cpu_port = NO_CPU_PORT if cpu_port is None else cpu_port
         self._claims = InterfaceClaims()
         self._connected: Switch | None = None
-        self._reported: set[int] = set()
         for port, interface in self._ports.items():
             self._claims.claim(port, interface)
 
@@ -60,19 +56,6 @@ class EmbeddedEngine:
         if data_plane is self._connected:
             self._connected = None
         data_plane.close()
-
-    def broken_ports(self) -> dict[int, str]:
-        """Ports that went down since the last call: number to "INTERFACE: reason"."""
-        if self._connected is None:
-            return {}
-        broken = {}
-        for port, values in self._connected.statistics()["ports"].items():
-            assert isinstance(port, int)
-            assert isinstance(values, dict)
-            if values["error"] and port not in self._reported:
-                self._reported.add(port)
-                broken[port] = f"{values['interface']}: {values['error']}"
-        return broken
 
     def close(self) -> None:
         self._claims.release()
