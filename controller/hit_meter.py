@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MIN_PERIOD_S: Final = 0.25
 MAX_PERIOD_S: Final = 10.0
 BUSY_SHARE: Final = 0.05
-"""Part of a core that reading counters may take: reading N of them costs N times as much."""
+"""Part of the time that reading counters may take: N of them take N times as long."""
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ OUTCOME_FILL_ENDED: Final = 12
 OUTCOME_PUT: Final = 13
 OUTCOME_CONTROL: Final = 14
 OUTCOME_NOT_RESIDENT: Final = 15
+OUTCOME_LOST: Final = 16
 
 OUTCOME_NAMES: Final = tuple(
     name.removeprefix("OUTCOME_").lower()

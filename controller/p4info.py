@@ -11,7 +11,7 @@ from p4.v1 import p4runtime_pb2
 from controller.errors import P4InfoError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 
@@ -45,7 +45,10 @@ class Program:
 
     def __init__(self, p4info: Any) -> None:
         self.p4info = p4info
+        # An entry is built for every block that is admitted.
         self._found: dict[tuple[str, str], Any] = {}
+        self._table_fields: dict[str, dict[str, int]] = {}
+        self._actions: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
 
     def table_id(self, name: str) -> int:
         """The ID of a table."""
@@ -79,24 +82,23 @@ class Program:
         self, table: str, match: Mapping[str, Match], action: str | None = None, **parameters: int
     ) -> Any:
         """A TableEntry; without a match it is the default entry, without an action good for a deletion."""
-        definition = self._one("tables", table)
-        entry = p4runtime_pb2.TableEntry(table_id=definition.preamble.id, is_default_action=not match)
+        fields = self._fields(table)
+        entry = p4runtime_pb2.TableEntry(table_id=self.table_id(table), is_default_action=not match)
         for name, value in match.items():
-            field = _named(definition.match_fields, name, lambda field: field.name, f"{table}: match field")
-            if isinstance(value, Prefix):
-                # A prefix of length 0 matches everything, which P4Runtime writes as no match at all.
-                if value.length:
-                    lpm = entry.match.add(field_id=field.id).lpm
-                    lpm.value, lpm.prefix_len = canonical(value.value), value.length
-            else:
-                entry.match.add(field_id=field.id).exact.value = canonical(value)
-        if action is None:
-            return entry
-        called = self._action(definition, action)
-        entry.action.action.action_id = called.preamble.id
-        for name, number in parameters.items():
-            parameter = _named(called.params, name, lambda param: param.name, f"{action}: parameter")
-            entry.action.action.params.add(param_id=parameter.id, value=canonical(number))
+            if name not in fields:
+                raise _missing(f"{table}: match field", name, fields)
+            if not isinstance(value, Prefix):
+                entry.match.add(field_id=fields[name]).exact.value = canonical(value)
+            elif value.length:  # P4Runtime writes one of length 0, which matches everything, as no match
+                lpm = entry.match.add(field_id=fields[name]).lpm
+                lpm.value, lpm.prefix_len = canonical(value.value), value.length
+        if action is not None:
+            called = entry.action.action
+            called.action_id, ids = self._action(table, action)
+            for name, number in parameters.items():
+                if name not in ids:
+                    raise _missing(f"{action}: parameter", name, ids)
+                called.params.add(param_id=ids[name], value=canonical(number))
         return entry
 
     def parameters(self, entry: Any) -> dict[str, int]:
@@ -108,26 +110,36 @@ class Program:
                 return {names[p.param_id]: int.from_bytes(p.value, "big") for p in called.params}
         raise P4InfoError(f"no action with ID {called.action_id}")
 
-    def _action(self, table: Any, name: str) -> Any:
-        ids = {reference.id for reference in table.action_refs}
-        actions = [action for action in self.p4info.actions if action.preamble.id in ids]
-        return _named(actions, name, _last_name, f"{table.preamble.name}: action")
+    def _fields(self, table: str) -> dict[str, int]:
+        """IDs of a table's match fields."""
+        if table not in self._table_fields:
+            fields = self._one("tables", table).match_fields
+            self._table_fields[table] = {field.name: field.id for field in fields}
+        return self._table_fields[table]
+
+    def _action(self, table: str, name: str) -> tuple[int, dict[str, int]]:
+        """ID of one of a table's actions, and those of its parameters."""
+        if (table, name) not in self._actions:
+            ids = {reference.id for reference in self._one("tables", table).action_refs}
+            actions = {
+                action.preamble.name.rpartition(".")[2]: action
+                for action in self.p4info.actions
+                if action.preamble.id in ids
+            }
+            if name not in actions:
+                raise _missing(f"{table}: action", name, actions)
+            called = actions[name]
+            self._actions[table, name] = called.preamble.id, {param.name: param.id for param in called.params}
+        return self._actions[table, name]
 
     def _one(self, kind: str, name: str) -> Any:
         if (kind, name) not in self._found:
-            objects = getattr(self.p4info, kind)
-            self._found[kind, name] = _named(objects, name, lambda o: o.preamble.name, f"P4Info {kind}:")
+            objects = {one.preamble.name: one for one in getattr(self.p4info, kind)}
+            if name not in objects:
+                raise _missing(f"P4Info {kind}:", name, objects)
+            self._found[kind, name] = objects[name]
         return self._found[kind, name]
 
 
-def _last_name(action: Any) -> str:
-    return str(action.preamble.name.rpartition(".")[2])
-
-
-def _named(objects: Any, name: str, name_of: Any, what: str) -> Any:
-    for one in objects:
-        if name_of(one) == name:
-            return one
-    raise P4InfoError(
-        f"{what} {name!r} does not exist: there are {', '.join(map(name_of, objects)) or 'none'}"
-    )
+def _missing(what: str, name: str, present: Iterable[str]) -> P4InfoError:
+    return P4InfoError(f"{what} {name!r} does not exist: there are {', '.join(present) or 'none'}")

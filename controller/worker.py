@@ -121,7 +121,6 @@ class SwitchWorker:
         """Read the hit counters; the time until they are read again."""
         if not self.pool.resident:
             return MIN_PERIOD_S
-        before_s = time.thread_time()
         self.pool.hit_packets(self.session.adapter.read_hits(), now_s)
         self.pool.commit(now_s)
-        return next_period_s(time.thread_time() - before_s)
+        return next_period_s(time.monotonic() - now_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import subprocess
 import time
@@ -91,29 +92,32 @@ class LiveSwitch:
 
     def receive(self, port: int, op: int) -> wire.Message:
         """The next message with an operation that arrives at the host of a port; others are skipped."""
-        return self.receive_from(port, op)[1]
+        return self.receive_first((port, op))[2]
 
-    def receive_from(self, port: int, op: int) -> tuple[IPv4Address, wire.Message]:
+    def receive_first(self, *awaited: tuple[int, int]) -> tuple[int, IPv4Address, wire.Message]:
+        """Port, sender and message of the first that is awaited, as (port, operation); others are skipped."""
         deadline_s = time.monotonic() + TIMEOUT_S
+        ports = {self.sockets[port]: port for port, _ in awaited}
         while (left_s := deadline_s - time.monotonic()) > 0:
-            self.sockets[port].settimeout(left_s)
-            with contextlib.suppress(TimeoutError):
-                frame = Ether(self.sockets[port].recv(2048))
-                if KV in frame and frame[KV].op == op:
-                    return IPv4Address(frame[IP].src), wire.decode(bytes(frame[UDP].payload))
-        raise AssertionError(f"waited {TIMEOUT_S:g} s at port {port} for operation {op}")
+            for readable in select.select(list(ports), [], [], left_s)[0]:
+                frame = Ether(readable.recv(2048))
+                if KV in frame and (ports[readable], frame[KV].op) in awaited:
+                    message = wire.decode(bytes(frame[UDP].payload))
+                    return ports[readable], IPv4Address(frame[IP].src), message
+        raise AssertionError(f"waited {TIMEOUT_S:g} s for one of (port, operation): {awaited}")
 
     def ask(self, key: bytes, fragment: int = 0, source: int = NODE, **fields: Any) -> None:
         """A GET from a node to the store."""
         self.send(source, host(STORE).ipv4, message("GET", key, fragment, **fields))
 
     def fetch(self, key: bytes) -> None:
-        """A node fetches all of a block from the store, which the test plays."""
+        """A node fetches all of a block; what the pool does not hold yet, the test answers as the store."""
         for fragment in range(FRAGMENTS):
             self.ask(key, fragment, flags=wire.FLAG_RETRY)
-            self.receive(STORE, wire.OP_GET)
-            self.reply(key, fragment)
-            self.receive(NODE, wire.OP_VALUE)
+            port, _, _ = self.receive_first((NODE, wire.OP_VALUE), (STORE, wire.OP_GET))
+            if port == STORE:
+                self.reply(key, fragment)
+                self.receive(NODE, wire.OP_VALUE)
 
     def reply(self, key: bytes, fragment: int, to: IPv4Address | None = None, **fields: Any) -> None:
         """The store's VALUE."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.hit_meter import BUSY_SHARE, MAX_PERIOD_S, MIN_PERIOD_S, HitMeter, next_period_s
@@ -18,6 +18,7 @@ def test_a_block_s_fragments_make_one_hit() -> None:
     assert list(meter.read({KEY: 12})) == [(KEY, 1)]
 
 
+@settings(deadline=None)  # machines that run tests are busy
 @given(st.lists(st.integers(0, 50), max_size=20), st.integers(1, 8), st.integers(0, 20))
 def test_however_often_it_is_read_the_hits_are_the_same(
     steps: list[int], fragments: int, own_packets: int

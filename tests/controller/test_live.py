@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller.operations import Install, Result
-from controller.p4_constants import OUTCOME_FORBIDDEN, OUTCOME_SERVED
+from controller.p4_constants import OUTCOME_FILL_ENDED, OUTCOME_FORBIDDEN, OUTCOME_SERVED
 from controller.process import ControllerProcess
 from hostlib import wire
 from tests.controller.live import (
@@ -169,6 +169,7 @@ def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
             request = switch.receive(STORE, wire.OP_GET)
             assert request.flags == wire.FLAG_FILL
             switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
+        wait_until(lambda: worker.outcomes[OUTCOME_FILL_ENDED] == FRAGMENTS, "the fills to arrive")
         assert_served(switch, key(1))
         assert worker.pool.counts.fills == 1
 
@@ -191,7 +192,7 @@ def test_an_evicted_block_is_sent_home_before_its_slots_are_freed(switch: LiveSw
         acknowledged = set[int]()
         while len(acknowledged) < FRAGMENTS:
             assert key(0) in worker.pool.resident
-            source, put = switch.receive_from(STORE, wire.OP_PUT)
+            _, source, put = switch.receive_first((STORE, wire.OP_PUT))
             assert (source, put.key, put.flags) == (CONTROLLER.ipv4, key(0), wire.FLAG_RECLAIM)
             assert bytes(put.value) == value(key(0), put.fragment)
             asked[put.fragment] = asked.get(put.fragment, 0) + 1

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = bytes(range(16))
+END_S = 3.0
+"""It takes a fifth of a second on an idle machine, but tests run on busy ones."""
 
 root = pytest.mark.root
 alone = pytest.mark.xdist_group("live")
@@ -74,7 +76,7 @@ def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp
         assert process.stdin is not None
         process.stdin.write("stop\n")
         process.stdin.flush()
-        assert end(process) < 1
+        assert end(process) < END_S
     said = json.loads(results.read_text())
     assert said["policy"] == "lfu"
     assert said["admitted"] == said["digests"] == 1
@@ -98,7 +100,7 @@ def test_signals_end_it(switch: LiveSwitch, tmp_path: Path, number: signal.Signa
     with running(file, "--results", str(results)) as process:
         next_event(process, "ready")
         process.send_signal(number)
-        assert end(process) < 1
+        assert end(process) < END_S
     assert json.loads(results.read_text())["admitted"] == 0
 
 
@@ -131,7 +133,7 @@ def test_a_switch_that_is_gone_does_not_hold_up_the_end(switch: LiveSwitch, tmp_
             pass
         assert process.stdin is not None
         process.stdin.close()  # as when whoever started it has died
-        assert end(process) < 1
+        assert end(process) < END_S
     assert results.exists()
 
 
@@ -174,4 +176,4 @@ def test_a_switch_that_is_not_there_is_waited_for(config_file: Path) -> None:
     with running(config_file) as process:
         assert next_event(process, "progress")["connected"] == 0
         process.send_signal(signal.SIGTERM)
-        assert end(process) < 1
+        assert end(process) < END_S

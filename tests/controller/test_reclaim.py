@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.operations import Answer, Reclaim
@@ -20,6 +20,7 @@ def answer(request: Reclaim, op: int = wire.OP_PUT_ACK, source: IPv4Address = ST
     return Answer(source, message)
 
 
+@settings(deadline=None)  # machines that run tests are busy
 @given(
     blocks=st.integers(1, 5), fragments=st.integers(1, 6), window=st.integers(1, 8),
     fates=st.lists(st.sampled_from(["arrives", "arrives", "lost", "twice", "refused"]), max_size=60),
