@@ -47,6 +47,7 @@ OP_PUT_ACK: Final = 5
 OP_INVALIDATE: Final = 16
 OP_RECLAIM: Final = 17
 OP_FILL: Final = 18
+OP_PUSH: Final = 19
 
 FLAG_RETRY: Final = 0x0001
 FLAG_BYPASS: Final = 0x0002
@@ -54,6 +55,7 @@ FLAG_FROM_POOL: Final = 0x0004
 FLAG_MERGED: Final = 0x0008
 FLAG_FILL: Final = 0x0010
 FLAG_RECLAIM: Final = 0x0020
+FLAG_PUSHED: Final = 0x0040
 
 # (name, bits) of kv_t, in order; the struct below is the same layout.
 FIELDS: Final = (
@@ -76,7 +78,7 @@ FIELDS: Final = (
 _HEADER = struct.Struct(">BBH16sHHIIHHIHHI")
 _CHECKED = struct.Struct(">16sHHH")
 _VALUE_OPS = frozenset((OP_VALUE, OP_PUT))
-_OPS = frozenset((OP_GET, OP_NOT_FOUND, OP_PUT_ACK, OP_INVALIDATE, OP_RECLAIM, OP_FILL)) | _VALUE_OPS
+_OPS = frozenset((OP_GET, OP_NOT_FOUND, OP_PUT_ACK, OP_INVALIDATE, OP_RECLAIM, OP_FILL, OP_PUSH)) | _VALUE_OPS
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
 
 

@@ -13,6 +13,9 @@
 #include "include/metadata.p4"
 #include "include/parser.p4"
 #include "include/role_check.p4"
+#ifdef FAULTS
+#include "include/faults.p4"
+#endif
 #include "include/pool_index.p4"
 #include "include/slots.p4"
 #include "include/sketch.p4"
@@ -34,16 +37,23 @@ control ingress(
     sketch() misses;
     pending() in_flight;
     forwarding() routing;
+#ifdef FAULTS
+    faults() injected;
+#endif
 
     apply {
         metadata.fate = fate_t.ROUTE;
         metadata.outcome = OUTCOME_FORWARDED;
+        metadata.group = MULTICAST_WAITERS;
 
         if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             metadata.fate = fate_t.DROP;
             metadata.outcome = OUTCOME_MALFORMED;
         } else if (headers.kv.isValid()) {
             roles.apply(headers, metadata, standard_metadata);
+#ifdef FAULTS
+            injected.apply(headers, metadata, standard_metadata);
+#endif
             if (metadata.fate != fate_t.DROP) {
                 if (headers.kv.op == OP_PUT || headers.kv.op == OP_PUT_ACK) {
                     metadata.outcome = OUTCOME_PUT;

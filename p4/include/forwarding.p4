@@ -67,7 +67,7 @@ control forwarding(
         }
 
         if (metadata.fate == fate_t.FAN_OUT) {
-            standard_metadata.mcast_grp = MULTICAST_WAITERS;
+            standard_metadata.mcast_grp = metadata.group;
         } else if (metadata.fate == fate_t.DROP) {
             mark_to_drop(standard_metadata);
         }

@@ -21,6 +21,7 @@ struct metadata_t {
     bit<32>     slot;
     bit<32>     generation;     // the entry's
     waiters_t   waiters;        // ports that a reply goes to
+    bit<16>     group;          // multicast group of which those ports are part
     bool        readdressed;    // headers under the UDP checksum were rewritten
 }
 
@@ -39,13 +40,14 @@ const bit<32> OUTCOME_REPLY          = 10;  // VALUE or NOT_FOUND to one port
 const bit<32> OUTCOME_FANNED_OUT     = 11;  // VALUE or NOT_FOUND to several
 const bit<32> OUTCOME_FILL_ENDED     = 12;  // VALUE that was fetched for a slot, and has arrived
 const bit<32> OUTCOME_PUT            = 13;  // PUT or PUT_ACK forwarded
-const bit<32> OUTCOME_CONTROL        = 14;  // INVALIDATE, RECLAIM or FILL carried out
-const bit<32> OUTCOME_NOT_RESIDENT   = 15;  // INVALIDATE or RECLAIM of what no slot holds: returned
-const bit<32> OUTCOMES               = 16;
+const bit<32> OUTCOME_CONTROL        = 14;  // INVALIDATE, RECLAIM, FILL or PUSH carried out
+const bit<32> OUTCOME_NOT_RESIDENT   = 15;  // control operation on what no slot holds: returned
+const bit<32> OUTCOME_LOST           = 16;  // dropped on purpose (faults.p4, in tests and experiments only)
+const bit<32> OUTCOMES               = 17;
 
 // What a port may send (table port_role).
 const bit<8> ROLE_REQUEST = 1;  // GET, PUT
 const bit<8> ROLE_REPLY   = 2;  // VALUE, NOT_FOUND, PUT_ACK
-const bit<8> ROLE_CONTROL = 4;  // INVALIDATE, RECLAIM, FILL, and flags FILL and RECLAIM
+const bit<8> ROLE_CONTROL = 4;  // INVALIDATE, RECLAIM, FILL, PUSH, and flags FILL and RECLAIM
 
 #endif

@@ -20,6 +20,7 @@ const bit<8> OP_PUT_ACK   = 5;      // home -> sender of a PUT: kept
 const bit<8> OP_INVALIDATE = 16;    // forget what the fragment's slot holds
 const bit<8> OP_RECLAIM    = 17;    // send the fragment, as a PUT, to the packet's IPv4 destination
 const bit<8> OP_FILL       = 18;    // fetch the fragment from its home into its slot, now
+const bit<8> OP_PUSH       = 19;    // send the fragment, as a VALUE, to the multicast group in `sequence`
 
 // Flags.
 const bit<16> FLAG_RETRY     = 0x0001;  // GET: asked before; forwarded even when one is in flight
@@ -28,5 +29,6 @@ const bit<16> FLAG_FROM_POOL = 0x0004;  // VALUE: served by a switch
 const bit<16> FLAG_MERGED    = 0x0008;  // VALUE, NOT_FOUND: a copy of a reply that several ports waited for
 const bit<16> FLAG_FILL      = 0x0010;  // GET, VALUE: on behalf of the pool; ends in the switch
 const bit<16> FLAG_RECLAIM   = 0x0020;  // PUT, PUT_ACK: a block on its way out of the pool
+const bit<16> FLAG_PUSHED    = 0x0040;  // VALUE: nobody asked; the controller expects that it will be wanted
 
 #endif

@@ -36,7 +36,7 @@ control role_check(
             needed = ROLE_CONTROL;
         }
         bool known = headers.kv.op >= OP_GET && headers.kv.op <= OP_PUT_ACK
-            || headers.kv.op >= OP_INVALIDATE && headers.kv.op <= OP_FILL;
+            || headers.kv.op >= OP_INVALIDATE && headers.kv.op <= OP_PUSH;
         // A node that asks in the pool's name could make a reply end in the switch.
         bool in_the_pools_name = needed == ROLE_REQUEST && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0
             && metadata.role & ROLE_REPLY == 0;

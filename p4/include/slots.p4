@@ -70,6 +70,16 @@ control slots(
         metadata.outcome = OUTCOME_CONTROL;
     }
 
+    action push() {
+        read_value();
+        headers.kv.op = OP_VALUE;
+        headers.kv.flags = headers.kv.flags | FLAG_FROM_POOL | FLAG_PUSHED;
+        metadata.group = headers.kv.sequence[15:0];
+        metadata.waiters = ~(waiters_t) 0;      // the group alone says who
+        metadata.fate = fate_t.FAN_OUT;
+        metadata.outcome = OUTCOME_CONTROL;
+    }
+
     action invalidate() {
         slot_generation.write(metadata.slot, 0);
         metadata.fate = fate_t.RETURN;
@@ -106,6 +116,12 @@ control slots(
         } else if (headers.kv.op == OP_RECLAIM) {
             if (metadata.filled) {
                 reclaim();
+            } else {
+                refuse_control();
+            }
+        } else if (headers.kv.op == OP_PUSH) {
+            if (metadata.filled) {
+                push();
             } else {
                 refuse_control();
             }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from v1model.compile import compile_p4
 
 from tests.p4.rig import Rig
+from v1model.compile import compile_p4
 
 PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
 SIZES = {"POOL_SLOTS": 64, "POOL_BLOCKS": 16, "PENDING_CELLS": 64, "SKETCH_CELLS": 64}
@@ -17,6 +17,12 @@ SIZES = {"POOL_SLOTS": 64, "POOL_BLOCKS": 16, "PENDING_CELLS": 64, "SKETCH_CELLS
 def compiled():
     """The program with small sizes, so that collisions and bounds are within reach."""
     return compile_p4(PROGRAM, defines={name: str(size) for name, size in SIZES.items()})
+
+
+@pytest.fixture(scope="session")
+def compiled_with_faults():
+    """The same with losses on request."""
+    return compile_p4(PROGRAM, defines={**{name: str(size) for name, size in SIZES.items()}, "FAULTS": "1"})
 
 
 @pytest.fixture

@@ -131,8 +131,9 @@ class Rig:
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(STORE, node, KV(op=wire.OP_VALUE, key=key, **fields) / value_of(key, fragment))
 
-    def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE):
-        return self.frame(p4.CPU_PORT, to, KV(op=op, key=key, frag=fragment, fragments=FRAGMENTS))
+    def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE, **fields):
+        fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
+        return self.frame(p4.CPU_PORT, to, KV(op=op, key=key, **fields))
 
     def fill(self, key: bytes, fragment: int = 0) -> None:
         """Have a value pass that fills its slot."""

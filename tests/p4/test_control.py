@@ -18,6 +18,7 @@ from tests.p4.rig import (
     number,
     value_of,
 )
+from v1model.dataplane import Replica
 
 KEY = key_of("block")
 NODE, OTHER, _ = NODES
@@ -115,7 +116,7 @@ def test_the_acknowledgement_of_a_reclaim_reaches_the_controller(rig: Rig) -> No
     assert (ingress_port, packet[KV].op, packet[KV].key) == (STORE, wire.OP_PUT_ACK, KEY)
 
 
-@pytest.mark.parametrize("op", [wire.OP_RECLAIM, wire.OP_INVALIDATE])
+@pytest.mark.parametrize("op", [wire.OP_RECLAIM, wire.OP_INVALIDATE, wire.OP_PUSH])
 @pytest.mark.parametrize("installed", [False, True])
 def test_what_no_slot_holds_is_answered_with_not_found(rig: Rig, op: int, installed: bool) -> None:
     if installed:
@@ -146,3 +147,18 @@ def test_fill_fetches_a_fragment_into_its_slot(rig: Rig) -> None:
     assert rig.to_cpu == []
     assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY, 3))] == [NODE]
     assert rig.outcomes()["fill_ended"] == 1
+
+
+def test_push_sends_the_block_to_a_group_unasked(rig: Rig) -> None:
+    subscribers = (NODES[0], NODES[2])
+    rig.switch.set_multicast_group(7, [Replica(port) for port in subscribers])
+    generation = rig.install(KEY)
+    rig.fill(KEY, 1)
+    sent = rig.send(p4.CPU_PORT, rig.control(wire.OP_PUSH, KEY, 1, sequence=7))
+    assert [port for port, _ in sent] == list(subscribers)
+    for port, packet in sent:
+        assert packet[IP].dst == ip(port)
+        assert (packet[KV].op, packet[KV].generation) == (wire.OP_VALUE, generation)
+        assert packet[KV].flags & wire.FLAG_PUSHED
+        assert bytes(wire.decode(bytes(packet[UDP].payload)).value) == value_of(KEY, 1)
+        assert checksums_right(packet)

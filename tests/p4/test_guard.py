@@ -18,7 +18,7 @@ OPS = [getattr(wire, name) for name in dir(wire) if name.startswith("OP_")]
 ALLOWED = {
     NODE: {wire.OP_GET, wire.OP_PUT},
     STORE: {wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_PUT_ACK},
-    p4.CPU_PORT: {wire.OP_GET, wire.OP_PUT, wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL},
+    p4.CPU_PORT: {wire.OP_GET, wire.OP_PUT, wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH},
 }
 
 
@@ -28,7 +28,7 @@ def message(rig: Rig, port: int, op: int, **fields):
     return rig.frame(port, OTHER, payload / value if value else payload)
 
 
-@pytest.mark.parametrize("op", [*OPS, 0, 6, 15, 19, 255])
+@pytest.mark.parametrize("op", [*OPS, 0, 6, 15, 20, 255])
 @pytest.mark.parametrize("port", ALLOWED)
 def test_a_port_sends_only_what_its_role_allows(rig: Rig, port: int, op: int) -> None:
     rig.send(port, message(rig, port, op))
