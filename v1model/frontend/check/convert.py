@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from v1model.errors import CompileError
+from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check.constants import fold_cast
 from v1model.frontend.check.show import show
@@ -155,6 +155,9 @@ def cast(node: ast.Cast, target: Type) -> ast.Expression:
         node.operand = operand = convert(operand, target)
     elif not can_cast(operand.type, target) and not _is_bool_constant(operand, target):
         raise CompileError(f"cannot cast {show(operand.type)} to {show(target)}", node.span)
+    if isinstance(target, IntegerType) and operand.constant is None:
+        hint = "cast it to a width that holds the result, as in int<64>"
+        raise UnsupportedError("an int that is not known at compile time", node.span, hint)
     node.type, node.constant = target, fold_cast(operand.constant, target)
     return node
 

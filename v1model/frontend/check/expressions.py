@@ -163,7 +163,7 @@ def _member(c: Context, node: ast.Member) -> ast.Expression:
 
 def _index(c: Context, node: ast.Index) -> ast.Expression:
     node.base = check(c, node.base)
-    node.index = check(c, node.index)
+    node.index = check(c, _without_cast_to_int(node.index))
     match node.base.type:
         case StackType(element, size):
             node.type = element
@@ -177,6 +177,15 @@ def _index(c: Context, node: ast.Index) -> ast.Expression:
                 node.constant = node.base.constant[position]
         case _:
             raise CompileError(f"{show(node.base.type)} has no index", node.base.span)
+    return node
+
+
+def _without_cast_to_int(node: ast.Expression) -> ast.Expression:
+    """An index may be cast to `int`, for which a stack has no use."""
+    while isinstance(node, ast.Cast) and isinstance(node.target, ast.BaseTypeRef):
+        if node.target.name != "int" or node.target.width is not None:
+            break
+        node = node.operand
     return node
 
 
