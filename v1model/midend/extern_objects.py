@@ -57,8 +57,9 @@ def instantiate(
         span=node.span,
         p4_types=types,
     )
-    if all(known.name != name or known.kind != resource.kind for known in frame.unit.externs):
-        frame.unit.externs.append(resource)
+    if any(known.name == name for known in frame.unit.externs):
+        raise CompileError(f"two extern instances are called {name}", node.span)
+    frame.unit.externs.append(resource)
     return ExternObject(resource)
 
 

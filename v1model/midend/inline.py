@@ -133,6 +133,8 @@ def _copy(frame: Frame, inner: Frame, argument: _Argument) -> ir.Var:
         inner.scope.bindings[parameter] = variable
     if value is None:
         return variable
+    if argument.written:  # the place is decided now, whatever the callee does to its indices
+        value = frame.builder.pinned_at(len(frame.builder.out), value)
     if parameter.direction != "out":
         frame.emit(ir.Assign(variable, convert(frame, value, variable.type, parameter.span)))
     if argument.written:

@@ -77,21 +77,12 @@ class _State:
             instance.scope.bindings.pop(parameter, None)  # each place of apply has states of its own
         bind_arguments(self.frame, inner, parameters, call.arguments, alias=True, constants=True)
         after = self.frame.builder.fresh_name(f"{self.name}_after_{instance.declaration.name}")
-        before = self.frame.builder.out
-        own = list(before)
-        before.clear()
-        start = self._inlined(inner, instance, after, own)
-        before.extend(own)
+        with self.frame.builder.collect() as initial:
+            start = self.parser.parser(inner, instance, after)
+        self.frame.emit(*initial)
         self._finish(_goto(start))
         self.name = after
         self.frame.emit(*inner.copy_out)
-
-    def _inlined(self, inner: Frame, instance: ParserInstance, after: str, own: list[ir.Stmt]) -> str:
-        """The sub-parser's states; the initialisation of its locals is added to `own`."""
-        with inner.builder.collect() as initial:
-            start = self.parser.parser(inner, instance, after)
-        own.extend(initial)
-        return start
 
     def _transition(self, select: ast.Select | None) -> ir.Transition:
         if select is None:
@@ -133,7 +124,10 @@ class _State:
             return ir.SelectMatch(value & mask, mask=mask)
         if isinstance(node, ast.Binary) and node.operator == "..":
             return ir.SelectMatch(self._pattern(node.left, type_), high=self._pattern(node.right, type_))
-        value_expr = convert(self.frame, self.frame.expression(node), type_, node.span)
+        with self.frame.builder.collect() as effects:
+            value_expr = convert(self.frame, self.frame.expression(node), type_, node.span)
+        if effects:
+            raise UnsupportedError("a case that is computed by a call", node.span)
         if isinstance(value_expr, ir.Const) and isinstance(value_expr.value, int):
             return ir.SelectMatch(_unsigned(value_expr.value, type_))
         return ir.SelectMatch(value_expr=value_expr)

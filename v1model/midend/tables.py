@@ -107,6 +107,10 @@ def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> 
         raise UnsupportedError("a table with more than one lpm key", declaration.span)
     actions = _actions(inside, instance)
     instance.actions = tuple(action.action for action in actions)
+    if len(set(instance.actions)) < len(actions):
+        raise CompileError(f"table {instance.name} lists an action twice", declaration.span)
+    if any(instance.name == table.name for table in frame.unit.tables):
+        raise CompileError(f"two tables are called {instance.name}", declaration.span)
     table = ir.Table(
         name=instance.name,
         keys=keys,

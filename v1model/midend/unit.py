@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from v1model import ir
-from v1model.errors import UnsupportedError
+from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend import types as t
 from v1model.midend.frame import Builder, Frame
@@ -38,6 +38,7 @@ class Unit:
         self.headers, self.metadata, self.standard_metadata = empty, empty, empty
         self.tables: list[ir.Table] = []
         self.actions: dict[str, ir.Action] = {}
+        self._action_declarations: dict[str, ast.ActionDeclaration] = {}
         self.called_actions: dict[ActionClosure, None] = {}  # by the body of a control
         self.externs: list[ir.ExternInstance] = []
         self.digests: dict[str, ir.Digest] = {}
@@ -94,7 +95,10 @@ class Unit:
     def add_action(self, closure: ActionClosure, frame: Frame) -> None:
         """An action that a table has, with the parameters that the control plane gives."""
         if closure.name in self.actions:
+            if self._action_declarations[closure.name] is not closure.declaration:
+                raise CompileError(f"two actions are called {closure.name}", closure.declaration.span)
             return
+        self._action_declarations[closure.name] = closure.declaration
         params = []
         for parameter in closure.declaration.parameters:
             if parameter.direction:

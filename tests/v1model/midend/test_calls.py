@@ -247,3 +247,13 @@ def test_key_with_side_effects_is_computed_at_each_apply(tmp_path: Path) -> None
         """,
     )
     assert (found["x"], found["y"]) == (2, 21)
+
+
+def test_a_place_is_decided_before_the_callee_changes_its_index(tmp_path: Path) -> None:
+    ir_program = program(
+        tmp_path,
+        "meta.x = 1; move(hdr.s[meta.x].a, meta.x);",
+        declarations="void move(inout bit<8> element, inout bit<8> index) { index = 2; element = 9; }",
+    )
+    found = Machine(ir_program).control()
+    assert [element["a"] for element in found.headers["s"]] == [0, 9, 0]

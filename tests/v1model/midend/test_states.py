@@ -130,3 +130,23 @@ def test_a_sub_parser_in_a_condition_is_refused(tmp_path: Path) -> None:
 def test_next_outside_of_a_parser_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="parser"):
         program(tmp_path, "hdr.s.next.a = 1;")
+
+
+def test_lookahead_of_a_struct_with_a_stack(tmp_path: Path) -> None:
+    machine = Machine(
+        program(
+            tmp_path,
+            declarations="struct ahead_t { bit<4> top; bit<4> rest; h_t[2] pair; }",
+            states="""
+                state start {
+                    ahead_t ahead = packet.lookahead<ahead_t>();
+                    hdr.s[1] = ahead.pair[1];
+                    meta.x = (bit<8>)ahead.top;
+                    transition accept;
+                }
+            """,
+        )
+    )
+    assert machine.parse(bytes([0x5F, 1, 2, 3, 4])) == "accept"
+    assert machine.headers["s"][1] == {VALID: True, "a": 3, "b": 4}
+    assert machine.metadata["x"] == 5

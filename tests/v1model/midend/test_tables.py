@@ -237,3 +237,35 @@ def test_a_direct_counter_belongs_to_one_table(tmp_path: Path) -> None:
             locals_=f"direct_counter(CounterType.packets) hits; {other}",
             body="t.apply(); u.apply();",
         )
+
+
+@pytest.mark.parametrize(
+    ("kind", "const"), [("exact", ""), ("ternary", "const ")], ids=["no priorities", "const entries"]
+)
+def test_priorities_where_there_are_none_are_refused(tmp_path: Path, kind: str, const: str) -> None:
+    properties = f"key = {{ meta.x : {kind}; }} actions = {{ nop; }} default_action = nop; "
+    with pytest.raises(CompileError, match="priority"):
+        table(tmp_path, f"{properties} {const}entries = {{ priority=3: 1 : nop; }}")
+
+
+def test_two_actions_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="two actions are called same"):
+        program(
+            tmp_path,
+            "t.apply();",
+            locals_='@name(".same") action a() {} @name(".same") action b() { meta.x = 1; } '
+            "table t { actions = { a; b; } const default_action = a; }",
+        )
+
+
+def test_two_tables_of_one_name_are_refused(tmp_path: Path) -> None:
+    sub = (
+        'control sub(inout bit<8> v) { @name(".t") table t { actions = { NoAction; } } apply { t.apply(); } }'
+    )
+    with pytest.raises(CompileError, match="two tables are called t"):
+        program(
+            tmp_path,
+            "one.apply(meta.x); two.apply(meta.x);",
+            declarations=sub,
+            locals_="sub() one; sub() two;",
+        )

@@ -1,0 +1,43 @@
+"""Arguments of externs, which are passed as they are: values, and places to write to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.frontend import ast
+from v1model.frontend import types as t
+
+if TYPE_CHECKING:
+    from v1model.midend.frame import Frame
+
+
+def arguments(frame: Frame, node: ast.Call) -> list[ir.Expr]:
+    """The arguments left to right: values of `in` parameters, places of `out` and `inout` ones."""
+    values: list[tuple[ir.Expr, bool]] = []
+    for argument in node.arguments:
+        before = len(frame.builder.out)
+        written = argument.parameter is not None and argument.parameter.direction in ("out", "inout")
+        if argument.value is None:
+            assert argument.parameter is not None
+            value: ir.Expr = _discarded(frame, node, argument.parameter)
+        else:
+            value = frame.expression(argument.value)
+        if len(frame.builder.out) > before:
+            values = [
+                ((frame.builder.pinned_at if out else frame.builder.saved_at)(before, earlier), out)
+                for earlier, out in values
+            ]
+        values.append((value, written))
+    return [value for value, _ in values]
+
+
+def _discarded(frame: Frame, node: ast.Call, parameter: ast.Parameter) -> ir.Var:
+    """A variable for an `out` argument written as `_`."""
+    type_ = parameter.type_ref.resolved
+    if isinstance(type_, t.TypeVariable):
+        assert isinstance(node.declaration, ast.FunctionDeclaration)
+        position = node.declaration.type_parameters.index(type_.name)
+        type_ = node.inferred[position]
+    assert type_ is not None
+    return frame.builder.temporary(frame.unit.shapes.of(frame.scope.closed(type_), node.span))

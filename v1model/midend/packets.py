@@ -1,0 +1,110 @@
+"""The methods of packet_in and packet_out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model import ir
+from v1model.errors import UnsupportedError
+from v1model.midend import fold
+from v1model.midend.arguments import arguments
+from v1model.midend.values import VOID, root
+
+if TYPE_CHECKING:
+    from v1model.frontend import ast
+    from v1model.midend.frame import Frame
+
+
+def call(frame: Frame, node: ast.Call, name: str) -> ir.Expr:
+    """A method of packet_in or packet_out."""
+    match name:
+        case "extract":
+            _extract(frame, node)
+        case "emit":
+            _emit(frame, arguments(frame, node)[0], node)
+        case "advance":
+            frame.emit(ir.Advance(arguments(frame, node)[0]))
+        case "length":
+            return frame.save(ir.PacketLength())
+        case "lookahead":
+            return _lookahead(frame, node)
+        case _:
+            raise UnsupportedError(f"{name} of a packet", node.span)
+    return VOID
+
+
+def _extract(frame: Frame, node: ast.Call) -> None:
+    if node.arguments[0].value is None:
+        header = frame.unit.shapes.of(frame.scope.closed(node.inferred[0]), node.span)
+        assert isinstance(header, ir.Header)
+        frame.emit(ir.Extract(None, header))
+        return
+    values = arguments(frame, node)
+    target = values[0]
+    if not isinstance(target.type, ir.Header):
+        raise UnsupportedError("extract of something that is no header", node.span)
+    frame.emit(ir.Extract(target, target.type, values[1] if len(values) > 1 else None))
+    if isinstance(target, ir.Member) and isinstance(target.base.type, ir.Union):
+        frame.emit(ir.SetValid(target, valid=True))
+
+
+def _emit(frame: Frame, value: ir.Expr, node: ast.Call) -> None:
+    if isinstance(value, ir.Aggregate) and isinstance(value.type, ir.Struct):
+        for part in value.values:
+            _emit(frame, part, node)
+        return
+    if not isinstance(value.type, ir.Struct | ir.Header | ir.Union | ir.Stack):
+        raise UnsupportedError(
+            "emit of something that is no header, stack, union or struct of these", node.span
+        )
+    if isinstance(value, ir.Aggregate):
+        value = frame.save(value)
+    assert root(value)
+    frame.emit(ir.Emit(value))
+
+
+def _lookahead(frame: Frame, node: ast.Call) -> ir.Expr:
+    """The value ahead; one with header stacks is taken as bits and then apart."""
+    type_ = frame.unit.shapes.of(frame.scope.closed(node.inferred[0]), node.span)
+    if not _has_stack(type_):
+        return frame.save(ir.Lookahead(type_))
+    width = _width(type_, node)
+    word = frame.save(ir.Lookahead(ir.Bits(width)))
+    return frame.save(_apart(word, type_, width, node))
+
+
+def _has_stack(type_: ir.Type) -> bool:
+    if isinstance(type_, ir.Struct):
+        return any(_has_stack(field) for _, field in type_.fields)
+    return isinstance(type_, ir.Stack)
+
+
+def _width(type_: ir.Type, node: ast.Call) -> int:
+    """The bits that a value takes in a packet."""
+    match type_:
+        case ir.Bits(width=width):
+            return width
+        case ir.Bool():
+            return 1
+        case ir.Struct(fields=fields) | ir.Header(fields=fields):
+            return sum(_width(field, node) for _, field in fields)
+        case ir.Stack(element=element, size=size):
+            return size * _width(element, node)
+        case _:
+            raise UnsupportedError("lookahead of a varbit or a header union", node.span)
+
+
+def _apart(word: ir.Expr, type_: ir.Type, high: int, node: ast.Call) -> ir.Expr:
+    """The value of `type_` in the bits of `word` below `high`."""
+    parts = []
+    match type_:
+        case ir.Struct(fields=fields) | ir.Header(fields=fields):
+            types = [field for _, field in fields]
+        case ir.Stack(element=element, size=size):
+            types = [element] * size
+        case _:
+            return fold.cast(fold.slice_(word, high - 1, high - _width(type_, node)), type_)
+    for part in types:
+        parts.append(_apart(word, part, high, node))
+        high -= _width(part, node)
+    return ir.Aggregate(tuple(parts), type_)
