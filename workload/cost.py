@@ -1,9 +1,9 @@
-"""What computing and moving KV costs: model and GPU presets, prefill, decode, transfer, and the gate between them.
+"""What computing and moving KV costs: model and GPU presets, prefill, decode, transfer, and the gate
+between them.
 
-Arithmetic of Mooncake (FAST'25, section 3.1): a prefill of n tokens takes layers * (a*n^2*d + b*n*d^2) operations
-with a = 4 and b = 22; fetching a prefix of p tokens beats computing it when bandwidth over operations B/G exceeds
-2*d*s / (gqa * (a*p*d + b*d^2)).
-"""
+Arithmetic of Mooncake (FAST'25, section 3.1): a prefill of n tokens takes layers * (a*n^2*d + b*n*d^2)
+operations with a = 4 and b = 22; fetching a prefix of p tokens beats computing it when bandwidth over
+operations B/G exceeds 2*d*s / (gqa * (a*p*d + b*d^2))."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class CostError(ValueError):
 
 @dataclass(frozen=True)
 class CostModel:
-    """Seconds and bytes of one inference node at real scale; the scale model converts them for the emulator."""
+    """Seconds and bytes of one inference node at real scale; the scale model converts them."""
 
     model: ModelSpec = field(default_factory=lambda: MODELS[DEFAULT_MODEL])
     gpu: GpuSpec = field(default_factory=lambda: GPUS[DEFAULT_GPU])
@@ -151,13 +151,13 @@ class CostModel:
         queued_bytes: float = 0.0,
         margin: float = 1.0,
     ) -> bool:
-        """The gate: whether fetching `blocks` behind `context_blocks` is `margin` times faster than computing them."""
+        """The gate: whether fetching blocks behind `context_blocks` is `margin` times faster than computing."""
         fetch_s = self.fetch_s(blocks * self.block_bytes, rate_bit_s, queued_bytes)
         tokens = self.block_tokens
         return fetch_s * margin <= self.prefill_s(blocks * tokens, context_blocks * tokens)
 
     def break_even_bytes_per_s(self, prefix_tokens: float) -> float:
-        """Bandwidth from which fetching a prefix beats computing it (Mooncake's B/G rule, at this utilisation)."""
+        """Bandwidth from which fetching a prefix beats computing it (B/G rule, at this utilisation)."""
         kv_bytes = self.model.kv_bytes_per_token * prefix_tokens
         return kv_bytes / self.prefill_s(prefix_tokens)
 

@@ -1,8 +1,7 @@
 """Seeded traces of Mooncake's schema in shapes that the published ones do not cover.
 
-Blocks are numbered in order of arrival by what they hold and what they follow, so equal prefixes get equal ids, as in
-the published traces. `python -m workload.generate --help` lists the shapes.
-"""
+Blocks are numbered in order of arrival by what they hold and what they follow, so equal prefixes get equal
+ids, as in the published traces. `python -m workload.generate --help` lists the shapes."""
 
 from __future__ import annotations
 
@@ -107,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m workload.generate",
         description="Write a generated trace in Mooncake's schema (JSON lines) to standard output.",
-        epilog=f"shapes:\n{shapes}\n\nexample:\n  python -m workload.generate --shape rag --seed 7 > rag.jsonl",
+        epilog=f"shapes:\n{shapes}\n\nexample:\n  python -m workload.generate --shape rag > rag.jsonl",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(

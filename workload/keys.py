@@ -1,8 +1,7 @@
 """Block keys: hash chains that any process on any machine derives alike.
 
-A key is BLAKE2b-128 of (model, tensor-parallel size and rank, dtype, tokens a block, parent key, token ids of the
-block); for traces, which publish no tokens, the block's hash id stands for its tokens.
-"""
+A key is BLAKE2b-128 of (model, tensor-parallel size and rank, dtype, tokens a block, parent key, token ids
+of the block); for traces, which publish no tokens, the block's hash id stands for its tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class KeySpaceError(ValueError):
 
 @dataclass(frozen=True)
 class KeySpace:
-    """The parameters under which KV blocks are interchangeable; parties compare them before they share blocks."""
+    """The parameters under which KV blocks are interchangeable; parties compare them before sharing."""
 
     model: str = "llama3-70b-fp8"
     tensor_parallel: int = 1
@@ -43,7 +42,7 @@ class KeySpace:
             raise KeySpaceError("a block holds at least one token")
 
     def block_key(self, parent: bytes, token_ids: Iterable[int]) -> bytes:
-        """The 16-byte key of the block of `token_ids` that follows `parent` (NO_PARENT for the first block)."""
+        """The 16-byte key of the block of `token_ids` behind `parent` (NO_PARENT for the first block)."""
         digest = self._seeded.copy()
         digest.update(parent)
         digest.update(b"".join(token.to_bytes(8, "little") for token in token_ids))

@@ -1,9 +1,8 @@
 """The scale model: bytes and link rates shrink by sigma, time does not; speed then compresses time itself.
 
-With sigma 5,000 a block of 83.9 MB becomes 16,384 bytes and a 200 Gbit/s link 40 Mbit/s: the block still takes 3.3 ms,
-so queueing and incast happen in real time on one machine. Speed s runs a trace s times as fast and everything with
-it: GPU times shrink by s, link rates grow by s.
-"""
+With sigma 5,000 a block of 83.9 MB becomes 16,384 bytes and a 200 Gbit/s link 40 Mbit/s: the block still
+takes 3.3 ms, so queueing and incast happen in real time on one machine. Speed s runs a trace s times as
+fast and everything with it: GPU times shrink by s, link rates grow by s."""
 
 from __future__ import annotations
 

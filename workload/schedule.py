@@ -48,7 +48,7 @@ class RoundRobinScheduler:
 
 
 class LocalityScheduler:
-    """The node that has least to do: tokens assigned beyond the idlest node, less the prefix it was sent lately."""
+    """The node that has least to do, where a prefix it was sent lately is nothing to do."""
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._random = random.Random(seed)

@@ -1,8 +1,7 @@
 """The shapes of generated traces, each an endless stream of sessions in order of their start.
 
-A session is the list of requests that one cause brings (a conversation's turns, an agent job's bursts and steps); a
-prompt is a list of named segments, so equal segments in equal places make equal prefixes.
-"""
+A session is the list of requests that one cause brings (a conversation's turns, an agent job's bursts and
+steps); a prompt is a list of named segments, so equal segments in equal places make equal prefixes."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def conversation(rng: Random, name: str, start_s: float, head: tuple[tuple[str, 
         turn = len(drafts)
         prompt += ((f"{name} user {turn}", lognormal(rng, FIRST_TOKENS if turn == 0 else 900, 1.2)),)
         if sum(tokens for _, tokens in prompt) > MAX_PROMPT_TOKENS:
-            return drafts or [Draft(now_s, head + ((f"{name} short", 600),), 1)]
+            return drafts or [Draft(now_s, (*head, (f"{name} short", 600)), 1)]
         output_tokens = lognormal(rng, 280, 0.7)
         drafts.append(Draft(now_s, prompt, output_tokens))
         if rng.random() < CHAT_ENDS:
@@ -132,7 +131,7 @@ def one_shots(rng: Random, per_s: float, median_tokens: float, label: str) -> Se
 
 
 def agents(rng: Random, per_s: float) -> Sessions:
-    """What the pool is for: jobs in bursts behind a few huge shared prefixes, some one-shot prompts among them."""
+    """What the pool is for: bursts of jobs behind a few huge shared prefixes, and some one-shot prompts."""
     return mixed(agent_jobs(rng, 0.75 * per_s), one_shots(rng, 0.25 * per_s, 7500, "single"))
 
 

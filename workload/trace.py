@@ -1,11 +1,10 @@
 """Request traces in Mooncake's and Bailian's schemas, told apart by their fields.
 
-Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas, a field
-that is missing or has the wrong type, an empty chain, a block twice in one chain, an input of zero tokens, times that
-go backwards, two schemas in one file, no requests at all.
-Warnings (reported, the file is used): unknown fields, an output of zero tokens, a gap of more than a minute
-without arrivals, a chain whose length does not fit its tokens, a block that follows two different blocks.
-"""
+Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas,
+a field that is missing or has the wrong type, an empty chain, a block twice in one chain, an input of zero
+tokens, times that go backwards, two schemas in one file, no requests at all. Warnings (reported, the file
+is used): unknown fields, an output of zero tokens, a gap of more than a minute without arrivals, a chain
+whose length does not fit its tokens, a block that follows two different blocks."""
 
 from __future__ import annotations
 
@@ -47,11 +46,11 @@ class Schema:
     optional: frozenset[str] = frozenset()
 
 
-# Mooncake (FAST'25) open traces: https://github.com/kvcache-ai/Mooncake, milliseconds and blocks of 512 tokens.
+# Mooncake's open traces (FAST'25): https://github.com/kvcache-ai/Mooncake, in milliseconds.
 MOONCAKE = Schema(
     "mooncake", 512, 1000.0, frozenset({"timestamp", "input_length", "output_length", "hash_ids"})
 )
-# Alibaba Bailian traces: https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon, seconds and blocks of 16.
+# Alibaba's Bailian traces: https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon.
 BAILIAN = Schema(
     "bailian",
     16,
@@ -87,7 +86,7 @@ class Trace:
         return sum(len(request.blocks) for request in self.requests)
 
     def window(self, start_s: float = 0.0, limit: int | None = None, speed: float = 1.0) -> Trace:
-        """The requests from `start_s` on, at most `limit`, `speed` times as fast; what came before is the past."""
+        """Requests from `start_s` on, at most `limit`, `speed` times as fast; those before are the past."""
         if speed <= 0:
             raise TraceError(f"{self.name}: speed must be above 0, not {speed:g}")
         if start_s < 0 or (limit is not None and limit < 1):
@@ -95,7 +94,7 @@ class Trace:
         kept = [request for request in self.requests if request.arrival_s >= start_s]
         if not kept:
             raise TraceError(
-                f"{self.name}: nothing arrives after {start_s:g} s, the last request comes at {self.duration_s:g} s"
+                f"{self.name}: nothing arrives after {start_s:g} s, the last request at {self.duration_s:g} s"
             )
         past = tuple(request for request in self.requests if request.arrival_s < start_s)
         moved = (
@@ -105,9 +104,9 @@ class Trace:
 
 
 def load_trace(path: str | Path) -> Trace:
-    """Read a JSONL trace; raises TraceError with file, line and reason on the first line that cannot be used."""
+    """Read a JSONL trace; raises TraceError with file, line and reason of the first bad line."""
     try:
-        with open(path, encoding="utf-8") as lines:
+        with Path(path).open(encoding="utf-8") as lines:
             return parse_trace(lines, str(path))
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror}") from None

@@ -1,32 +1,34 @@
-"""Which blocks deserve the pool: policies that turn events into decisions, and know nothing of switches or sockets.
+"""Which blocks deserve the pool: policies that turn events into decisions, and know nothing of switches or
+sockets.
 
 A policy is told what happened, one event at a time in order of time, and answers with decisions:
 
     policy = make_policy("reuse", capacity_blocks=300)
     for decision in policy.handle(event):
-        ...                                   # Evict(key, ...) always comes before the Admit it makes room for
+        ...                     # an Evict always comes before the Admit it makes room for
 
 Events (`events.py`; keys are any hashable: 16-byte block keys live, ids in a replay):
 
-    Miss(key, now_s, depth, chain_blocks, parent, times, home)   a block was asked for and is not in the pool
-    Hits(key, now_s, times)                                      a block in the pool was asked for, `times` times
-    HomeLoad(home, now_s, wait_s)                                how long a fetch from a storage node waits now
+    Miss(key, now_s, depth, chain_blocks, parent, times, home)   asked for, and not in the pool
+    Hits(key, now_s, times)            a block in the pool was asked for, `times` times
+    HomeLoad(home, now_s, wait_s)      how long a fetch from a storage node waits now
     Lost(key, now_s)    the pool does not hold the block after all: an admission failed, a switch restarted
-    Found(key, now_s)   the pool holds a block after all: an eviction failed, a restarted controller read it back
-    Pin(key, now_s), Unpin(key, now_s)                           the block must not be evicted meanwhile
+    Found(key, now_s)   the pool holds a block after all: an eviction failed, or it was read back
+    Pin(key, now_s), Unpin(key, now_s) the block must not be evicted meanwhile
 
-Live, a digest of a hot miss is a Miss, a polled direct counter that moved is a Hits. The parent is a full key: the
-caller resolves a fingerprint, or says None. From the moment of the decision the policy takes it as carried out; what
-fails is reported with Lost or Found, so that both sides agree again. No event is needed for what succeeds.
+Live, a digest of a hot miss is a Miss, a polled direct counter that moved is a Hits. The parent is a full
+key: the caller resolves a fingerprint, or says None. From the moment of the decision the policy takes it as
+carried out; what fails is reported with Lost or Found, so that both sides agree again. No event is needed
+for what succeeds.
 
-Decisions: Admit(key) and Evict(key, residual_s), where residual_s is what the block would still have saved in seconds
-(None: the policy cannot say); `fate.py` turns it into drop, demote or stub.
+Decisions: Admit(key) and Evict(key, residual_s), where residual_s is what the block would still have saved
+in seconds (None: the policy cannot say); `fate.py` turns it into drop, demote or stub.
 
-The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a live run can
-be replayed. `checked.py` wraps a policy and raises when an invariant breaks.
+The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a
+live run can be replayed. `checked.py` wraps a policy and raises when an invariant breaks.
 
-Adding a policy: one file with a subclass of `Policy` (or `QueuePolicy`), one line in `registry.py`, one golden test.
-"""
+Adding a policy: one file with a subclass of `Policy` (or `QueuePolicy`), one line in `registry.py`, one
+golden test."""
 
 from controller.policies.base import Policy
 from controller.policies.events import (

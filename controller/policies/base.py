@@ -82,7 +82,7 @@ class Policy(ABC):
     def found(self, event: Found) -> Sequence[Decision]:
         """The pool holds the block: keep it, making room, or evict it."""
 
-    def home_load(self, event: HomeLoad) -> None:
+    def home_load(self, event: HomeLoad) -> None:  # noqa: B027 - most policies don't ask for the load
         """The wait at a storage node changed."""
 
 

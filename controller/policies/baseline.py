@@ -1,9 +1,8 @@
 """Published policies from the libcachesim package, behind the interface of a policy.
 
-libcachesim does not say what it evicts, so after each admission every block of the pool is looked up: fine for the
-hundreds or few thousand blocks of a switch, too slow for replays of large pools, which ask the cache itself
-(`experiments/policies/caches.py`).
-"""
+libcachesim does not say what it evicts, so after each admission every block of the pool is looked up: fine
+for the hundreds or few thousand blocks of a switch, too slow for replays of large pools, which ask the
+cache itself (`experiments/policies/caches.py`)."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ MAX_TOUCHES = 64
 
 
 class Baseline(Policy):
-    """A policy of libcachesim. What it evicts although it is pinned is put back, and the newcomer is turned away."""
+    """A policy of libcachesim. If it evicts what is pinned, that is put back and the newcomer turned away."""
 
     name = "libcachesim"
 

@@ -1,4 +1,5 @@
-"""What a policy is told and what it answers. Events and decisions are plain tuples: cheap to make, easy to log."""
+"""What a policy is told and what it answers. Events and decisions are plain tuples: cheap to make, easy to
+log."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class PolicyError(ValueError):
 
 
 def make_policy(name: str, capacity_blocks: int, *, seed: int = 0, cost: CostModel | None = None) -> Policy:
-    """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names that exist."""
+    """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names."""
     if name not in POLICY_NAMES:
         raise PolicyError(f"no policy {name!r}: choose one of {', '.join(POLICY_NAMES)}")
     if capacity_blocks < 1:

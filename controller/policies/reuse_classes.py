@@ -1,14 +1,16 @@
-"""The classes in which reuse is learned: how often a block was asked for, what it grew from, its place in the chain.
+"""The classes in which reuse is learned: how often a block was asked for, what it grew from, its place in
+the chain.
 
 - the last block of a chain: usually partial, so the next turn replaces it;
-- a block asked for once, by its lineage (how often the block it grew from was asked for: the turn of a conversation,
-  or a shared head) and the length of its chain;
+- a block asked for once, by its lineage (how often the block it grew from was asked for: the turn of a
+  conversation, or a shared head) and the length of its chain;
 - a block asked for again, by count, in classes that widen.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +45,10 @@ def class_of(count: int, lineage: int, chain_blocks: int, is_last: bool) -> int:
 
 
 def next_class_prior() -> NDArray[np.float64]:
-    """Chance of the class a block enters when it is asked for again, [class, next class], before anything is seen."""
+    """Chances [class, next class] of what a block becomes when asked for again, before anything is seen."""
     chances = np.zeros((CLASSES, CLASSES))
     chances[:FIRST_COUNT_CLASS, FIRST_COUNT_CLASS] = 1.0
-    for position, (begin, end) in enumerate(zip(COUNT_EDGES, COUNT_EDGES[1:], strict=False)):
+    for position, (begin, end) in enumerate(pairwise(COUNT_EDGES)):
         kind = FIRST_COUNT_CLASS + position
         chances[kind, kind + 1] = 1.0 / (end - begin)
         chances[kind, kind] = 1.0 - chances[kind, kind + 1]

@@ -1,8 +1,9 @@
-"""What the reuse-value policy remembers of blocks, in the pool or not: counts, lineage, and when they were asked for.
+"""What the reuse-value policy remembers of blocks, in the pool or not: counts, lineage, and when they were
+asked for.
 
-Time is counted in accesses: the clock advances by one tick every TICK_ACCESSES. Blocks of one class and home that
-were last asked for in the same tick form a cohort, so that ageing is work per cohort, not per block.
-"""
+Time is counted in accesses: the clock advances by one tick every TICK_ACCESSES. Blocks of one class and
+home that were last asked for in the same tick form a cohort, so that ageing is work per cohort, not per
+block."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ class History:
     def missed(
         self, key: Key, parent_key: Key | None, times: int, chain_blocks: int, is_last: bool, home: int
     ) -> Block:
-        """A block was asked for that is not in the pool; what is known of its chain is taken from the event."""
+        """A block was asked for that is not in the pool; the event says what is known of its chain."""
         self._advance(times)
         block = self.blocks.get(key)
         if block is None:

@@ -1,18 +1,19 @@
-"""When blocks are asked for again: hazards learned online by class and age, and the index that ranks blocks by them.
+"""When blocks are asked for again: hazards learned online by class and age, and the index that ranks blocks
+by them.
 
-Blocks are grouped into classes (`reuse_classes.py`). The age of a block is the number of accesses since it was last
-asked for, in ticks, and then in buckets that widen with age. For each class and bucket the model counts reuses and
-exposure (blocks at risk times ticks), whether the pool holds a block or only remembers it, so what it learns does not
-depend on what was kept. Both fade, so old habits are forgotten.
+Blocks are grouped into classes (`reuse_classes.py`). The age of a block is the number of accesses since it
+was last asked for, in ticks, and then in buckets that widen with age. For each class and bucket the model
+counts reuses and exposure (blocks at risk times ticks), whether the pool holds a block or only remembers
+it, so what it learns does not depend on what was kept. Both fade, so old habits are forgotten.
 
-hazard = (reuses + K * prior) / (exposure + K), K worth PRIOR_REUSES reuses. The prior is the hazard of all classes at
-that age times how much more this class is reused than they are (proportional hazards): a class seen seldom borrows
-the shape of all.
+hazard = (reuses + K * prior) / (exposure + K), K worth PRIOR_REUSES reuses. The prior is the hazard of all
+classes at that age times how much more this class is reused than they are (proportional hazards): a class
+seen seldom borrows the shape of all.
 
-The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block on can
-reach, over all ages until which one might hold it. A hit counts one plus what holding the block is worth in the class
-it then enters. Unlike the hazard, the index looks ahead: a turn that comes in a minute is worth waiting for.
-"""
+The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block
+on can reach, over all ages until which one might hold it. A hit counts one plus what holding the block is
+worth in the class it then enters. Unlike the hazard, the index looks ahead: a turn that comes in a minute
+is worth waiting for."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ MOVE_PRIOR = 4.0
 COUNT_EXPONENT = 0.5
 """Before anything is seen, reuse grows with the square root of the count."""
 START_REUSES, START_TICKS = 0.8, 8.0
-"""Before anything is seen, the hazard is START_REUSES / START_TICKS / (1 + age): the longer ago the less likely."""
+"""Before anything is seen, the hazard is START_REUSES / START_TICKS / (1 + age)."""
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ def bucket_of(age_ticks: int) -> int:
 
 
 class ReuseModel:
-    """Counts of reuse and exposure, and the tables made of them. The caller reports what happens to blocks."""
+    """Counts of reuse and exposure, and the tables made of them; told of what happens to blocks."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -155,7 +156,7 @@ def _hazards(reuses: Floats, exposure: Floats) -> Floats:
 
 
 def _entering_worth(stay: Floats, held_ticks: Floats, gain: Floats) -> Floats:
-    """Worth of a block that enters a class, [class, charge]: hits to come less the charge for the ticks it is held.
+    """Worth of a block that enters a class, [class, charge]: hits to come less the charge for holding.
 
     From the last bucket back: hold the block through the bucket, or let go where that is worth nothing.
     """
@@ -168,7 +169,7 @@ def _entering_worth(stay: Floats, held_ticks: Floats, gain: Floats) -> Floats:
 
 
 def _best_hit_rate(survival: Floats, held_ticks: Floats) -> Floats:
-    """Highest rate of first hits per tick, [class, bucket], over all ages until which the block might be held."""
+    """Highest rate of first hits per tick, [class, bucket], over all ages until which to hold on."""
     held = np.concatenate([np.zeros((CLASSES, 1)), np.cumsum(survival[:, :-1] * held_ticks, axis=1)], axis=1)
     hits = survival[:, :-1, None] - survival[:, None, 1:]
     ticks = held[:, None, 1:] - held[:, :-1, None]

@@ -1,12 +1,12 @@
 """Reuse value: keeps the blocks that save most per slot and tick, by what was learned of their like.
 
-value = index(class, age) * worth(home): the rate of hits that holding the block can reach (`reuse_model.py`), times
-the seconds that a hit saves, which is the transfer from its storage node under that node's present load, or computing
-the block where that is faster.
+value = index(class, age) * worth(home): the rate of hits that holding the block can reach
+(`reuse_model.py`), times the seconds that a hit saves, which is the transfer from its storage node under
+that node's present load, or computing the block where that is faster.
 
 - Blocks that left the pool, or never entered it, are remembered: their counts and ages go on.
-- A block is of use only behind its prefix: only leaves are evicted, and a block whose parent is known but not in the
-  pool is not admitted.
+- A block is of use only behind its prefix: only leaves are evicted, and a block whose parent is known but
+  not in the pool is not admitted.
 - A newcomer must be worth more than the block it displaces, by a margin.
 """
 
@@ -62,7 +62,7 @@ class ReuseValue(Policy):
         self._queues: dict[int, OrderedDict[Cohort, None]] = {}
         """Cohorts with evictable blocks in the pool, by column, the oldest first."""
         self._order: list[tuple[float, Cohort]] = []
-        """The cheapest cohort of each column, cheapest last; made anew every tick, and when the cheapest is empty."""
+        """The cheapest cohort of each column, cheapest last; made anew every tick or once that is empty."""
         self._ranked_at = -1
         """The tick for which the order holds."""
         self._descent: tuple[Block, Block] | None = None
@@ -176,7 +176,7 @@ class ReuseValue(Policy):
         return value, self._leaf_behind(block) if self._parts.prefix else block
 
     def _leaf_behind(self, top: Block) -> Block:
-        """The last block of the pool behind this one that may go; goes on from where the last search for it ended."""
+        """The last block behind this one that may go; goes on from where the last search for it ended."""
         block = top
         if self._descent is not None and self._descent[0] is top and self._descent[1].in_pool:
             block = self._descent[1]

@@ -27,7 +27,7 @@ def test_seeds_differ() -> None:
 
 
 def test_agents_look_like_mooncakes_tool_and_agent_trace() -> None:
-    """As published: 8,596 tokens in, 182 out, 59 % of blocks hit, requests that share their first 12 blocks."""
+    """As published: 8,596 tokens in, 182 out, 59 % of blocks hit, first 12 blocks shared."""
     trace = generate("agents", 1, 8000)
     requests = trace.requests
     assert 7300 < sum(r.input_tokens for r in requests) / len(requests) < 9900
@@ -68,7 +68,8 @@ def test_command_line_error_is_one_line() -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "choose one of agents" in done.stderr and "Traceback" not in done.stderr
+    assert "choose one of agents" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 2000)), min_size=1, max_size=8))
@@ -76,4 +77,5 @@ def test_blocks_cover_the_prompt(prompt: list[tuple[str, int]]) -> None:
     blocks = list(block_contents(prompt, 512))
     sizes = [sum(taken for _, _, taken in block) for block in blocks]
     assert sum(sizes) == sum(tokens for _, tokens in prompt)
-    assert all(size == 512 for size in sizes[:-1]) and 0 < sizes[-1] <= 512
+    assert all(size == 512 for size in sizes[:-1])
+    assert 0 < sizes[-1] <= 512

@@ -1,0 +1,92 @@
+"""`make policies`: replay traces through all policies, then report, write and plot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from experiments.policies import plots, report
+from experiments.policies.compare import OURS, compare
+from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
+from experiments.policies.options import OptionError, Options, parse_options
+from experiments.policies.replay import Result
+from workload.cost import CostError, make_cost_model
+from workload.generate import GenerateError
+from workload.trace import Trace, TraceError
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command; 2 where it was asked for what cannot be."""
+    console = Console()
+    try:
+        options = parse_options(arguments)
+        make_cost_model(options.model, options.gpu)
+        traces = options.load()
+    except (OptionError, CostError, TraceError, GenerateError) as error:
+        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        return 2
+    for trace in traces:
+        for warning in trace.warnings:
+            console.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
+    try:
+        results = _replay(console, options, traces)
+    except KeyboardInterrupt:
+        console.print("interrupted")
+        return 130
+    _report(console, options, results)
+    return 0
+
+
+def _replay(console: Console, options: Options, traces: Sequence[Trace]) -> dict[str, list[Result]]:
+    names = [*options.policies, *(WITHOUT if options.ablation and OURS in options.policies else ())]
+    jobs = make_jobs(len(traces), names, options.blocks)
+    columns = (
+        TextColumn("replaying"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("replaying", total=len(jobs))
+        cost = make_cost_model(options.model, options.gpu)
+        done = run_jobs(jobs, traces, cost, options.processes, lambda: progress.advance(task))
+    order = {name: place for place, name in enumerate(names)}
+    results: dict[str, list[Result]] = {}
+    for job in sorted(done, key=lambda job: (job.trace, order[job.policy], job.blocks)):
+        results.setdefault(traces[job.trace].name, []).append(done[job])
+    return results
+
+
+def _report(console: Console, options: Options, results: dict[str, list[Result]]) -> None:
+    whole = {name: [r for r in rows if not r.policy.startswith(ABLATION)] for name, rows in results.items()}
+    ablated = {name: [r for r in rows if r.policy.startswith(ABLATION)] for name, rows in results.items()}
+    comparisons = []
+    for name, rows in whole.items():
+        report.print_hits(console, name, rows)
+        report.print_savings(console, name, rows)
+        report.print_ablation(console, name, rows, ablated[name])
+        plots.plot_trace(options.results, name, rows)
+        if ablated[name]:
+            plots.plot_ablation(options.results, name, rows, ablated[name])
+        comparisons += compare(name, rows)
+    if comparisons:
+        report.print_comparison(console, comparisons)
+    report.write_results(options.results / "summary.json", whole)
+    if any(ablated.values()):
+        report.write_results(options.results / "ablation.json", ablated)
+    console.print(f"results: {options.results / 'summary.json'}, with plots beside it")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""All replays of a run, over the cores of the machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from controller.policies.reuse_parts import Parts
+from experiments.policies.pools import NAMES, make_pool
+from experiments.policies.replay import Result, replay
+from workload.cost import CostModel
+from workload.trace import Trace
+
+ABLATION = "reuse without "
+WITHOUT = {
+    ABLATION + part: Parts(**{part: False})
+    for part in ("learning", "memory", "lineage", "place", "lookahead", "gain", "prefix")
+}
+"""The reuse-value policy with one part switched off, by the name that reports give it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One replay: a trace by its place in the run, a policy or an ablation, a size."""
+
+    trace: int
+    policy: str
+    blocks: int
+
+
+def make_jobs(traces: int, policies: Sequence[str], sizes: Sequence[int]) -> list[Job]:
+    """Every policy on every trace at every size, what takes longest first."""
+    jobs = [Job(trace, policy, size) for trace in range(traces) for policy in policies for size in sizes]
+    return sorted(jobs, key=lambda job: (job.policy in NAMES and job.policy != "reuse", -job.blocks))
+
+
+_traces: Sequence[Trace] = ()
+_cost = CostModel()
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    traces: Sequence[Trace],
+    cost: CostModel,
+    processes: int,
+    done: Callable[[], None],
+) -> dict[Job, Result]:
+    """Run the jobs; `done` is called after each."""
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(processes, context, initializer=_prepare, initargs=(traces, cost)) as executor:
+        try:
+            futures = {executor.submit(_run, job): job for job in jobs}
+            results = {}
+            for future in as_completed(futures):
+                results[futures[future]] = future.result()
+                done()
+            return results
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _prepare(traces: Sequence[Trace], cost: CostModel) -> None:
+    global _traces, _cost
+    _traces, _cost = traces, cost
+
+
+def _run(job: Job) -> Result:
+    trace = _traces[job.trace]
+    parts = WITHOUT.get(job.policy)
+    pool = make_pool("reuse" if parts else job.policy, job.blocks, trace, _cost, parts)
+    return replay(trace, job.policy, job.blocks, pool, _cost)

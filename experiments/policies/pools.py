@@ -1,0 +1,106 @@
+"""A pool under a policy, as a replay sees it: asked for a block, it says whether it had it.
+
+The project's policies are driven by the same events as in the live system. Those of libcachesim are asked
+directly, which is faster; Belady and two others exist only here, as they cannot be used online or block by
+block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import libcachesim
+
+from controller.policies import Admit, Hits, Miss, Policy, make_policy
+from controller.policies.baseline import BASELINES, MIN_BLOCKS
+from controller.policies.registry import PolicyError
+from controller.policies.reuse_parts import Parts
+from controller.policies.reuse_value import ReuseValue
+from workload.cost import CostModel
+from workload.trace import Trace
+
+OWN = ("reuse", "fifo", "lru", "lfu")
+BELADY = "belady"
+CACHES = {
+    **BASELINES,
+    "cacheus": libcachesim.Cacheus,
+    "wtinylfu": libcachesim.WTinyLFU,
+    BELADY: libcachesim.Belady,
+}
+NAMES = (*OWN, *CACHES)
+NEVER = 2**62
+
+
+class Pool(Protocol):
+    """What a replay asks for blocks."""
+
+    admissions: int
+    """Blocks written into the pool."""
+
+    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+        """Ask for the block at `depth` of a chain; whether it was a hit."""
+
+
+class PolicyPool:
+    """A pool that carries out a policy's decisions at once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.admissions = 0
+        self._policy = policy
+
+    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+        if block in self._policy:
+            self._policy.hits(Hits(block, now_s))
+            return True
+        parent = chain[depth - 1] if depth else None
+        decisions = self._policy.miss(Miss(block, now_s, depth, len(chain), parent))
+        if decisions:
+            self.admissions += sum(type(decision) is Admit for decision in decisions)
+        return False
+
+
+class CachePool:
+    """A cache of libcachesim: every miss is written into it."""
+
+    def __init__(self, name: str, capacity_blocks: int, trace: Trace) -> None:
+        self.admissions = 0
+        self._cache = CACHES[name](capacity_blocks)
+        self._request = libcachesim.Request()
+        self._request.obj_size = 1
+        self._next = iter(next_accesses(trace)) if name == BELADY else None
+
+    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+        request = self._request
+        request.obj_id = block
+        request.clock_time = int(now_s)
+        if self._next is not None:
+            request.next_access_vtime = next(self._next)
+        hit: bool = self._cache.get(request)
+        self.admissions += not hit
+        return hit
+
+
+def next_accesses(trace: Trace) -> list[int]:
+    """For each access of a trace, the number of the next access of the same block."""
+    accesses = [block for request in trace.requests for block in request.blocks]
+    upcoming: dict[int, int] = {}
+    following = [NEVER] * len(accesses)
+    for number in range(len(accesses) - 1, -1, -1):
+        following[number] = upcoming.get(accesses[number], NEVER)
+        upcoming[accesses[number]] = number
+    return following
+
+
+def make_pool(
+    name: str, capacity_blocks: int, trace: Trace, cost: CostModel, parts: Parts | None = None
+) -> Pool:
+    """A pool under the policy of that name; `parts` ablates the reuse-value policy. Raises PolicyError."""
+    if name not in NAMES:
+        raise PolicyError(f"no policy {name!r}: choose one of {', '.join(NAMES)}")
+    if capacity_blocks < MIN_BLOCKS:
+        raise PolicyError(f"pools are replayed from {MIN_BLOCKS} blocks on, not {capacity_blocks}")
+    if parts is not None:
+        return PolicyPool(ReuseValue(capacity_blocks, cost, parts))
+    if name in OWN:
+        return PolicyPool(make_policy(name, capacity_blocks, cost=cost))
+    return CachePool(name, capacity_blocks, trace)
