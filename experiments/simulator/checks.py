@@ -1,0 +1,122 @@
+"""Scenarios that cannot be: refused with the reason before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from controller.config import Thresholds
+from experiments.simulator.messages import Sizes
+from experiments.simulator.scenario import GB, Scenario
+from experiments.simulator.schema import Document, ScenarioError
+from topologies.errors import TopologyError
+from topologies.fabric import Fabric
+from topologies.registry import make_topology
+from workload.cost import GPUS, MODELS, CostModel
+from workload.trace import MOONCAKE
+
+
+def check(scenario: Scenario, document: Document | None = None) -> None:
+    """Raise ScenarioError for the first impossibility; with a document it names the line."""
+    for path, reason in impossibilities(scenario):
+        if document is not None:
+            raise document.error(path, reason)
+        raise ScenarioError(f"{path}: {reason}")
+    try:
+        make_fabric(scenario)
+    except TopologyError as error:
+        if document is not None:
+            raise document.error("network.topology", str(error)) from None
+        raise ScenarioError(f"network.topology: {error}") from None
+
+
+def make_fabric(scenario: Scenario) -> Fabric:
+    """The fabric of a scenario; with a pool that is read directly, its storage nodes are of no consequence."""
+    network = scenario.network
+    asked = {"leaves": network.leaves, "spines": network.spines, "pods": network.pods}
+    given = {name: size for name, size in asked.items() if size is not None}
+    stores = scenario.storage.count if scenario.storage.kind == "stores" else 1
+    rate_bit_s = network.link_gbit_s * 1e9
+    return make_topology(network.topology, rate_bit_s, scenario.nodes.count, stores, **given)
+
+
+def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Field and reason of everything that can't be, apart from the shape of the fabric."""
+    yield from _zeros(scenario)
+    tokens = scenario.model.block_tokens or MOONCAKE.block_tokens
+    block_bytes = cost_model(scenario, tokens).block_bytes
+    block = f"a block of {tokens} tokens has {block_bytes / 1e6:,.1f} MB"
+    if scenario.storage.kind == "stores":
+        if not scenario.storage.count:
+            yield "storage.count", "there is no storage: blocks need at least one storage node"
+        if scenario.storage.dram_gb * GB < block_bytes:
+            yield "storage.dram_gb", f"{block}: the DRAM of a storage node does not hold one"
+        if scenario.pool.memory != "none" and scenario.pool.size_gb * GB < block_bytes:
+            yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
+        if scenario.pool.memory != "none" and pool_blocks(
+            scenario, sizes(scenario, cost_model(scenario, tokens))
+        ) <= spare_blocks(scenario):
+            yield (
+                "pool.size_gb",
+                f'{block}: with control.eviction = "reclaim" a pool keeps 4 blocks spare; it holds no more',
+            )
+    elif scenario.direct.size_gb * GB < block_bytes:
+        yield "direct.size_gb", f"{block}: the pool does not hold one"
+    if scenario.nodes.gpu_gb * GB < block_bytes:
+        yield "nodes.gpu_gb", f"{block}: the GPU memory for blocks does not hold one"
+    if scenario.network.segments >= scenario.network.fragments > 1:
+        yield "network.segments", f"must be fewer than the {scenario.network.fragments} fragments of a block"
+    if scenario.workload.clients and scenario.workload.load != 1.0:
+        yield "workload.load", "a closed loop has no rate of arrival: leave out load or clients"
+
+
+def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Rates of zero, where they matter."""
+    rates = [("network.link_gbit_s", scenario.network.link_gbit_s)]
+    if scenario.storage.kind == "stores" and scenario.storage.ssd_gb:
+        rates.append(("storage.ssd_gbyte_s", scenario.storage.ssd_gbyte_s))
+    if scenario.storage.kind == "stores" and scenario.pool.memory == "dram":
+        rates.append(("pool.memory_gbyte_s", scenario.pool.memory_gbyte_s))
+    if scenario.pool.memory != "none":
+        rates.append(("control.writes_per_s", scenario.control.writes_per_s))
+    if scenario.storage.kind == "direct":
+        names = ("device_gbyte_s", "read_gbyte_s", "write_gbyte_s")
+        rates += [(f"direct.{name}", getattr(scenario.direct, name)) for name in names]
+    for path, rate in rates:
+        if rate <= 0:
+            yield path, "must be above 0: nothing would ever arrive"
+    if scenario.nodes.decode == "batched" and scenario.nodes.running_gb <= 0:
+        yield "nodes.running_gb", "must be above 0: no request would ever start"
+
+
+def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
+    """The cost model of a node."""
+    model = scenario.model
+    gpu = replace(
+        GPUS[model.gpu],
+        count=model.gpus,
+        prefill_utilisation=model.prefill_utilisation,
+        memory_utilisation=model.memory_utilisation,
+    )
+    return CostModel(MODELS[model.name], gpu, block_tokens)
+
+
+def sizes(scenario: Scenario, cost: CostModel) -> Sizes:
+    """How blocks are cut and what they weigh on the wire."""
+    network = scenario.network
+    return Sizes(
+        cost.block_bytes, network.fragments, network.segments, network.header_share, network.request_share
+    )
+
+
+def pool_blocks(scenario: Scenario, cut: Sizes) -> int:
+    """Blocks that the pool of one switch holds; 0: there is none."""
+    pool = scenario.pool
+    if pool.memory == "none" or scenario.storage.kind != "stores" or scenario.nodes.gate == "never":
+        return 0
+    return min(pool.index_entries, int(pool.size_gb * GB / cut.block_bytes))
+
+
+def spare_blocks(scenario: Scenario) -> int:
+    """Blocks that a policy may not count on, because they are being reclaimed."""
+    return Thresholds(eviction=scenario.control.eviction).spare_blocks

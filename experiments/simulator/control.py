@@ -1,0 +1,205 @@
+"""The controller of one switch: the live controller's own pool logic on a simulated adapter, with delays and costs.
+
+`controller.pool.Pool` decides as it does in the live system; this adapter carries its operations out on a
+simulated switch after the time that they take, and counts the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from simpy import Environment
+
+from controller.config import PoolSize, Thresholds
+from controller.costs import PoolCounts
+from controller.hit_meter import MIN_PERIOD_S, next_period_s
+from controller.operations import (
+    Answer,
+    HotMiss,
+    Install,
+    PacketOperation,
+    Reclaim,
+    Remove,
+    Replace,
+    Result,
+    SetThreshold,
+    TableOperation,
+)
+from controller.policies import Policy
+from controller.pool import Pool
+from experiments.simulator.messages import Ask, Block, Put
+from experiments.simulator.network import after
+from experiments.simulator.scenario import Control
+from experiments.simulator.switch import Switch
+from hostlib import wire
+
+TICK_S = 0.02
+"""As controller.worker."""
+
+
+@dataclass(slots=True)
+class ControlCosts:
+    """Messages between controller and switch, and what they weigh."""
+
+    digests: int = 0
+    writes: int = 0
+    """Write requests."""
+    updates: int = 0
+    """Updates in them."""
+    entries_read: int = 0
+    packets: int = 0
+    """Control operations, out and back."""
+    message_bytes: float = 0.0
+    cpu_s: float = 0.0
+    """The controller's own time."""
+
+
+class SwitchControl:
+    """Drives one switch. `speed` shrinks the controller's own delays where a run is compressed in time."""
+
+    def __init__(
+        self,
+        env: Environment,
+        switch: Switch,
+        policy: Policy,
+        size: PoolSize,
+        options: Control,
+        homes: Mapping[str, IPv4Address],
+        blocks: Mapping[bytes, Block],
+        parts: Sequence[int],
+    ) -> None:
+        self.costs = ControlCosts()
+        self._env, self._switch, self._options, self._blocks = env, switch, options, blocks
+        self._homes = homes
+        self._parts = parts
+        self._busy_until_s = 0.0
+        self._table_free_s = 0.0
+        self._next_hits_s = 0.0
+        thresholds = Thresholds(
+            report_count=options.report_count,
+            max_digests_per_s=options.max_digests_per_s,
+            fill=options.fill,
+            eviction=options.eviction,
+        )
+        self.pool = Pool(size, thresholds, tuple(homes.values()), policy, self)
+        switch.report_count = options.report_count
+        switch.on_miss = self._on_miss
+        switch.on_nowhere = self._on_nowhere
+
+    @property
+    def counts(self) -> PoolCounts:
+        """What the pool did."""
+        return self.pool.counts
+
+    def tick(self) -> float:
+        """Do what is due; the time until the next tick."""
+        now_s = self._env.now
+        self.pool.tick(now_s)
+        if now_s >= self._next_hits_s:
+            self._next_hits_s = now_s + self._read_hits(now_s)
+        busy = len(self.pool.reclaims) or len(self.pool.fills)
+        return TICK_S if busy else min(1.0, max(TICK_S, self._next_hits_s - now_s))
+
+    # What the pool asks of a switch (controller.operations.Adapter).
+
+    def write(self, operations: Sequence[TableOperation]) -> Sequence[Result]:
+        """Table updates take effect one after the other, at the switch's pace."""
+        self.costs.writes += 1
+        self.costs.updates += len(operations)
+        self.costs.message_bytes += len(operations) * self._options.update_bytes
+        begin_s = max(self._env.now + self._options.write_latency_s, self._table_free_s)
+        for place, operation in enumerate(operations, 1):
+            done_s = begin_s + place / self._options.writes_per_s
+            after(self._env, done_s - self._env.now, self._carry_out, operation)
+        self._table_free_s = begin_s + len(operations) / self._options.writes_per_s
+        return [Result.OK] * len(operations)
+
+    def send(self, operations: Sequence[PacketOperation]) -> None:
+        """Control operations go out in band."""
+        self.costs.packets += len(operations)
+        for operation in operations:
+            self._in_band(operation)
+
+    def read_blocks(self) -> list[Install]:
+        """A simulated switch is never restarted, so nothing is read back."""
+        return []
+
+    def read_hits(self) -> dict[bytes, int]:
+        """Counters that moved since the last reading; all of them are paid for."""
+        switch = self._switch
+        self.costs.entries_read += len(switch.index)
+        self.costs.message_bytes += len(switch.index) * self._options.read_entry_bytes
+        moved = {key: switch.index[key].packets for key in sorted(switch.touched)}
+        switch.touched.clear()
+        return moved
+
+    def acknowledged(self, put: Put) -> None:
+        """A storage node has a reclaimed part."""
+        self._answer(wire.OP_PUT_ACK, put.block, put.fragment, put.sequence, wire.FLAG_RECLAIM)
+
+    def _read_hits(self, now_s: float) -> float:
+        took_s = len(self._switch.index) * self._options.read_entry_s
+        self.costs.cpu_s += took_s
+        if not self._switch.index:
+            return MIN_PERIOD_S
+        self.pool.hit_packets(self.read_hits(), now_s)
+        self.pool.commit(now_s)
+        return next_period_s(took_s)
+
+    def _carry_out(self, operation: TableOperation) -> None:
+        match operation:
+            case Replace():
+                pass
+            case Install():
+                self._switch.install(operation.key)
+            case Remove():
+                self._switch.remove(operation.key)
+            case SetThreshold():
+                self._switch.report_count = operation.count
+
+    def _in_band(self, operation: PacketOperation) -> None:
+        block, part = self._blocks[operation.key], operation.fragment
+        name = self._switch.name
+        if isinstance(operation, Reclaim):
+            fragments = self._parts[part]
+            put = Put(block, fragments, name, part, reclaim=True, sequence=operation.sequence)
+            if not self._switch.reclaim(put, len(self._parts)):
+                self._answer(wire.OP_NOT_FOUND, block, part, operation.sequence, wire.FLAG_RECLAIM)
+        else:
+            self._switch.fill(Ask(block, part, self._parts[part], name, 0, fill=True))
+
+    def _on_miss(self, ask: Ask, count: int, backlog_ms: float, waiters: int) -> None:
+        """A digest leaves the switch; the controller takes digests one at a time."""
+        self.costs.digests += 1
+        self.costs.message_bytes += self._options.digest_bytes
+        block = ask.block
+        report = HotMiss(
+            key=block.key,
+            parent=block.parent,
+            depth=block.depth,
+            chain_blocks=ask.chain_blocks,
+            fragments=len(self._parts),
+            hint_ms=min(0xFFFF, round(backlog_ms)),
+            count=count,
+            waiters=(1 << max(1, waiters)) - 1,
+            home=self._homes[block.home],
+        )
+        arrival_s = max(self._env.now + self._options.digest_latency_s, self._busy_until_s)
+        self._busy_until_s = arrival_s + self._options.digest_cpu_s
+        self.costs.cpu_s += self._options.digest_cpu_s
+        after(self._env, self._busy_until_s - self._env.now, self._hot_miss, report)
+
+    def _hot_miss(self, report: HotMiss) -> None:
+        self.pool.hot_miss(report, self._env.now)
+        self.pool.commit(self._env.now)
+
+    def _on_nowhere(self, block: Block) -> None:
+        self._answer(wire.OP_NOT_FOUND, block, 0, 0, wire.FLAG_FILL)
+
+    def _answer(self, op: int, block: Block, part: int, sequence: int, flags: int) -> None:
+        self.costs.packets += 1
+        message = wire.Message(op, block.key, part, len(self._parts), flags, sequence=sequence)
+        self.pool.answered(Answer(self._homes[block.home], message), self._env.now)
+        self.pool.commit(self._env.now)

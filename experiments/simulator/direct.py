@@ -1,0 +1,126 @@
+"""A memory pool that nodes read and write directly: DRAM of others over RDMA, or CXL memory behind a switch.
+
+A transfer passes the pool's devices, the server's adapters and, where there is one, a bounce buffer, each at its rate
+and first come first served; an index is asked once for a chain, and every block and piece has its fixed cost.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from simpy import Environment
+
+from experiments.simulator.link import Link
+from experiments.simulator.messages import Block
+from experiments.simulator.network import after
+from experiments.simulator.scenario import GB, Direct
+
+LINE_RATE = 1e18
+
+
+@dataclass(slots=True)
+class DirectStats:
+    """Blocks."""
+
+    read: int = 0
+    written: int = 0
+    evicted: int = 0
+
+
+class DirectPool:
+    """The shared memory: least recently used blocks leave when it is full."""
+
+    def __init__(self, env: Environment, options: Direct, block_bytes: float, nodes: int) -> None:
+        self.stats = DirectStats()
+        self.block_bytes = block_bytes
+        self.options = options
+        self._capacity_blocks = int(options.size_gb * GB / block_bytes)
+        self._held: OrderedDict[bytes, int] = OrderedDict()
+        """Key -> device."""
+        self._written = 0
+        rate = options.device_gbyte_s * GB
+        devices = 1 if options.interleaved else options.devices
+        share = options.devices if options.interleaved else 1
+        self.devices = [Link(f"device {n}", rate * share, 0.0) for n in range(devices)]
+        adapters = -(-nodes // options.nodes_per_adapter)
+        self.readers = [Link(f"adapter {n} in", options.read_gbyte_s * GB, 0.0) for n in range(adapters)]
+        self.writers = [Link(f"adapter {n} out", options.write_gbyte_s * GB, 0.0) for n in range(adapters)]
+        self._env = env
+
+    def preload(self, keys: Iterable[bytes]) -> None:
+        """Hold these blocks from the start."""
+        for key in keys:
+            self._insert(key)
+
+    def prefix(self, blocks: Sequence[Block]) -> list[Link]:
+        """The devices of the longest prefix that is held."""
+        found = []
+        for block in blocks:
+            device = self._held.get(block.key)
+            if device is None:
+                break
+            self._held.move_to_end(block.key)
+            found.append(self.devices[device])
+        return found
+
+    def write(self, key: bytes, adapter: Link) -> float:
+        """Store a block; how long that takes."""
+        now_s = self._env.now
+        if key in self._held:
+            return 0.0
+        device = self._insert(key)
+        self.stats.written += 1
+        passage = adapter.send(now_s, self.block_bytes, self.block_bytes)
+        end_s = self.devices[device].send(now_s, self.block_bytes, self.block_bytes, passage.tail_s).tail_s
+        return end_s - now_s + self.fixed_s
+
+    @property
+    def fixed_s(self) -> float:
+        """What a block costs however fast its bytes move."""
+        return self.options.block_s + self.options.pieces * self.options.piece_s
+
+    def _insert(self, key: bytes) -> int:
+        per_device = max(1, int(self.options.device_gb * GB / self.block_bytes))
+        device = self._held[key] = (self._written // per_device) % len(self.devices)
+        self._written += 1
+        while len(self._held) > self._capacity_blocks:
+            self._held.popitem(last=False)
+            self.stats.evicted += 1
+        return device
+
+
+class DirectClient:
+    """One node's way to the pool; fetches as experiments.simulator.client.Client does."""
+
+    def __init__(self, env: Environment, pool: DirectPool, node: int) -> None:
+        self.get_s: list[float] = []
+        server = node // pool.options.nodes_per_adapter
+        self._env, self._pool = env, pool
+        self._reader, self._writer = pool.readers[server], pool.writers[server]
+        self._copier = Link("bounce buffer", pool.options.copy_gbyte_s * GB or LINE_RATE, 0.0)
+
+    def backlog_s(self, home: str) -> float:
+        """How long the adapter is busy."""
+        return self._reader.wait_s(self._env.now)
+
+    def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
+        """Read the longest prefix that the pool holds."""
+        pool, now_s = self._pool, self._env.now
+        end_s = now_s + pool.options.lookup_s
+        devices = pool.prefix(blocks)
+        size_bytes = pool.block_bytes
+        for device in devices:
+            passage = device.send(now_s, size_bytes, size_bytes)
+            passage = self._reader.send(now_s, size_bytes, size_bytes, passage.tail_s)
+            moved_s = self._copier.send(passage.tail_s, size_bytes, size_bytes).tail_s
+            end_s = max(end_s + pool.fixed_s, moved_s)
+        pool.stats.read += len(devices)
+        self.get_s += [(end_s - now_s) / len(devices)] * len(devices)
+        after(self._env, end_s - now_s, finished, ["pool"] * len(devices))
+
+    def store(self, blocks: Iterable[Block]) -> None:
+        """Write new blocks; nobody waits for it."""
+        for block in blocks:
+            self._pool.write(block.key, self._writer)

@@ -1,0 +1,157 @@
+"""The accelerators of a node: one prefill at a time, and decoding, apart or in a continuous batch on the same GPU.
+
+Batched: each iteration gives every running request one token and takes as long as reading the weights and all their
+KV does; prefill goes first, and decoding stands still meanwhile (vLLM's rule without chunked prefill; with it, tokens
+come at the rate of chunks, which is hardly more). A request starts only when its KV finds room in the GPU.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Generator
+from typing import Any
+
+from simpy import Environment, Event, Resource
+
+from workload.cost import CostModel
+
+Steps = Generator[Event, Any, None]
+
+
+class Gpu:
+    """Use in this order for each request: admit, compute (a fetch or a prefill), decode, leave."""
+
+    def __init__(self, env: Environment, cost: CostModel, batched: bool, running_tokens: float) -> None:
+        self.busy_s = 0.0
+        self._env, self._cost, self._batched = env, cost, batched
+        self._lock = Resource(env, capacity=1)
+        self._memory = _Memory(env, running_tokens) if batched else None
+        self._batch = _Batch(env, cost)
+
+    def admit(self, tokens: int) -> Steps:
+        """Wait until the request's KV has room."""
+        if self._memory is not None:
+            yield self._memory.take(tokens)
+
+    def leave(self, tokens: int) -> None:
+        """The request's KV goes."""
+        if self._memory is not None:
+            self._memory.give(tokens)
+
+    def exclusive(self) -> Any:
+        """The turn of one request; wait for it, and use it as a context manager."""
+        return self._lock.request()
+
+    def compute(self, duration_s: float) -> Steps:
+        """Work that stops decoding, within one's turn."""
+        self._batch.pause()
+        yield self._env.timeout(duration_s)
+        self._batch.resume()
+        self.busy_s += duration_s
+
+    def stall(self, event: Event) -> Steps:
+        """Wait for something while nothing is computed."""
+        began_s = self._env.now
+        self._batch.pause()
+        yield event
+        self._batch.resume()
+        self.busy_s += self._env.now - began_s
+
+    def decode(self, output_tokens: int, context_tokens: int) -> Steps:
+        """Produce the tokens after the first."""
+        if output_tokens < 1:
+            return
+        if self._batched:
+            yield self._batch.join(output_tokens - 1, context_tokens)
+        else:
+            yield self._env.timeout(self._cost.decode_s(output_tokens, context_tokens))
+
+
+class _Memory:
+    """Room for tokens, given out in order of arrival; a request larger than all of it runs alone."""
+
+    def __init__(self, env: Environment, tokens: float) -> None:
+        self._env, self._all, self._free = env, tokens, tokens
+        self._waiting: deque[tuple[float, Event]] = deque()
+
+    def take(self, tokens: float) -> Event:
+        event = self._env.event()
+        self._waiting.append((min(tokens, self._all), event))
+        self._grant()
+        return event
+
+    def give(self, tokens: float) -> None:
+        self._free += min(tokens, self._all)
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self._free:
+            tokens, event = self._waiting.popleft()
+            self._free -= tokens
+            event.succeed()
+
+
+class _Batch:
+    """Requests that decode together. Progress is counted in iterations since the start of time."""
+
+    def __init__(self, env: Environment, cost: CostModel) -> None:
+        self._env, self._cost = env, cost
+        self._iterations = 0.0
+        self._updated_s = 0.0
+        self._paused = 0
+        self._members: list[tuple[float, int, float, Event]] = []
+        """By the iteration of their last token: (iteration, order, context tokens, done)."""
+        self._context_tokens = 0.0
+        self._order = 0
+        self._plan = 0
+        """Number of the current plan; an alarm of an older one is void."""
+
+    def join(self, tokens: int, context_tokens: float) -> Event:
+        """Decode so many tokens; the event is their end."""
+        self._advance()
+        done = self._env.event()
+        self._order += 1
+        heapq.heappush(self._members, (self._iterations + tokens, self._order, context_tokens, done))
+        self._context_tokens += context_tokens
+        self._replan()
+        return done
+
+    def pause(self) -> None:
+        self._advance()
+        self._paused += 1
+        self._replan()
+
+    def resume(self) -> None:
+        self._advance()
+        self._paused -= 1
+        self._replan()
+
+    def _iteration_s(self) -> float:
+        count = len(self._members)
+        return count * self._cost.decode_s(1, self._context_tokens / count, batch=count)
+
+    def _advance(self) -> None:
+        now_s = self._env.now
+        if self._members and not self._paused:
+            self._iterations += (now_s - self._updated_s) / self._iteration_s()
+        self._updated_s = now_s
+
+    def _replan(self) -> None:
+        self._plan += 1
+        if not self._members or self._paused:
+            return
+        left_s = max(0.0, self._members[0][0] - self._iterations) * self._iteration_s()
+        alarm = self._env.timeout(left_s, value=self._plan)
+        alarm.callbacks.append(self._on_alarm)
+
+    def _on_alarm(self, alarm: Event) -> None:
+        if alarm.value != self._plan:
+            return
+        self._advance()
+        self._iterations = max(self._iterations, self._members[0][0])
+        while self._members and self._members[0][0] <= self._iterations + 1e-9:
+            _, _, context_tokens, done = heapq.heappop(self._members)
+            self._context_tokens -= context_tokens
+            done.succeed()
+        self._replan()

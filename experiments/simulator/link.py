@@ -1,0 +1,46 @@
+"""A link: one direction, first come first served, cut through."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Passage(NamedTuple):
+    """When a message reaches the far end of a link."""
+
+    head_s: float
+    """Its first fragment: a switch begins to send it on."""
+    tail_s: float
+    """Its last bit."""
+
+
+class Link:
+    """Messages follow one another at `bytes_per_s`; what arrives slower than that leaves slower too."""
+
+    __slots__ = ("bytes_per_s", "free_s", "latency_s", "longest_wait_s", "name", "sent_bytes")
+
+    def __init__(self, name: str, bytes_per_s: float, latency_s: float) -> None:
+        self.name = name
+        self.bytes_per_s = bytes_per_s
+        self.latency_s = latency_s
+        self.free_s = 0.0
+        """When all that was sent so far has left."""
+        self.sent_bytes = 0.0
+        self.longest_wait_s = 0.0
+
+    def wait_s(self, now_s: float) -> float:
+        """How long what is sent now waits for its turn."""
+        return max(0.0, self.free_s - now_s)
+
+    def send(self, now_s: float, size_bytes: float, head_bytes: float, tail_s: float = 0.0) -> Passage:
+        """Queue a message whose last bit is here at `tail_s`; its head is its first `head_bytes`."""
+        begin_s = self.free_s
+        if begin_s < now_s:
+            begin_s = now_s
+        elif begin_s - now_s > self.longest_wait_s:
+            self.longest_wait_s = begin_s - now_s
+        self.free_s = begin_s + size_bytes / self.bytes_per_s
+        self.sent_bytes += size_bytes
+        end_s = self.free_s if self.free_s > tail_s else tail_s
+        head_s = begin_s + min(head_bytes, size_bytes) / self.bytes_per_s
+        return Passage(min(head_s, end_s) + self.latency_s, end_s + self.latency_s)

@@ -1,0 +1,98 @@
+"""What travels in the simulated network: requests, replies and puts for parts of blocks.
+
+A block moves as its probe (fragment 0, part 0) and its body in one or more parts, as the protocol asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+PROBE = 0
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A block as everyone knows it; there is one object a key."""
+
+    key: bytes
+    depth: int
+    parent: int
+    """First 32 bits of the parent's key, 0 for none."""
+    home: str
+    """The storage node's vertex."""
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """A GET for one part of a block; `fill`: on behalf of the switch `asker`."""
+
+    block: Block
+    part: int
+    fragments: int
+    asker: str
+    chain_blocks: int
+    fill: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Reply:
+    """A VALUE (found) or a NOT_FOUND for one part."""
+
+    ask: Ask
+    found: bool
+    backlog_ms: float = 0.0
+    """What waits at the home; of a value from a pool nothing is said."""
+    from_pool: bool = False
+    merged: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Put:
+    """A block on its way to its home; `reclaim`: from the switch `sender`, as `fragments` of it."""
+
+    block: Block
+    fragments: int
+    sender: str
+    fragment: int = 0
+    reclaim: bool = False
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large things are on the wire, and how a block is cut up."""
+
+    block_bytes: float
+    fragments: int
+    segments: int
+    header_share: float
+    request_share: float
+
+    @property
+    def value_bytes(self) -> float:
+        """A fragment with its headers."""
+        return self.block_bytes / self.fragments * (1 + self.header_share)
+
+    @property
+    def request_bytes(self) -> float:
+        """A request, an acknowledgement, or a NOT_FOUND, for one fragment."""
+        return self.block_bytes / self.fragments * self.request_share
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Fragments of each part: the probe, then the body's segments."""
+        body = self.fragments - 1
+        count = min(self.segments, body)
+        return (1, *(body * (n + 1) // count - body * n // count for n in range(count)))
+
+
+def replies_bytes(replies: Sequence[Reply], value_bytes: float, request_bytes: float) -> float:
+    """Size on the wire."""
+    return sum(reply.ask.fragments * (value_bytes if reply.found else request_bytes) for reply in replies)
+
+
+def address(index: int) -> IPv4Address:
+    """An address for a storage node, for the controller."""
+    return IPv4Address("10.0.0.0") + index

@@ -1,0 +1,66 @@
+"""Dollars an hour: what the hardware of a scenario costs, spread over its years."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from experiments.simulator.scenario import Scenario
+
+HOURS_PER_YEAR = 8760.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Dollars an hour."""
+
+    nodes: float
+    dram: float
+    """Local DRAM of the nodes for blocks."""
+    storage: float
+    fabric: float
+    """Switches and network adapters of the nodes."""
+    pool: float
+
+    @property
+    def cache(self) -> float:
+        """What a cache beyond the nodes' own memory adds."""
+        return self.storage + self.pool
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.nodes + self.dram + self.storage + self.fabric + self.pool
+
+
+def bill(scenario: Scenario, switches: int) -> Bill:
+    """The bill of a scenario whose fabric has so many switches."""
+    prices, nodes, storage = scenario.prices, scenario.nodes, scenario.storage
+    hours = prices.years * HOURS_PER_YEAR
+    storage_dollars = pool_dollars = 0.0
+    fabric_dollars = nodes.count * prices.nic + switches * prices.switch
+    if storage.kind == "stores":
+        memory = storage.dram_gb * prices.dram_per_gb + storage.ssd_gb * prices.ssd_per_gb
+        storage_dollars = storage.count * (prices.store_server + prices.nic + memory)
+        if scenario.pool.memory != "none":
+            attached = scenario.pool.memory == "dram"
+            per_switch = scenario.pool.size_gb * prices.pool_per_gb + prices.pool_fixed if attached else 0.0
+            pool_dollars = switches * per_switch
+    else:
+        storage_dollars = _direct_dollars(scenario)
+    return Bill(
+        nodes=nodes.count * prices.node_per_hour,
+        dram=nodes.count * nodes.dram_gb * prices.dram_per_gb / hours,
+        storage=storage_dollars / hours,
+        fabric=fabric_dollars / hours,
+        pool=pool_dollars / hours,
+    )
+
+
+def _direct_dollars(scenario: Scenario) -> float:
+    """A pool read directly: its memory, and for CXL the switch and an adapter a server (two in Beluga)."""
+    prices, direct = scenario.prices, scenario.direct
+    memory = direct.size_gb * prices.dram_per_gb
+    if not direct.interleaved:
+        return memory
+    servers = -(-scenario.nodes.count // direct.nodes_per_adapter)
+    return memory + 2 * servers * prices.cxl_adapter + prices.cxl_switch * -(-servers // 16)

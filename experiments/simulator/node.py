@@ -1,0 +1,150 @@
+"""An inference node: each request looks up its chain, fetches what is missing, computes the rest and decodes.
+
+The steps are those of hostlib.inference; batched decoding and blocking loads are what other engines do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from simpy import Environment, Event
+
+from experiments.simulator.gpu import Gpu
+from experiments.simulator.messages import Block
+from experiments.simulator.scenario import Nodes
+from hostlib.inference import SOURCES
+from hostlib.tiers import LocalTiers
+from workload.cost import CostModel
+from workload.trace import Request
+
+Steps = Generator[Event, Any, None]
+
+
+class Fetcher(Protocol):
+    """A node's way to blocks beyond its own memory."""
+
+    get_s: list[float]
+
+    def backlog_s(self, home: str) -> float:
+        """How long a fetch from there waits now."""
+
+    def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
+        """Fetch a chain's longest available prefix; `finished` gets the source of each block."""
+
+    def store(self, blocks: Iterable[Block]) -> None:
+        """Keep new blocks, in the background."""
+
+
+@dataclass(slots=True)
+class Record:
+    """How one request was served; seconds."""
+
+    arrival_s: float
+    input_tokens: int
+    output_tokens: int
+    sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
+    fetch_s: float = 0.0
+    prefill_s: float = 0.0
+    saved_s: float = 0.0
+    """Prefill that the blocks found elsewhere made unnecessary."""
+    ttft_s: float = 0.0
+    end_s: float = 0.0
+
+    @property
+    def tpot_s(self) -> float:
+        """Time of each token after the first; 0 where there is none."""
+        tokens = self.output_tokens - 1
+        return (self.end_s - self.arrival_s - self.ttft_s) / tokens if tokens > 0 else 0.0
+
+
+class Node:
+    """Serves requests; `fetcher` is None where nothing is shared between nodes."""
+
+    def __init__(
+        self,
+        env: Environment,
+        options: Nodes,
+        cost: CostModel,
+        tiers: LocalTiers,
+        gpu: Gpu,
+        fetcher: Fetcher | None,
+        link_bit_s: float,
+    ) -> None:
+        self.records: list[Record] = []
+        self.gpu = gpu
+        self.fetcher = fetcher
+        self._env, self._options, self._cost, self._tiers = env, options, cost, tiers
+        self._link_bit_s = link_bit_s
+
+    def serve(self, request: Request, chain: Sequence[Block]) -> Steps:
+        """One request, from now on."""
+        record = Record(self._env.now, request.input_tokens, request.output_tokens)
+        tokens = request.input_tokens + request.output_tokens
+        yield from self.gpu.admit(tokens)
+        sources: dict[bytes, str] = {}
+        missing = self._look_up(chain, sources)
+        if self._options.loading == "overlapped":
+            yield from self._fetch(missing, sources, record)
+        with self.gpu.exclusive() as turn:
+            yield turn
+            if self._options.loading == "blocking":
+                yield from self._fetch(self._look_up(chain, sources), sources, record)
+            self._look_up(chain, sources)
+            hits = next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
+            yield from self._prefill(request, hits, record)
+            for block in reversed(chain):
+                self._tiers.insert(block.key)
+        record.ttft_s = self._env.now - record.arrival_s
+        self._account(chain, sources, hits, record)
+        yield from self.gpu.decode(request.output_tokens, request.input_tokens)
+        self.gpu.leave(tokens)
+        record.end_s = self._env.now
+        self.records.append(record)
+
+    def _look_up(self, chain: Sequence[Block], sources: dict[bytes, str]) -> list[Block]:
+        """Note what the node's own memory holds; the rest."""
+        missing = []
+        for block in chain:
+            if block.key not in sources:
+                tier = self._tiers.use(block.key)
+                if tier is None:
+                    missing.append(block)
+                else:
+                    sources[block.key] = tier
+        return missing
+
+    def _fetch(self, missing: Sequence[Block], sources: dict[bytes, str], record: Record) -> Steps:
+        if not missing or self.fetcher is None or not self._opens(missing):
+            return
+        done = self._env.event()
+        began_s = self._env.now
+        self.fetcher.fetch(missing, done.succeed)
+        if self._options.loading == "blocking":
+            yield from self.gpu.stall(done)
+        else:
+            yield done
+        record.fetch_s = self._env.now - began_s
+        sources.update({block.key: source for block, source in zip(missing, done.value, strict=False)})
+
+    def _opens(self, missing: Sequence[Block]) -> bool:
+        """The gate: whether fetching is worth it."""
+        if self._options.gate != "compare" or self.fetcher is None:
+            return self._options.gate == "always"
+        queued_bytes = self.fetcher.backlog_s(missing[0].home) * self._link_bit_s / 8
+        return self._cost.fetch_pays(len(missing), missing[0].depth, self._link_bit_s, queued_bytes)
+
+    def _prefill(self, request: Request, hits: int, record: Record) -> Steps:
+        """Compute what nobody holds: at least the last token."""
+        new_tokens = max(1, request.input_tokens - hits * self._cost.block_tokens)
+        record.prefill_s = self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens)
+        record.saved_s = self._cost.prefill_s(request.input_tokens) - record.prefill_s
+        yield from self.gpu.compute(record.prefill_s)
+
+    def _account(self, chain: Sequence[Block], sources: dict[bytes, str], hits: int, record: Record) -> None:
+        for block in chain[:hits]:
+            record.sources[sources[block.key]] += 1
+        record.sources["recomputed"] = len(chain) - hits
+        if self.fetcher is not None and self._options.gate != "never":
+            self.fetcher.store(block for block in chain[hits:] if block.key not in sources)

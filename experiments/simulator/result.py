@@ -1,0 +1,102 @@
+"""What a simulation yields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from experiments.simulator.node import Record
+from hostlib.inference import SOURCES
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and percentiles (nearest rank), seconds; zeros where there is nothing."""
+
+    mean: float = 0.0
+    p50: float = 0.0
+    p90: float = 0.0
+    p99: float = 0.0
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of any values."""
+    if not values:
+        return Spread()
+    ordered = sorted(values)
+    ranks = (ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.9, 0.99))
+    return Spread(sum(ordered) / len(ordered), *ranks)
+
+
+@dataclass(frozen=True, slots=True)
+class SimResult:
+    """One run at real scale."""
+
+    requests: int
+    completed: int
+    duration_s: float
+    """From the first arrival to the last answer."""
+    requests_per_s: float
+    output_tokens_per_s: float
+    ttft_s: Spread
+    tpot_s: Spread
+    get_s: Spread
+    blocks: dict[str, int]
+    """By where they were found: gpu, dram, pool, remote, recomputed."""
+    prefill_s: float
+    """GPU time spent on prefill, all nodes."""
+    saved_prefill_s: float
+    """GPU time that found blocks made unnecessary."""
+    gpu_busy_share: float
+    link_bytes: dict[str, float]
+    """Of each link and direction."""
+    storage_egress_bytes: float
+    storage_requests: int
+    """Requests for fragments that reached storage nodes."""
+    storage_busy_share: float
+    """Of the busiest storage node's link."""
+    longest_queue_s: float
+    """The longest that anything waited for a link."""
+    switch_served_bytes: float
+    merged: int
+    copies: int
+    fills: int
+    admitted: int
+    evicted: int
+    reclaimed: int
+    digests: int
+    table_updates: int
+    entries_read: int
+    control_bytes: float
+    control_cpu_s: float
+    block_bytes: float
+    pool_blocks: int
+    """Of each switch."""
+    dollars_per_hour: float
+    """Everything."""
+    cache_dollars_per_hour: float
+    """What holds blocks beyond the nodes' own memory: storage nodes, pool, their share of the fabric."""
+    dollars_per_saved_s: float | None
+    """Cache dollars for each GPU second of prefill that was saved; None where nothing was."""
+    wall_s: float = 0.0
+    """How long the simulation took."""
+    ttfts_s: tuple[float, ...] = field(default=(), repr=False)
+    """Of each request, in order of completion."""
+
+    @property
+    def found_share(self) -> float:
+        """Blocks that need not be computed."""
+        total = sum(self.blocks.values())
+        return 1 - self.blocks["recomputed"] / total if total else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, without the figures of single requests."""
+        record = asdict(self)
+        del record["ttfts_s"]
+        return record
+
+
+def sum_sources(records: Sequence[Record]) -> dict[str, int]:
+    """Blocks by source."""
+    return {name: sum(record.sources[name] for record in records) for name in SOURCES}

@@ -1,0 +1,259 @@
+"""A scenario: everything that a simulation depends on. One class is one TOML table, one field one key.
+
+Sizes and rates are real ones. `load_scenario` reads a file; `checks.py` refuses what cannot be. docs/simulator.md
+has an example with every table.
+"""
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from controller.config import EVICTION_MODES, FILL_MODES
+from controller.policies import POLICY_NAMES
+from experiments.simulator.schema import Document, ScenarioError, choice, decode, number, read_document, whole
+from topologies.registry import TOPOLOGIES
+from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
+from workload.schedule import SCHEDULERS
+from workload.shapes import SHAPES
+
+GB = 1e9
+GBIT_BYTES = 1e9 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is asked of the system."""
+
+    trace: str = ""
+    """A trace file (JSONL), relative to the scenario's folder; empty: `shape` is generated."""
+    shape: str = choice("agents", SHAPES)
+    requests: int = whole(1000, 1, 10_000_000)
+    start_s: float | None = number(None, 0.0, 1e9)
+    """Second of the trace to begin at, what came before being stored; default: a third into it."""
+    load: float = number(1.0, 1e-3, 1e3)
+    """Requests arrive this many times as fast as in the trace."""
+    clients: int = whole(0, 0, 100_000)
+    """Closed loop: so many clients that each send the next request when the last is answered; 0: at the trace's times."""
+    hit_share: float | None = number(None, 0.0, 1.0)
+    """Replaces the trace: every prompt is one of its own, of which this share is stored already."""
+    prompt_tokens: int = whole(16_000, 1, 10_000_000)
+    """With `hit_share`: tokens of each prompt."""
+    output_tokens: int = whole(100, 1, 1_000_000)
+    """With `hit_share`: tokens of each answer."""
+    scheduler: str = choice("random", SCHEDULERS)
+    seed: int = whole(1, 0, 1 << 31)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model served, and the accelerators of one node."""
+
+    name: str = choice(DEFAULT_MODEL, MODELS)
+    gpu: str = choice(DEFAULT_GPU, GPUS)
+    gpus: int = whole(8, 1, 1024)
+    block_tokens: int | None = whole(None, 1, 65_536)
+    """Tokens of a block; default: the trace's."""
+    prefill_utilisation: float = number(0.5, 0.01, 1.0)
+    memory_utilisation: float = number(0.7, 0.01, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The inference nodes."""
+
+    count: int = whole(8, 1, 256)
+    gpu_gb: float = number(32.0, 0.0, 1e6)
+    """GPU memory that holds blocks for reuse."""
+    dram_gb: float = number(256.0, 0.0, 1e7)
+    """Local DRAM for blocks; 0: none."""
+    decode: str = choice("apart", ("apart", "batched"))
+    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill first."""
+    running_gb: float = number(64.0, 0.0, 1e6)
+    """batched: GPU memory for the requests that run; who finds no room waits."""
+    loading: str = choice("overlapped", ("overlapped", "blocking"))
+    """blocking: nothing is computed while a request's blocks are fetched."""
+    gate: str = choice("always", ("always", "compare", "never"))
+    """Whether missing blocks are fetched: compare asks the cost model, under the load seen now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Links and the fabric between nodes and storage."""
+
+    topology: str = choice("star", TOPOLOGIES)
+    leaves: int | None = whole(None, 1, 64)
+    spines: int | None = whole(None, 1, 64)
+    pods: int | None = whole(None, 2, 64)
+    link_gbit_s: float = number(200.0, 0.0, 1e6)
+    latency_us: float = number(2.0, 0.0, 1e6)
+    """Of one hop: propagation and switching."""
+    fragments: int = whole(32, 1, 65_535)
+    """Pieces of a block in which flow control counts (docs/protocol.md)."""
+    segments: int = whole(1, 1, 64)
+    """Pieces in which the simulator moves a block behind its probe: more are finer and slower."""
+    target_backlog_ms: float = number(20.0, 0.0, 1e6)
+    """A home that reports more than that waiting shrinks the windows of those who ask."""
+    header_share: float = number(0.02, 0.0, 2.0)
+    """Header bytes per byte of value."""
+    request_share: float = number(0.02, 0.0, 2.0)
+    """Bytes of requests (and acknowledgements) per byte of value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where blocks live: storage nodes behind the fabric, or a memory pool that nodes read directly."""
+
+    kind: str = choice("stores", ("stores", "direct"))
+    count: int = whole(2, 0, 256)
+    dram_gb: float = number(4000.0, 0.0, 1e8)
+    """Of each storage node."""
+    ssd_gb: float = number(8000.0, 0.0, 1e9)
+    ssd_gbyte_s: float = number(12.0, 0.0, 1e5)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The pool in the switches."""
+
+    memory: str = choice("sram", ("none", "sram", "dram"))
+    """sram: served at line rate; dram: attached to the switch, at `memory_gbyte_s`."""
+    size_gb: float = number(25.0, 0.0, 1e6)
+    """Of each switch."""
+    memory_gbyte_s: float = number(400.0, 0.0, 1e6)
+    memory_latency_us: float = number(0.75, 0.0, 1e6)
+    index_entries: int = whole(1 << 20, 1, 1 << 31)
+    policy: str = choice("reuse", POLICY_NAMES)
+    merging: bool = True
+    multicast: bool = True
+    """false: copies of a merged reply go through the switch's recirculation port, one after the other."""
+    pending_cells: int = whole(16_384, 1, 1 << 31)
+    pending_timeout_s: float = number(0.2, 1e-6, 1e3)
+    sketch_epoch_s: float = number(67.1, 1e-6, 1e6)
+    """Counts of misses are halved every epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The controller and its costs."""
+
+    report_count: int = whole(2, 1, 0x8000)
+    max_digests_per_s: int = whole(500, 1, 1_000_000)
+    fill: str = choice("on_the_way", FILL_MODES)
+    eviction: str = choice("drop", EVICTION_MODES)
+    digest_latency_s: float = number(0.005, 0.0, 1e3)
+    digest_cpu_s: float = number(0.0002, 0.0, 1e3)
+    """Controller time for a digest."""
+    writes_per_s: float = number(1150.0, 0.0, 1e9)
+    """Table updates a second that a switch takes."""
+    write_latency_s: float = number(0.002, 0.0, 1e3)
+    read_entry_s: float = number(2e-5, 0.0, 1e3)
+    """Controller time to read one hit counter."""
+    digest_bytes: int = whole(80, 0, 1 << 20)
+    update_bytes: int = whole(120, 0, 1 << 20)
+    read_entry_bytes: int = whole(90, 0, 1 << 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A memory pool that nodes read directly: RDMA to DRAM of others, or CXL. Used with storage.kind = "direct"."""
+
+    size_gb: float = number(2000.0, 0.0, 1e8)
+    devices: int = whole(32, 1, 4096)
+    device_gbyte_s: float = number(22.5, 0.0, 1e6)
+    interleaved: bool = True
+    """Every block spread over all devices; false: a block lies on one, in the order of writing."""
+    device_gb: float = number(256.0, 0.0, 1e8)
+    """Not interleaved: one device is filled before the next."""
+    nodes_per_adapter: int = whole(1, 1, 256)
+    """Inference nodes that share a server's adapters."""
+    read_gbyte_s: float = number(46.0, 0.0, 1e6)
+    """Of a server's adapters together, towards the GPUs."""
+    write_gbyte_s: float = number(33.0, 0.0, 1e6)
+    copy_gbyte_s: float = number(0.0, 0.0, 1e6)
+    """Of a bounce buffer on the way; 0: there is none."""
+    lookup_s: float = number(2.11e-6, 0.0, 10.0)
+    """One question to the index."""
+    block_s: float = number(10.55e-6, 0.0, 10.0)
+    """Fixed cost of moving one block."""
+    piece_s: float = number(0.0, 0.0, 10.0)
+    """Cost of each non-contiguous piece of a block (K and V of each layer)."""
+    pieces: int = whole(1, 1, 100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars. Sources in docs/simulator.md; all of them are assumptions that a reader may replace."""
+
+    node_per_hour: float = number(32.77, 0.0, 1e6)
+    """An inference node with its GPUs."""
+    dram_per_gb: float = number(4.0, 0.0, 1e6)
+    ssd_per_gb: float = number(0.1, 0.0, 1e6)
+    store_server: float = number(8000.0, 0.0, 1e9)
+    """A storage node without its memory."""
+    nic: float = number(1745.0, 0.0, 1e9)
+    switch: float = number(16_000.0, 0.0, 1e9)
+    pool_per_gb: float = number(4.0, 0.0, 1e6)
+    """Memory attached to the switch; SRAM is part of the switch's price."""
+    pool_fixed: float = number(0.0, 0.0, 1e9)
+    """What a switch with attached memory costs more."""
+    cxl_adapter: float = number(210.0, 0.0, 1e9)
+    cxl_switch: float = number(5800.0, 0.0, 1e9)
+    years: float = number(4.0, 0.01, 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """All tables."""
+
+    name: str = field(default="scenario", metadata={})
+    source: str = field(default="", metadata={})
+    """Where the figures come from."""
+    workload: Workload = field(default_factory=Workload)
+    model: Model = field(default_factory=Model)
+    nodes: Nodes = field(default_factory=Nodes)
+    network: Network = field(default_factory=Network)
+    storage: Storage = field(default_factory=Storage)
+    pool: Pool = field(default_factory=Pool)
+    control: Control = field(default_factory=Control)
+    direct: Direct = field(default_factory=Direct)
+    prices: Prices = field(default_factory=Prices)
+
+    def changed(self, **tables: dict[str, Any]) -> "Scenario":
+        """A copy with other values in some tables: changed(nodes={"count": 16})."""
+        return replace(
+            self, **{name: replace(getattr(self, name), **values) for name, values in tables.items()}
+        )
+
+
+NAMES = ("name", "source")
+TABLES: dict[str, Any] = {entry.name: entry.type for entry in fields(Scenario) if entry.name not in NAMES}
+
+
+def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
+    """Read a scenario file; a trace in it is relative to the file. Raises ScenarioError."""
+    document = read_document(path)
+    scenario = decode_scenario(document)
+    trace = scenario.workload.trace
+    if trace and not Path(trace).is_absolute():
+        scenario = scenario.changed(workload={"trace": str(Path(path).parent / trace)})
+    return scenario, document
+
+
+def decode_scenario(document: Document) -> Scenario:
+    """The tables of a parsed file."""
+    parts: dict[str, Any] = {}
+    for name, values in document.values.items():
+        if name in NAMES:
+            if not isinstance(values, str):
+                raise document.error(name, f"must be text, not {values!r}")
+            parts[name] = values
+        elif name not in TABLES:
+            raise document.error(name, f"there is no such table; there are {', '.join((*NAMES, *TABLES))}")
+        elif not isinstance(values, dict):
+            raise document.error(name, "must be a table")
+        else:
+            parts[name] = decode(TABLES[name], values, document, name)
+    return Scenario(**parts)
+
+
+__all__ = ["GB", "GBIT_BYTES", "Scenario", "ScenarioError", "decode_scenario", "load_scenario"]

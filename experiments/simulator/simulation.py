@@ -1,0 +1,272 @@
+"""Builds what a scenario describes and runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from simpy import Environment
+
+from controller.config import PoolSize
+from controller.policies import make_policy
+from experiments.simulator.checks import check, cost_model, make_fabric, pool_blocks, sizes, spare_blocks
+from experiments.simulator.client import Client, ClientOptions
+from experiments.simulator.control import SwitchControl
+from experiments.simulator.direct import DirectClient, DirectPool
+from experiments.simulator.gpu import Gpu
+from experiments.simulator.link import Link
+from experiments.simulator.messages import Block, Put
+from experiments.simulator.money import bill
+from experiments.simulator.network import Network, after
+from experiments.simulator.node import Fetcher, Node, Steps
+from experiments.simulator.result import SimResult, spread, sum_sources
+from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
+from experiments.simulator.store import Store
+from experiments.simulator.switch import Switch, SwitchOptions
+from experiments.simulator.workload import Library, make_demand
+from hostlib.lane import LaneOptions
+from hostlib.tiers import LocalTiers
+from workload.schedule import make_scheduler
+from workload.trace import Request
+
+US = 1e-6
+
+
+def simulate(scenario: Scenario) -> SimResult:
+    """Run a scenario; ScenarioError where it is impossible."""
+    began_s = time.perf_counter()
+    check(scenario)
+    return _Simulation(scenario).run(began_s)
+
+
+@dataclass
+class _Parts:
+    """What was built."""
+
+    nodes: list[Node]
+    stores: list[Store]
+    switches: list[Switch]
+    controls: list[SwitchControl]
+
+
+class _Simulation:
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._env = Environment()
+        self._demand = make_demand(scenario)
+        self._cost = cost_model(scenario, self._demand.block_tokens)
+        self._fabric = make_fabric(scenario)
+        stored = scenario.storage.kind == "stores"
+        self._library = Library(scenario, self._demand.block_tokens, self._fabric if stored else None)
+        self._sizes = sizes(scenario, self._cost)
+        latency_s = scenario.network.latency_us * US
+        self._network = Network(self._env, self._fabric, self._sizes, latency_s)
+        self._parts = _Parts([], [], [], [])
+        self._controls: dict[str, SwitchControl] = {}
+        self._clients: dict[str, Client] = {}
+        self._direct: DirectPool | None = None
+        self._left = len(self._demand.requests)
+        self._done = self._env.event()
+        self._build()
+
+    def run(self, began_s: float) -> SimResult:
+        scenario, env = self._scenario, self._env
+        for control in self._parts.controls:
+            self._tick(control)
+        for switch in self._parts.switches:
+            self._forget(switch)
+        scheduler = make_scheduler(scenario.workload.scheduler, scenario.nodes.count, scenario.workload.seed)
+        assigned = ((request, scheduler.assign(request)) for request in self._demand.requests)
+        if scenario.workload.clients:
+            for _ in range(min(scenario.workload.clients, len(self._demand.requests))):
+                env.process(self._client(assigned))
+        else:
+            env.process(self._arrivals(assigned))
+        env.run(until=self._done)
+        return self._result(time.perf_counter() - began_s)
+
+    # Building.
+
+    def _build(self) -> None:
+        scenario = self._scenario
+        past = self._library.by_recency(self._demand.past)
+        if scenario.storage.kind == "direct":
+            self._direct = DirectPool(
+                self._env, scenario.direct, self._sizes.block_bytes, scenario.nodes.count
+            )
+            self._direct.preload(block.key for block in past)
+        else:
+            self._build_switches()
+            self._build_stores(past)
+        for place, name in enumerate(self._fabric.nodes):
+            self._parts.nodes.append(self._node(place, name))
+
+    def _build_switches(self) -> None:
+        pool = self._scenario.pool
+        options = SwitchOptions(
+            merging=pool.merging and pool.memory != "none",
+            multicast=pool.multicast,
+            pending_cells=pool.pending_cells,
+            pending_timeout_s=pool.pending_timeout_s,
+            sketch_epoch_s=pool.sketch_epoch_s,
+            recirculation_bytes_per_s=self._scenario.network.link_gbit_s * GBIT_BYTES,
+        )
+        for name in self._fabric.switches:
+            memory = None
+            if pool.memory == "dram":
+                memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
+            switch = Switch(self._env, name, self._network, options, memory)
+            self._network.vertices[name] = switch
+            self._parts.switches.append(switch)
+            blocks = pool_blocks(self._scenario, self._sizes)
+            if blocks:
+                self._build_control(switch, blocks)
+
+    def _build_control(self, switch: Switch, blocks: int) -> None:
+        scenario, parts = self._scenario, self._sizes.parts
+        homes = {name: self._fabric.hosts[name].ipv4 for name in self._fabric.stores}
+        size = PoolSize(blocks, blocks * len(parts), len(parts))
+        policy = make_policy(
+            scenario.pool.policy,
+            max(1, blocks - spare_blocks(scenario)),
+            seed=scenario.workload.seed,
+            cost=self._cost,
+        )
+        control = SwitchControl(
+            self._env, switch, policy, size, scenario.control, homes, self._library.blocks, parts
+        )
+        self._controls[switch.name] = control
+        self._parts.controls.append(control)
+
+    def _build_stores(self, past: Sequence[Block]) -> None:
+        storage, block_bytes = self._scenario.storage, self._sizes.block_bytes
+        for name in self._fabric.stores:
+            store = Store(
+                self._env,
+                name,
+                self._network,
+                max(1, int(storage.dram_gb * GB / block_bytes)),
+                int(storage.ssd_gb * GB / block_bytes),
+                storage.ssd_gbyte_s * GB,
+                self._acknowledged,
+            )
+            store.preload(block.key for block in past if block.home == name)
+            self._network.vertices[name] = store
+            self._parts.stores.append(store)
+
+    def _node(self, place: int, name: str) -> Node:
+        scenario, cost = self._scenario, self._cost
+        options = scenario.nodes
+        token_bytes = cost.model.kv_bytes_per_token
+        gpu = Gpu(self._env, cost, options.decode == "batched", options.running_gb * GB / token_bytes)
+        tiers = LocalTiers(
+            int(options.gpu_gb * GB / self._sizes.block_bytes),
+            int(options.dram_gb * GB / self._sizes.block_bytes),
+        )
+        fetcher: Fetcher | None = None
+        if options.gate != "never":
+            fetcher = self._fetcher(place, name)
+        return Node(
+            self._env, options, cost, tiers, gpu, fetcher, scenario.network.link_gbit_s * 1e9
+        )  # fmt: skip
+
+    def _fetcher(self, place: int, name: str) -> Fetcher:
+        if self._direct is not None:
+            return DirectClient(self._env, self._direct, place)
+        lane = LaneOptions(target_backlog_ms=round(self._scenario.network.target_backlog_ms))
+        client = Client(self._env, name, self._network, ClientOptions(lane))
+        self._network.vertices[name] = client
+        self._clients[name] = client
+        return client
+
+    # Running.
+
+    def _acknowledged(self, put: Put) -> None:
+        if put.reclaim:
+            self._controls[put.sender].acknowledged(put)
+        else:
+            self._clients[put.sender].acknowledged(put)
+
+    def _tick(self, control: SwitchControl) -> None:
+        after(self._env, control.tick(), self._tick, control)
+
+    def _forget(self, switch: Switch) -> None:
+        switch.forget_counts()
+        after(self._env, self._scenario.pool.sketch_epoch_s, self._forget, switch)
+
+    def _arrivals(self, assigned: Iterator[tuple[Request, int]]) -> Steps:
+        for request, node in assigned:
+            if request.arrival_s > self._env.now:
+                yield self._env.timeout(request.arrival_s - self._env.now)
+            self._env.process(self._serve(request, node))
+
+    def _client(self, assigned: Iterator[tuple[Request, int]]) -> Steps:
+        for request, node in assigned:
+            yield self._env.process(self._serve(request, node))
+
+    def _serve(self, request: Request, node: int) -> Steps:
+        yield from self._parts.nodes[node].serve(request, self._library.chain(request))
+        self._left -= 1
+        if not self._left:
+            self._done.succeed()
+
+    # The outcome.
+
+    def _result(self, wall_s: float) -> SimResult:
+        parts, scenario = self._parts, self._scenario
+        records = [record for node in parts.nodes for record in node.records]
+        duration_s = max(1e-9, self._env.now - min(record.arrival_s for record in records))
+        links = dict(self._links())
+        egress = [link for (source, _), link in self._network.links.items() if source in self._fabric.stores]
+        served_bytes = sum(switch.stats.served_bytes for switch in parts.switches)
+        saved_s = sum(record.saved_s for record in records)
+        costs = bill(scenario, len(self._fabric.switches))
+        return SimResult(
+            requests=len(self._demand.requests),
+            completed=len(records),
+            duration_s=duration_s,
+            requests_per_s=len(records) / duration_s,
+            output_tokens_per_s=sum(record.output_tokens for record in records) / duration_s,
+            ttft_s=spread([record.ttft_s for record in records]),
+            tpot_s=spread([record.tpot_s for record in records if record.output_tokens > 1]),
+            get_s=spread([s for node in parts.nodes if node.fetcher is not None for s in node.fetcher.get_s]),
+            blocks=sum_sources(records),
+            prefill_s=sum(record.prefill_s for record in records),
+            saved_prefill_s=saved_s,
+            gpu_busy_share=sum(node.gpu.busy_s for node in parts.nodes) / duration_s / len(parts.nodes),
+            link_bytes={link.name: link.sent_bytes for link in links.values()},
+            storage_egress_bytes=sum(link.sent_bytes for link in egress)
+            + (sum(link.sent_bytes for link in self._direct.readers) if self._direct else 0.0),
+            storage_requests=sum(store.stats.requests for store in parts.stores),
+            storage_busy_share=max(
+                (link.sent_bytes / link.bytes_per_s / duration_s for link in egress), default=0.0
+            ),
+            longest_queue_s=max(link.longest_wait_s for link in links.values()),
+            switch_served_bytes=served_bytes,
+            merged=sum(switch.stats.merged for switch in parts.switches),
+            copies=sum(switch.stats.copies for switch in parts.switches),
+            fills=sum(switch.stats.fills for switch in parts.switches),
+            admitted=sum(control.counts.admitted for control in parts.controls),
+            evicted=sum(control.counts.evicted for control in parts.controls),
+            reclaimed=sum(control.counts.reclaimed for control in parts.controls),
+            digests=sum(control.costs.digests for control in parts.controls),
+            table_updates=sum(control.costs.updates for control in parts.controls),
+            entries_read=sum(control.costs.entries_read for control in parts.controls),
+            control_bytes=sum(control.costs.message_bytes for control in parts.controls),
+            control_cpu_s=sum(control.costs.cpu_s for control in parts.controls),
+            block_bytes=self._sizes.block_bytes,
+            pool_blocks=pool_blocks(scenario, self._sizes),
+            dollars_per_hour=costs.total,
+            cache_dollars_per_hour=costs.cache,
+            dollars_per_saved_s=costs.cache * duration_s / 3600 / saved_s if saved_s else None,
+            wall_s=wall_s,
+            ttfts_s=tuple(record.ttft_s for record in records),
+        )
+
+    def _links(self) -> Iterator[tuple[str, Link]]:
+        for link in self._network.links.values():
+            yield link.name, link
+        if self._direct is not None:
+            for link in (*self._direct.devices, *self._direct.readers, *self._direct.writers):
+                yield link.name, link

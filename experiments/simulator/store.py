@@ -1,0 +1,126 @@
+"""A storage node: the home of blocks, DRAM over SSD, answering over its link."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from simpy import Environment
+
+from experiments.simulator.link import Link
+from experiments.simulator.messages import PROBE, Ask, Put, Reply
+from experiments.simulator.network import Network, after
+
+Acknowledged = Callable[[Put], None]
+
+
+@dataclass(slots=True)
+class StoreStats:
+    """Requests and values in fragments."""
+
+    requests: int = 0
+    values: int = 0
+    not_found: int = 0
+    stored_blocks: int = 0
+    ssd_reads: int = 0
+    """Blocks."""
+    dropped_blocks: int = 0
+
+
+class Store:
+    """See the module; `acknowledged` is told when the sender of a put has its acknowledgements."""
+
+    def __init__(
+        self,
+        env: Environment,
+        name: str,
+        network: Network,
+        dram_blocks: int,
+        ssd_blocks: int,
+        ssd_bytes_per_s: float,
+        acknowledged: Acknowledged,
+    ) -> None:
+        self.name = name
+        self.stats = StoreStats()
+        self._env, self._network, self._acknowledged = env, network, acknowledged
+        self._dram_blocks, self._ssd_blocks = dram_blocks, ssd_blocks
+        self._dram: OrderedDict[bytes, None] = OrderedDict()
+        self._ssd: OrderedDict[bytes, None] = OrderedDict()
+        self._reclaimed: dict[bytes, set[int]] = {}
+        """Parts that came of blocks on their way out of a pool."""
+        self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
+        self._switch = network.next_hop(name, network.fabric.switches[0])
+        self._egress = network.links[name, self._switch]
+
+    def preload(self, keys: Iterable[bytes]) -> None:
+        """Hold these blocks from the start, the most recently used last."""
+        for key in keys:
+            self._insert(key)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._dram or key in self._ssd
+
+    def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
+        """Answer at once from DRAM, later from SSD."""
+        small: list[Reply] = []
+        for ask in asks:
+            self.stats.requests += ask.fragments
+            reply = Reply(ask, self._find(ask), self.backlog_ms())
+            ready_s = self._ssd_link.wait_s(self._env.now) if ask.block.key not in self._dram else 0.0
+            if reply.found:
+                self.stats.values += ask.fragments
+            else:
+                self.stats.not_found += ask.fragments
+            if reply.found and ready_s:
+                after(self._env, ready_s, self._network.reply, self.name, self._switch, [reply])
+            elif ask.part == PROBE:
+                small.append(reply)
+            else:
+                self._network.reply(self.name, self._switch, [reply])
+        if small:
+            self._network.reply(self.name, self._switch, small)
+
+    def put(self, put: Put, neighbour: str, tail_s: float) -> None:
+        """Keep a block, or a part of a reclaimed one, and acknowledge."""
+        key = put.block.key
+        arrived = self._reclaimed.setdefault(key, set()) if put.reclaim else set()
+        arrived.add(put.fragment)
+        if not put.reclaim or len(arrived) == len(self._network.sizes.parts):
+            self._reclaimed.pop(key, None)
+            self.stats.stored_blocks += key not in self
+            self._insert(key)
+        arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
+        after(self._env, arrival_s - self._env.now, self._acknowledged, put)
+
+    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
+        """Nobody answers a storage node."""
+        raise AssertionError("a storage node asks for nothing")
+
+    def backlog_ms(self) -> float:
+        """How long what waits to leave takes."""
+        return 1000 * self._egress.wait_s(self._env.now)
+
+    def _find(self, ask: Ask) -> bool:
+        key = ask.block.key
+        if key in self._dram:
+            self._dram.move_to_end(key)
+            return True
+        if key not in self._ssd:
+            return False
+        if ask.part == PROBE:
+            self.stats.ssd_reads += 1
+            size_bytes = self._network.sizes.block_bytes
+            passage = self._ssd_link.send(self._env.now, size_bytes, size_bytes)
+            after(self._env, passage.tail_s - self._env.now, self._insert, key)
+        return True
+
+    def _insert(self, key: bytes) -> None:
+        self._ssd.pop(key, None)
+        self._dram[key] = None
+        self._dram.move_to_end(key)
+        while len(self._dram) > self._dram_blocks:
+            self._ssd[self._dram.popitem(last=False)[0]] = None
+        while len(self._ssd) > self._ssd_blocks:
+            self._ssd.popitem(last=False)
+            self.stats.dropped_blocks += 1

@@ -1,0 +1,243 @@
+"""A switch of the data plane: pool, pending table, multicast and the sketch of misses, as in p4/weir.p4."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from simpy import Environment
+
+from experiments.simulator.link import Link
+from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
+from experiments.simulator.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchOptions:
+    """What a switch does besides forwarding."""
+
+    merging: bool = True
+    multicast: bool = True
+    pending_cells: int = 16_384
+    pending_timeout_s: float = 0.2
+    sketch_epoch_s: float = 67.1
+    recirculation_bytes_per_s: float = 25e9
+
+
+@dataclass(slots=True)
+class SwitchStats:
+    """Fragments, unless a name says bytes."""
+
+    served: int = 0
+    served_bytes: float = 0.0
+    merged: int = 0
+    retried: int = 0
+    """Forwarded although in flight, because the claim was too old."""
+    unmerged: int = 0
+    """Forwarded without a claim: the table was full."""
+    copies: int = 0
+    """Copies of replies beyond the first."""
+    fills: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A block in the pool index."""
+
+    filled: set[int] = field(default_factory=set)
+    """Parts that are there."""
+    packets: int = 0
+    """The direct counter: fragments of requests and values that found the entry."""
+
+
+@dataclass(slots=True, eq=False)
+class _Claim:
+    since_s: float
+    waiters: list[str]
+
+
+Miss = Callable[[Ask, int, float, int], None]
+"""Called with a value's request, the sketch's count, the home's backlog in ms, and the number of waiters."""
+
+
+class Switch:
+    """See the module. `memory` bounds what the pool's memory reads and writes a second; None: line rate."""
+
+    def __init__(
+        self, env: Environment, name: str, network: Network, options: SwitchOptions, memory: Link | None
+    ) -> None:
+        self.name = name
+        self.stats = SwitchStats()
+        self.index: dict[bytes, Entry] = {}
+        self.touched: set[bytes] = set()
+        """Blocks whose counters moved since they were read."""
+        self.report_count = 0
+        """From which count on a miss is reported; 0: never."""
+        self.on_miss: Miss | None = None
+        self.on_nowhere: Callable[[Block], None] | None = None
+        """A fill found nothing at its home."""
+        self._env, self._network, self._options = env, network, options
+        self._memory = memory
+        self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
+        self._pending: OrderedDict[tuple[bytes, int], _Claim] = OrderedDict()
+        self._counts: dict[bytes, tuple[int, int]] = {}
+        self._value_bytes = network.sizes.value_bytes
+
+    def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
+        """GETs: serve, merge or forward."""
+        forward: dict[str, list[Ask]] = {}
+        small: list[Reply] = []
+        for ask in asks:
+            if not ask.fill:
+                if self._is_here(ask):
+                    self._serve(ask, neighbour, small)
+                    continue
+                if self._options.merging and self._merge(ask, neighbour):
+                    continue
+            forward.setdefault(self._network.next_hop(self.name, ask.block.home), []).append(ask)
+        for target, rest in forward.items():
+            self._network.ask(self.name, target, rest, tail_s)
+        if small:
+            self._network.reply(self.name, neighbour, small, self._read_s(len(small)))
+
+    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
+        """Replies: fill, count, and pass on to who waits."""
+        onward: dict[str, list[Reply]] = {}
+        for reply in replies:
+            ask = reply.ask
+            if reply.found:
+                self._pass_value(ask)
+            if ask.fill and ask.asker == self.name:
+                if not reply.found and self.on_nowhere is not None:
+                    self.on_nowhere(ask.block)
+                continue
+            waiters = self._waiters(ask)
+            if reply.found and ask.part == PROBE and ask.block.key not in self.index:
+                self._count_miss(reply, len(waiters))
+            for target in waiters or (self._network.next_hop(self.name, ask.asker),):
+                onward.setdefault(target, []).append(reply)
+            self._count_copies(reply, len(waiters))
+        for place, (target, group) in enumerate(onward.items()):
+            late_s = tail_s if self._options.multicast or place == 0 else self._recirculate(group)
+            self._network.reply(self.name, target, group, late_s)
+
+    def put(self, put: Put, neighbour: str, tail_s: float) -> None:
+        """Blocks on their way to their homes only pass."""
+        self._network.put(self.name, self._network.next_hop(self.name, put.block.home), put, tail_s)
+
+    def install(self, key: bytes) -> None:
+        """A new entry, not filled yet."""
+        self.index[key] = Entry()
+
+    def remove(self, key: bytes) -> None:
+        """The entry goes; what its counter said is no longer of interest."""
+        self.index.pop(key, None)
+        self.touched.discard(key)
+
+    def fill(self, ask: Ask) -> None:
+        """Fetch a part of a block into its slots."""
+        self._network.ask(self.name, self._network.next_hop(self.name, ask.block.home), [ask])
+
+    def reclaim(self, put: Put, parts: int) -> bool:
+        """Send a part of a block to its home; False if it is not here whole."""
+        entry = self.index.get(put.block.key)
+        if entry is None or len(entry.filled) < parts:
+            return False
+        self.put(put, self.name, self._read_s(put.fragments))
+        return True
+
+    def forget_counts(self) -> None:
+        """Drop what the sketch has aged away: no effect but on memory."""
+        epoch = int(self._env.now / self._options.sketch_epoch_s)
+        self._counts = {key: count for key, count in self._counts.items() if count[0] + 1 >= epoch}
+
+    def _is_here(self, ask: Ask) -> bool:
+        entry = self.index.get(ask.block.key)
+        if entry is None:
+            return False
+        entry.packets += ask.fragments
+        self.touched.add(ask.block.key)
+        return ask.part in entry.filled
+
+    def _serve(self, ask: Ask, neighbour: str, small: list[Reply]) -> None:
+        self.stats.served += ask.fragments
+        self.stats.served_bytes += ask.fragments * self._value_bytes
+        reply = Reply(ask, found=True, from_pool=True)
+        if ask.part == PROBE:
+            small.append(reply)
+        else:
+            self._network.reply(self.name, neighbour, [reply], self._read_s(ask.fragments))
+
+    def _read_s(self, fragments: int) -> float:
+        """When the pool's memory has delivered so much."""
+        if self._memory is None:
+            return 0.0
+        size_bytes = fragments * self._value_bytes
+        return self._memory.send(self._env.now, size_bytes, self._value_bytes).tail_s
+
+    def _merge(self, ask: Ask, neighbour: str) -> bool:
+        """Whether the request is absorbed; otherwise a claim is made for it, if there is room."""
+        place = (ask.block.key, ask.part)
+        claim = self._pending.get(place)
+        now_s = self._env.now
+        if claim is not None:
+            if neighbour not in claim.waiters:
+                claim.waiters.append(neighbour)
+            if now_s - claim.since_s < self._options.pending_timeout_s:
+                self.stats.merged += ask.fragments
+                return True
+            claim.since_s = now_s
+            self._pending.move_to_end(place)
+            self.stats.retried += ask.fragments
+        elif len(self._pending) < self._options.pending_cells or self._drop_stale(now_s):
+            self._pending[place] = _Claim(now_s, [neighbour])
+        else:
+            self.stats.unmerged += ask.fragments
+        return False
+
+    def _drop_stale(self, now_s: float) -> bool:
+        """Take over the cell that was claimed first, if its claim is too old."""
+        oldest = next(iter(self._pending))
+        if now_s - self._pending[oldest].since_s < self._options.pending_timeout_s:
+            return False
+        del self._pending[oldest]
+        return True
+
+    def _waiters(self, ask: Ask) -> list[str]:
+        claim = self._pending.pop((ask.block.key, ask.part), None)
+        return claim.waiters if claim is not None else []
+
+    def _pass_value(self, ask: Ask) -> None:
+        """A value passes: it fills its part of the block's slots, if there is an entry."""
+        entry = self.index.get(ask.block.key)
+        if entry is None:
+            return
+        entry.packets += ask.fragments
+        self.touched.add(ask.block.key)
+        if ask.part not in entry.filled:
+            entry.filled.add(ask.part)
+            self.stats.fills += ask.fragments
+            self._read_s(ask.fragments)  # a write takes the memory's time as a read does
+
+    def _count_miss(self, reply: Reply, waiters: int) -> None:
+        key = reply.ask.block.key
+        epoch = int(self._env.now / self._options.sketch_epoch_s)
+        seen_epoch, count = self._counts.get(key, (epoch, 0))
+        if seen_epoch != epoch:
+            count = count >> 1 if seen_epoch + 1 == epoch else 0
+        count += 1
+        self._counts[key] = (epoch, count)
+        threshold = self.report_count
+        due = count == threshold or (count > threshold and not count & (count - 1))
+        if threshold and due and self.on_miss is not None:
+            self.on_miss(reply.ask, count, reply.backlog_ms, waiters)
+
+    def _count_copies(self, reply: Reply, waiters: int) -> None:
+        if waiters > 1:
+            self.stats.copies += (waiters - 1) * reply.ask.fragments
+            reply.merged = True
+
+    def _recirculate(self, group: Sequence[Reply]) -> float:
+        size_bytes = self._value_bytes * sum(reply.ask.fragments for reply in group)
+        return self._recirculation.send(self._env.now, size_bytes, self._value_bytes).tail_s

@@ -1,0 +1,141 @@
+"""What a scenario asks for: requests with their chains of blocks, and what is stored already when it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from experiments.simulator.messages import Block
+from experiments.simulator.scenario import Scenario, ScenarioError, Workload
+from hostlib.homes import home_of
+from topologies.fabric import Fabric
+from workload.generate import GenerateError, generate
+from workload.keys import NO_PARENT, KeySpace
+from workload.trace import MOONCAKE, Request, Trace, TraceError, load_trace
+
+PAST_SHARE = 1 / 3
+"""Where in a trace a slice begins when start_s is not given, as in the demo; the past fills the stores."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Requests in order of arrival, and those whose blocks are stored before the first arrives."""
+
+    requests: tuple[Request, ...]
+    past: tuple[Request, ...]
+    block_tokens: int
+
+
+def make_demand(scenario: Scenario) -> Demand:
+    """Read or generate; ScenarioError where that can't be done."""
+    workload, tokens = scenario.workload, scenario.model.block_tokens
+    try:
+        if workload.hit_share is not None:
+            return _own_prompts(workload, workload.hit_share, tokens or MOONCAKE.block_tokens)
+        whole = _trace(workload)
+        window = whole.window(_start_s(whole, workload), workload.requests, workload.load)
+    except (TraceError, GenerateError) as error:
+        raise ScenarioError(str(error)) from None
+    tokens = tokens or whole.block_tokens
+    if max(tokens, whole.block_tokens) % min(tokens, whole.block_tokens):
+        raise ScenarioError(
+            f"model.block_tokens: blocks of {tokens} tokens can't be made of the trace's "
+            f"{whole.block_tokens}: choose a multiple or a divisor"
+        )
+    recut = [tuple(recut_blocks(part, whole.block_tokens, tokens)) for part in (window.requests, window.past)]
+    return Demand(recut[0], recut[1], tokens)
+
+
+def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) -> Iterator[Request]:
+    """The same prompts in blocks of another size: an id stands for the whole prefix, so ids stay unique."""
+    for request in requests:
+        if new_tokens == old_tokens:
+            yield request
+        elif new_tokens > old_tokens:
+            step = new_tokens // old_tokens
+            last = len(request.blocks) - 1
+            yield replace(
+                request,
+                blocks=tuple(request.blocks[min(at + step - 1, last)] for at in range(0, last + 1, step)),
+            )
+        else:
+            pieces = old_tokens // new_tokens
+            count = min(len(request.blocks) * pieces, -(-request.input_tokens // new_tokens))
+            ids = (request.blocks[n // pieces] * pieces + n % pieces for n in range(max(1, count)))
+            yield replace(request, blocks=tuple(ids))
+
+
+class Library:
+    """All blocks of a run, one object a key, with their homes."""
+
+    def __init__(self, scenario: Scenario, block_tokens: int, fabric: Fabric | None) -> None:
+        self.blocks: dict[bytes, Block] = {}
+        self._space = KeySpace(scenario.model.name, block_tokens=block_tokens)
+        self._by_id: dict[tuple[bytes, int], Block] = {}
+        hosts = {str(fabric.hosts[name].ipv4): name for name in fabric.stores} if fabric else {}
+        self._addresses, self._names = tuple(hosts), hosts
+
+    def chain(self, request: Request) -> list[Block]:
+        """The blocks of a request."""
+        chain: list[Block] = []
+        parent, fingerprint = NO_PARENT, 0
+        for depth, number in enumerate(request.blocks):
+            block = self._by_id.get((parent, number))
+            if block is None:
+                block = self._new(parent, number, depth, fingerprint)
+            chain.append(block)
+            parent, fingerprint = block.key, int.from_bytes(block.key[:4], "big")
+        return chain
+
+    def _new(self, parent: bytes, number: int, depth: int, fingerprint: int) -> Block:
+        key = self._space.block_key(parent, (number,))
+        home = self._names[home_of(key, self._addresses)] if self._addresses else ""
+        block = self._by_id[parent, number] = self.blocks[key] = Block(key, depth, fingerprint, home)
+        return block
+
+    def by_recency(self, past: Sequence[Request]) -> list[Block]:
+        """Blocks of past requests, least recently used first."""
+        recency: dict[bytes, Block] = {}
+        for request in past:
+            for block in self.chain(request):
+                recency.pop(block.key, None)
+                recency[block.key] = block
+        return list(recency.values())
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: str) -> Trace:
+    return load_trace(path)
+
+
+@lru_cache(maxsize=8)
+def _generated(shape: str, seed: int, requests: int) -> Trace:
+    return generate(shape, seed, requests)
+
+
+def _trace(workload: Workload) -> Trace:
+    if workload.trace:
+        return _loaded(workload.trace)
+    past = round(workload.requests * PAST_SHARE)
+    return _generated(workload.shape, workload.seed, past + workload.requests)
+
+
+def _start_s(trace: Trace, workload: Workload) -> float:
+    if workload.start_s is not None:
+        return workload.start_s
+    spare = len(trace.requests) - workload.requests
+    return trace.requests[min(spare, round(len(trace.requests) * PAST_SHARE))].arrival_s if spare > 0 else 0.0
+
+
+def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Demand:
+    """Prompts that share nothing with one another; so many blocks of each are stored from the start."""
+    length = -(-workload.prompt_tokens // block_tokens)
+    stored = round(hit_share * length)
+    requests, past = [], []
+    for number in range(workload.requests):
+        chain = tuple(range(number * length, (number + 1) * length))
+        requests.append(Request(0.0, workload.prompt_tokens, workload.output_tokens, chain))
+        if stored:
+            past.append(Request(0.0, stored * block_tokens, 1, chain[:stored]))
+    return Demand(tuple(requests), tuple(past), block_tokens)
