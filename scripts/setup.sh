@@ -31,5 +31,6 @@ if [ ! -x .venv/bin/python ]; then
 fi
 echo "setup: installing the Python packages of requirements.lock"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+  --config-settings editable_mode=compat -e .
 touch .venv/.ready

@@ -96,7 +96,9 @@ class Network:
 
     def popen(self, host: str, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a process in the namespace of `host`; it is ended with the network, or with us."""
-        return self._own(self.mininet[host].popen([*_GUARD, *command], **options))
+        # Not Node.popen: mnexec joins the mount namespace too, which leaves a chroot.
+        namespace = f"--net=/proc/{self.mininet[host].pid}/ns/net"
+        return self.popen_here(["nsenter", namespace, *command], **options)
 
     def popen_here(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a process that belongs to the network but to no host, such as the controller."""
