@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from ipaddress import IPv4Address
+from itertools import count
+from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controller.operations import Install, Result
+from controller import session
+from controller.errors import ConnectionLostError
+from controller.operations import Install, Result, SetThreshold
 from controller.p4_constants import OUTCOME_FILL_ENDED, OUTCOME_FORBIDDEN, OUTCOME_SERVED
 from controller.process import ControllerProcess
 from hostlib import wire
@@ -226,3 +230,31 @@ def test_nodes_cannot_answer_in_the_store_s_place(switch: LiveSwitch) -> None:
         switch.send(NODE, host(STORE).ipv4, message("RECLAIM", key(1)))
         wait_until(lambda: worker.outcomes[OUTCOME_FORBIDDEN] == 2, "both to be counted as forbidden")
         assert key(1) in worker.pool.resident
+
+
+def test_reports_that_come_faster_than_they_are_read_are_counted(
+    switch: LiveSwitch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "QUEUE_MESSAGES", 2)
+    (worker,) = ControllerProcess(config(switch)).workers
+    opened = worker.session  # nobody reads from it
+    wait_until(lambda: opens(opened), "the switch to listen")
+    try:
+        opened.adapter.write([SetThreshold(1)])
+        number = count(1)
+
+        def is_counted() -> bool:
+            switch.fetch(key(next(number)))
+            return opened.costs.messages_dropped > 0
+
+        wait_until(is_counted, "a digest to find the queue full")
+        assert 0 < len(opened.receive(1)) <= 2
+    finally:
+        opened.close()
+
+
+def opens(closed: session.Session) -> bool:
+    with suppress(ConnectionLostError):
+        closed.open(time())
+        return True
+    return False

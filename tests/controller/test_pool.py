@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from hashlib import blake2b
 from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -15,12 +16,17 @@ from controller.config import PoolSize, Thresholds
 from controller.errors import ConnectionLostError
 from controller.known_blocks import fingerprint
 from controller.operations import Answer, Fill, HotMiss, Install, Reclaim, Remove, Result, SetThreshold
-from controller.policies import Event, Hits, HomeLoad, Lost, Miss, make_policy
+from controller.policies import Decision, Event, Hits, HomeLoad, Lost, Miss, make_policy
+from controller.policies.eventlog import read_events, to_line
 from controller.pool import Pool
 from hostlib import wire
 from tests.controller.recording import RecordingAdapter
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 FRAGMENTS = 4
+OWN_POLICIES = ("fifo", "lru", "lfu", "reuse")
 STORES = (IPv4Address("10.0.0.9"), IPv4Address("10.0.0.10"))
 
 
@@ -146,6 +152,7 @@ def test_a_full_table_is_reported_to_the_policy_and_read_back() -> None:
     assert world.pool.needs_read_back
     assert Lost(key(3), 1.0) in world.events
     assert set(world.policy) == world.installed == {key(1), key(2)}
+    assert world.pool.slots.free_blocks == 1
 
 
 def test_an_entry_that_was_there_already_is_replaced() -> None:
@@ -242,10 +249,19 @@ def test_a_reclaim_without_answer_is_repeated_then_given_up() -> None:
 
 def test_a_block_that_is_wanted_again_while_it_is_reclaimed_stays() -> None:
     world = reclaiming_world()
-    world.pool.hot_miss(hot_miss(3), 1.0)
-    # Full of reclaims, the pool has no slots for a newcomer, and tells the policy.
-    world.pool.commit(1.0)
-    assert set(world.policy) <= world.installed
+    requests = [packet for packet in world.adapter.packets if isinstance(packet, Reclaim)]
+    world.miss(1)  # a report that was on its way when the block came in
+    for request in requests:
+        acknowledge(world, request)
+    assert key(1) in world.installed
+    assert set(world.policy) == {key(1)}
+
+
+def test_while_all_spare_blocks_are_reclaimed_a_newcomer_is_turned_away() -> None:
+    world = reclaiming_world()
+    world.miss(3)
+    assert world.pool.counts.no_slot == 0  # block 2 is dropped: it can't be reclaimed now
+    assert world.installed == {key(1), key(3)}
 
 
 def test_after_a_lost_connection_the_switch_is_the_truth() -> None:
@@ -288,12 +304,33 @@ def test_too_many_reports_raise_the_threshold() -> None:
     assert thresholds == [4, 2]
 
 
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=80), st.sampled_from(OWN_POLICIES))
+@settings(deadline=None, max_examples=40)
+def test_a_policy_that_replays_the_log_decides_the_same(steps: list[tuple[int, int]], name: str) -> None:
+    world = World(blocks=20, policy=name)
+    decided: list[Decision] = []
+    handle = world.policy.handle
+    world.policy.handle = lambda event: _record(decided, handle(event))  # type: ignore[method-assign]
+    for number, hits in steps:
+        world.miss(number)
+        world.adapter.hits[key(number)] = world.adapter.hits.get(key(number), 0) + hits * FRAGMENTS
+        world.pool.hit_packets(world.adapter.read_hits(), 1.0)
+    again = make_policy(name, 20)
+    log = read_events(map(to_line, world.events))
+    assert [decision for event in log for decision in again.handle(event)] == decided
+
+
+def _record(decided: list[Decision], decisions: Sequence[Decision]) -> Sequence[Decision]:
+    decided += decisions
+    return decisions
+
+
 class PoolMachine(RuleBasedStateMachine):
     """Any order of events, refusals, lost connections: no slot has two owners, and all agree in the end."""
 
     @initialize(
         blocks=st.integers(1, 4),
-        policy=st.sampled_from(["lru", "lfu", "fifo"]),
+        policy=st.sampled_from(OWN_POLICIES),
         eviction=st.sampled_from(["drop", "reclaim"]),
         fill=st.sampled_from(["now", "on_the_way"]),
         missing_entries=st.integers(0, 2),
@@ -355,6 +392,10 @@ class PoolMachine(RuleBasedStateMachine):
         owners = [entry.base_slot for entry in self.world.adapter.entries.values()]
         assert len(owners) == len(set(owners))
         assert len(self.world.policy) <= self.world.policy.capacity_blocks
+
+    @invariant()
+    def what_the_policy_holds_is_not_being_reclaimed(self) -> None:
+        assert not any(held in self.world.pool.reclaims for held in self.world.policy)
 
     @invariant()
     def the_record_is_the_switch_s(self) -> None:
