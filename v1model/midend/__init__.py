@@ -30,11 +30,7 @@ __all__ = ["lower", "verify"]
 
 def lower(program: ast.Program, source_name: str) -> ir.Program:
     """The IR of a checked v1model program; raises CompileError or UnsupportedError with a place."""
-    main = next(
-        (d for d in program.declarations if isinstance(d, ast.Instantiation) and d.name == "main"), None
-    )
-    if main is None:
-        raise CompileError("the program has no `main`", program.span)
+    main = _main(program)
     unit = Unit(program)
     unit.instantiate_top_level(program)
     parser, *controls = instantiate_main(unit, main)
@@ -72,6 +68,13 @@ def lower(program: ast.Program, source_name: str) -> ir.Program:
     )
     verify(result)
     return result
+
+
+def _main(program: ast.Program) -> ast.Instantiation:
+    for declaration in program.declarations:
+        if isinstance(declaration, ast.Instantiation) and declaration.name == "main":
+            return declaration
+    raise CompileError("the program has no `main`", program.span)
 
 
 def _blocks(

@@ -53,16 +53,7 @@ def bind_arguments(
     argument's place itself where nobody could tell the difference; with `constants`, for the
     argument's constant value.
     """
-    bound: list[_Argument] = []
-    given = _by_parameter(parameters, arguments)
-    for parameter in parameters:
-        before = len(frame.builder.out)
-        argument = _evaluate(frame, inner, parameter, given.get(parameter))
-        if len(frame.builder.out) > before:
-            for earlier in bound:
-                _pin(frame, earlier, before)
-        if argument is not None:
-            bound.append(argument)
+    bound = _evaluate_all(frame, inner, parameters, arguments)
     fresh = []
     for argument in bound:
         value = argument.value
@@ -76,6 +67,23 @@ def bind_arguments(
     for argument, place in fresh:
         if argument.parameter.direction == "out":
             frame.emit(*reset(place))
+
+
+def _evaluate_all(
+    frame: Frame, inner: Frame, parameters: list[ast.Parameter], arguments: list[ast.Argument]
+) -> list[_Argument]:
+    """The arguments' values and places, left to right."""
+    bound: list[_Argument] = []
+    given = _by_parameter(parameters, arguments)
+    for parameter in parameters:
+        before = len(frame.builder.out)
+        argument = _evaluate(frame, inner, parameter, given.get(parameter))
+        if len(frame.builder.out) > before:
+            for earlier in bound:
+                _pin(frame, earlier, before)
+        if argument is not None:
+            bound.append(argument)
+    return bound
 
 
 def _by_parameter(
