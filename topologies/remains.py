@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import psutil
+
+KILL_TIMEOUT_S = 5.0
 RUN_DIRECTORY = Path("/run/weir")
 
 
@@ -65,16 +68,25 @@ def clean(directory: Path = RUN_DIRECTORY) -> int:
         if start_time(int(owner[0])) == owner[1]:
             print(f"left alone: the network of running process {owner[0]}")
             continue
-        for pid, started in (line.split() for line in lines[2:] if len(line.split()) == 2):
-            if start_time(int(pid)) == started:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+        _kill(line.split() for line in lines[2:] if len(line.split()) == 2)
         shutil.rmtree(lines[0].partition(" ")[2], ignore_errors=True)
         record.unlink()
         with contextlib.suppress(OSError):
             record.parent.rmdir()
         cleaned += 1
     return cleaned
+
+
+def _kill(recorded: Iterable[Sequence[str]]) -> None:
+    """End those of the recorded (pid, start time) that still run, and wait until they have ended."""
+    ours = []
+    for pid, started in recorded:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(int(pid))
+            if start_time(process.pid) == started:
+                process.kill()
+                ours.append(process)
+    psutil.wait_procs(ours, timeout=KILL_TIMEOUT_S)
 
 
 if __name__ == "__main__":
