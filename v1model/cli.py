@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OK, FAILURE, USAGE = 0, 1, 2
+
+# Reads and writes make protobuf messages by the thousand, which the collector walks again and again
+# for nothing: with Python's own thresholds (700, 10, 10) that takes half of the time of a large read.
+GC_THRESHOLDS = (100_000, 20, 20)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,6 +60,7 @@ def _run(options: SwitchOptions) -> None:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
+    gc.set_threshold(*GC_THRESHOLDS)
     engine = EmbeddedEngine(options.ports, options.cpu_port)
     server = P4RuntimeServer(options.address, options.device_id, engine, options.tls)
     try:
