@@ -47,6 +47,8 @@ def bind(
     inferred = _inferred(signature, node, fresh, bindings, hint, allow_unknown=allow_unknown)
     for argument, kind in zip(ordered, wanted, strict=True):
         _convert_argument(c, argument, substitute(kind, bindings))
+        if isinstance(signature.declaration, ast.FunctionDeclaration):
+            _require_known(argument)
     result = substitute(substitute(signature.result, fresh), bindings)
     return ordered, inferred, result
 
@@ -181,6 +183,15 @@ def _mismatch(argument: ast.Argument, wanted: Type) -> CompileError:
     assert argument.value is not None
     types = f"{show(wanted)}, not {show(argument.value.type)}"
     return CompileError(f"parameter {argument.parameter.name!r} is {types}", argument.span)
+
+
+def _require_known(argument: ast.Argument) -> None:
+    """A function's parameter without direction is for what is known at compile time."""
+    if argument.parameter is None or argument.parameter.direction or argument.value is None:
+        return
+    if not expressions.is_compile_time(argument.value):
+        message = f"the argument for {argument.parameter.name!r} must be known at compile time"
+        raise CompileError(message, argument.span)
 
 
 def _convert_argument(c: Context, argument: ast.Argument, wanted: Type) -> None:
