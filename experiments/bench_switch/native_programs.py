@@ -14,7 +14,10 @@ from v1model.backend import building
 
 SOURCES: Final = Path(__file__).parent / "native"
 FLAGS: Final = ("-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror")
-PROGRAMS: Final = {"load": ("load.c", "plan.c", "packet_port.c"), "echo": ("echo.c", "packet_port.c")}
+PROGRAMS: Final = {
+    "load": ("load.c", "plan.c", "ring.c", "packet_port.c"),
+    "echo": ("echo.c", "packet_port.c"),
+}
 
 
 def program(name: str) -> Path:

@@ -41,16 +41,9 @@ def print_report(
 
 
 def _packets(rounds: Rounds) -> Table:
-    table = Table(title="Answered a second: median of the rounds (lowest to highest)", title_justify="left")
-    table.add_column("")
-    for heading in (
-        "without loss",
-        "x echo",
-        "x bmv2",
-        "at overload",
-        "offered",
-        "p50 / p99 us at half load",
-    ):
+    table = Table(title="Packets answered a second: median of the rounds ± half their range")
+    table.add_column("", no_wrap=True)
+    for heading in ("without loss", "x echo", "x bmv2", "at overload", "of offered", "p50 / p99 us at half"):
         table.add_column(heading, justify="right")
     for workload, engines in rounds.items():
         table.add_row(f"[bold]{_TITLES[workload]}")
@@ -89,16 +82,15 @@ def _compared(
 
 
 def _rate(of: Figure) -> str:
-    return f"{of.median:,.0f} ({of.low:,.0f} to {of.high:,.0f})"
+    spread = (of.high - of.low) / 2 / of.median if of.median else 0
+    return f"{of.median:,.0f} ±{spread:.0%}"
 
 
 def _control(control: Mapping[str, ControlFigures]) -> Table:
-    table = Table(title="Control plane, the pool's program", title_justify="left")
-    for heading in (
-        "", "compile, cold / warm s", "SetForwardingPipelineConfig, cold / warm s",
-        "writes a second", "memory MB", "registers MB",
-    ):  # fmt: skip
-        table.add_column(heading, justify="right" if heading else "left")
+    table = Table(title="The pool's program; compile and set pipeline with a cold / warm cache")
+    table.add_column("")
+    for heading in ("compile s", "set pipeline s", "writes/s", "memory MB", "of it registers MB"):
+        table.add_column(heading, justify="right")
     for engine, of in control.items():
         table.add_row(
             engine,

@@ -1,8 +1,8 @@
 """A run: engines started once, each with its own cables, then rounds in which they take turns.
 
 Two cores are used: the load generator has the first, an engine with one forwarding thread the second. BMv2,
-which has a thread for every stage, may use both. What a cable's end receives is delivered by the core that sent
-it, so each pays for what it sends.
+which has a thread for every stage, may use both. What a cable's end receives is delivered by the core that
+sent it, so each pays for what it sends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from experiments.bench_switch.engines import ECHO, Contender, Echo, Switch
 from experiments.bench_switch.errors import BenchError
@@ -28,9 +27,6 @@ from experiments.bench_switch.workloads import WORKLOADS, Workload
 from experiments.run.result import revision
 from topologies.engines import Bmv2, make_engine
 from topologies.errors import EngineError
-
-_SINK_RULES: Final = ("1:1:0",)
-"""Port 0 has no rule: what comes in there ends there."""
 
 
 @dataclass(slots=True)
@@ -113,9 +109,8 @@ def _start(
                 raise
             results.skipped[name] = str(error)
             continue
-        yield stack.enter_context(
-            Switch(engine, cpus.both if name == Bmv2.name else cpus.engine, cpus.generator)
-        )
+        engine_cpus = cpus.both if name == Bmv2.name else cpus.engine
+        yield stack.enter_context(Switch(engine, engine_cpus, cpus.generator))
         results.versions[name] = _version(name)
 
 
@@ -153,14 +148,14 @@ def _measure_sink(
     results: Results,
     show: Show,
 ) -> None:
-    """The generator's headroom, where there is an echo to swallow what it sends."""
+    """The generator's headroom: it sends into a cable at whose other end nobody listens."""
     (hits,) = (workload for workload in WORKLOADS if workload.name == "hits")
     plan = directory / "sink.plan"
     plan.write_bytes(encode(hits.make_plan(options.seed)))
     for contender in contenders:
         if isinstance(contender, Echo):
             show("the generator against a sink")
-            contender.restart(_SINK_RULES, contender.cables.engine_ends[:2])
+            contender.restart(("0:0:0",), contender.cables.engine_ends[1:2])
             generator = LoadGenerator(contender.cables, generator_cpus)
             trial = generator.run(plan, hits.cables, AS_FAST_AS_POSSIBLE, options.seconds)
             results.sink_per_s = trial.sent_per_s

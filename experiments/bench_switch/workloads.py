@@ -160,13 +160,13 @@ def _plain(seed: int) -> Plan:
 
 WORKLOADS: Final = (
     Workload("hits", "GET hits", (0,), (f"0:0:{wire.VALUE_FRAME_BYTES}",), _hits),
-    Workload("misses", "GET misses, answered by a storage node", (0, STORE), ("0:1:0", "1:0:0"), _misses),
+    Workload("misses", "GET misses", (0, STORE), ("0:1:0", "1:0:0"), _misses),
     Workload(
         "merges",
-        "GETs of four nodes merged, one reply to all",
+        "merges of 4 GETs",
         tuple(range(CABLES)),
         (f"0:{STORE}:0", f"{STORE}:0,1,2,3:0"),
         _merges,
     ),
-    Workload("l3", "plain IPv4, 90 bytes", (0, 1), ("0:1:0",), _plain),
+    Workload("l3", "plain IPv4", (0, 1), ("0:1:0",), _plain),
 )

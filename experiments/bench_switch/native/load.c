@@ -18,13 +18,13 @@
 
 #include "packet_port.h"
 #include "plan.h"
+#include "ring.h"
 
 enum {
-    HEADER_BYTES = 128,             /* copied of each frame received; the rest is only counted */
-    RECEIVE_BUFFER_BYTES = 64 << 20,
+    READ_AT_ONCE = 4 * BATCH,       /* frames received at a port before it is time to send again */
     MOST_FRAMES = 1 << 24,          /* of one run */
     SPIN_NS = 60000,                /* a wait shorter than this is not slept through */
-    GRACE_NS = 25000000,            /* replies may be this late after the last request */
+    GRACE_NS = 10000000,            /* replies may be this late after the last request */
     QUIET_NS = 60000000,            /* silence after which nothing more comes */
     LONGEST_DRAIN_NS = 2000000000,
 };
@@ -37,7 +37,8 @@ struct record {
 static struct {
     struct plan plan;
     int port[PLAN_PORTS];
-    struct batch out[PLAN_PORTS], in;
+    struct ring in[PLAN_PORTS];
+    struct batch out[PLAN_PORTS];
     struct record *record;
     uint64_t capacity, next, wanted;
     uint32_t first_number;
@@ -54,7 +55,10 @@ static void flush(unsigned port) {
     unsigned count = run.out[port].count;
     if (!count) return;
     unsigned went = port_send(run.port[port], &run.out[port]);
-    if (port == run.plan.head.answer_port) return;
+    if (port == run.plan.head.answer_port) {
+        run.forwarded += count;
+        return;
+    }
     run.sent += went;
     run.failed += count - went;
 }
@@ -86,7 +90,7 @@ static bool send_due(uint64_t now_ns, uint64_t due) {
     return count > 0;
 }
 
-static void match(unsigned port, const uint8_t *frame, unsigned bytes, uint64_t now_ns) {
+static void match(unsigned port, const uint8_t *frame, uint32_t bytes, uint64_t now_ns) {
     const struct plan_header *head = &run.plan.head;
     uint32_t number;
     memcpy(&number, frame + head->number_offset, sizeof number);
@@ -108,25 +112,25 @@ static void match(unsigned port, const uint8_t *frame, unsigned bytes, uint64_t 
     if (now_ns <= run.end_ns) run.in_time++;
 }
 
-static void answer(unsigned port) {
-    for (unsigned i = 0; i < run.in.count; i++)
-        plan_answer(&run.plan, run.in.frame[i], next_slot(port, run.plan.head.answer_bytes));
-    run.forwarded += run.in.count;
-    flush(port);
+static bool receive(unsigned port) {
+    uint64_t now_ns = clock_ns();
+    uint32_t bytes;
+    const uint8_t *frame;
+    unsigned count = 0;
+    for (; count < READ_AT_ONCE && (frame = ring_next(&run.in[port], &bytes)); count++) {
+        if (port == run.plan.head.answer_port)
+            plan_answer(&run.plan, frame, next_slot(port, run.plan.head.answer_bytes));
+        else
+            match(port, frame, bytes, now_ns);
+        ring_release(&run.in[port]);
+    }
+    return count > 0;
 }
 
 static bool receive_all(void) {
     bool any = false;
-    for (unsigned port = 0; port < run.plan.head.ports; port++) {
-        if (!port_receive(run.port[port], &run.in, HEADER_BYTES)) continue;
-        any = true;
-        if (port == run.plan.head.answer_port) {
-            answer(port);
-            continue;
-        }
-        uint64_t now_ns = clock_ns();
-        for (unsigned i = 0; i < run.in.count; i++) match(port, run.in.frame[i], run.in.message[i].msg_len, now_ns);
-    }
+    for (unsigned port = 0; port < run.plan.head.ports; port++) any |= receive(port);
+    if (run.plan.head.answer_port != NO_PORT) flush(run.plan.head.answer_port);
     return any;
 }
 
@@ -196,10 +200,10 @@ static void report(double asked_s) {
 static void open_ports(char **interfaces, unsigned count) {
     if (count != run.plan.head.ports) fail("the plan has %u ports, but %u interfaces are given", run.plan.head.ports, count);
     for (unsigned i = 0; i < count; i++) {
-        run.port[i] = port_open(interfaces[i], RECEIVE_BUFFER_BYTES);
+        run.port[i] = port_open(interfaces[i], 0);
+        run.in[i] = ring_open(run.port[i]);
         batch_init(&run.out[i]);
     }
-    batch_init(&run.in);
 }
 
 int main(int argc, char **argv) {

@@ -16,7 +16,8 @@ struct batch {
 
 void batch_init(struct batch *batch);
 
-/* A socket that receives what comes in at `interface`, and nothing that goes out of it. */
+/* A socket that receives what comes in at `interface`, and nothing that goes out of it. Frames that wait
+ * for port_receive take up at most `receive_buffer_bytes`, the kernel's own bytes included. */
 int port_open(const char *interface, int receive_buffer_bytes);
 
 /* Frames that wait, at most BATCH, without waiting for any; of each the first `most_bytes` are copied.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "packet_port.h"
+#include "ring.h"
 
 enum { IPV4_OFFSET = 14, IPV4_BYTES = 20, IPV4_CHECKSUM_OFFSET = 10 };
 
@@ -23,7 +24,7 @@ static bool fits(uint32_t offset, uint32_t bytes) { return offset <= FRAME_BYTES
 static void check_header(const struct plan_header *head) {
     bool sound = !memcmp(head->magic, "weirplan", sizeof head->magic) && head->ports && head->ports <= PLAN_PORTS &&
                  head->group && head->group <= head->ports && head->frames && head->frames % head->group == 0 &&
-                 head->copies <= PLAN_COPIES && fits(head->number_offset, 4) && fits(head->key_offset, 4) &&
+                 head->copies <= PLAN_COPIES && head->number_offset <= RING_HEADER_BYTES - 4 && fits(head->key_offset, 4) &&
                  fits(head->answer_bytes, 0) && (head->answer_port < head->ports || head->answer_port == NO_PORT) &&
                  (head->answer_port == NO_PORT || head->answer_bytes >= IPV4_OFFSET + IPV4_BYTES);
     if (!sound) fail("%s: not a plan", plan_path);
@@ -51,7 +52,7 @@ struct plan plan_read(const char *path) {
     struct plan_copy *copies = take(file, head->copies * sizeof *copies);
     memcpy(plan.copy, copies, head->copies * sizeof *copies);
     for (uint32_t i = 0; i < head->copies; i++)
-        if (!fits(copies[i].from, copies[i].bytes) || (uint32_t)copies[i].to + copies[i].bytes > head->answer_bytes)
+        if (copies[i].from + copies[i].bytes > RING_HEADER_BYTES || (uint32_t)copies[i].to + copies[i].bytes > head->answer_bytes)
             fail("%s: copy %u leaves the frame", path, i);
     plan.answer = take(file, head->answer_bytes);
     plan.frame = calloc(head->frames, sizeof *plan.frame);
