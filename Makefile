@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies bench-switch bench-hosts stf test test-bmv2 fuzz check lint format clean distclean lock
+.PHONY: help setup run topo shell policies incast validate study bench-switch bench-hosts stf test test-bmv2 fuzz check lint format clean distclean lock
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -31,6 +31,15 @@ shell: $(READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
 
 policies: $(READY) ## replay a trace through all admission and eviction policies (TRACE, BLOCKS)
 	@$(PYTHON) -m experiments.policies
+
+incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)
+	@$(PYTHON) -m experiments.incast
+
+validate: $(READY) ## the simulator against the emulator and the literature
+	@$(PYTHON) -m experiments.validate
+
+study: $(READY) ## when does the pool pay? sweeps and an HTML report (QUICK, SCHEDULER)
+	@$(PYTHON) -m experiments.study
 
 bench-switch: $(READY) ## packets per second of the switch, against a bare echo and BMv2 where present
 	@$(PYTHON) -m experiments.bench_switch

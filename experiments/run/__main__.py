@@ -85,7 +85,7 @@ def _play(console: Console, scenario: Scenario, engine: Engine) -> dict[str, Run
 
 def _play_once(emulation: Emulation, name: str, pool: bool, progress: Progress, task: TaskID) -> Measurements:
     def show(completed: int, total: int, blocks: dict[str, int]) -> None:
-        sources = "  ".join(f"{source} {count:,}" for source, count in blocks.items())
+        sources = ", ".join(f"{source} {blocks.get(source, 0):,}" for source in ("pool", "remote"))
         progress.update(task, completed=completed, total=total, sources=sources)
 
     measured = emulation.play(name, pool, show)
