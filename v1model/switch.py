@@ -87,7 +87,7 @@ class Switch:
     def __init__(
         self, compiled: CompiledProgram, cpu_port: int = CPU_PORT, *, max_frame_bytes: int = MAX_FRAME_BYTES
     ) -> None:
-        self.program = compiled.program
+        self.compiled, self.program = compiled, compiled.program
         self.cpu_port = cpu_port
         library = Library(compiled.library)
         pointer = library.create(cpu_port, max_frame_bytes)

@@ -109,7 +109,7 @@ def slices_and_casts(kind: ir.Bits, a: ir.Expr, b: ir.Expr) -> Iterator[Case]:
     width = kind.width
     for low, high in {(0, width - 1), (width // 3, width * 2 // 3), (width - 1, width - 1), (0, 0)}:
         bits = high - low + 1
-        yield Case(ir.Slice(a, high, low, BIT(bits)), lambda x, _, l=low, n=bits: x >> l & mask(n))
+        yield Case(ir.Slice(a, high, low, BIT(bits)), lambda x, _, low=low, n=bits: x >> low & mask(n))
     for to in CAST_WIDTHS:
         yield Case(ir.Cast(a, ir.Bits(to, kind.signed)), lambda x, _, to=to: number(x, kind) & mask(to))
     yield Case(ir.Binary("++", a, b, ir.Bits(2 * width, kind.signed)), lambda x, y: x << width | y)

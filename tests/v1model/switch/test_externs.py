@@ -1,0 +1,244 @@
+"""Registers, counters, meters, hashes, checksums, random numbers, digests."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.v1model.switch.conftest import frame, trace
+from v1model.dataplane import CounterValue, DataPlaneError, DigestConfig, DigestList, MeterConfig
+from v1model.switch import Switch
+
+Make = Callable[..., Switch]
+
+
+def test_registers_of_all_widths(make: Make) -> None:
+    widths = (1, 8, 17, 32, 48, 64, 65, 128, 129, 2048)
+    declared = "".join(f"register<bit<{w}>, bit<8>>(4) r{w}; bit<{w}> v{w};" for w in widths)
+    body = "".join(f"r{w}.read(v{w}, hdr.h.a); v{w} = v{w} + 1; r{w}.write(hdr.h.b, v{w});" for w in widths)
+    switch = make(ingress_declarations=declared, ingress=body)
+    for width in widths:
+        switch.set_register(f"MyIngress.r{width}", 1, (1 << width) - 2)
+    switch.inject(1, frame(1, 2))
+    switch.inject(1, frame(2, 3))
+    for width in widths:
+        read = [switch.register(f"MyIngress.r{width}", i) for i in range(4)]
+        assert read == [0, (1 << width) - 2, (1 << width) - 1, 0], width
+
+
+def test_registers_out_of_range_change_nothing(make: Make) -> None:
+    switch = make(
+        ingress_declarations="register<bit<32>, bit<32>>(4) r;",
+        ingress="hdr.h.a = 7; bit<32> v = 9; r.read(v, hdr.h.d); r.write(hdr.h.d, 5); hdr.h.d = v;",
+    )
+    assert switch.inject(1, frame(d=4))[0].data == frame(7, d=9)
+    assert switch.inject(1, frame(d=0xFFFFFFFF))[0].data == frame(7, d=9)
+    assert switch.inject(1, frame(d=3))[0].data == frame(7, d=0)
+    assert [switch.register("MyIngress.r", i) for i in range(4)] == [0, 0, 0, 5]
+    for call in (
+        lambda: switch.register("MyIngress.r", 4),
+        lambda: switch.set_register("MyIngress.r", -1, 0),
+    ):
+        with pytest.raises(DataPlaneError) as caught:
+            call()
+        assert caught.value.code == "OUT_OF_RANGE"
+
+
+def test_counters_count_the_bytes_that_came_in(make: Make) -> None:
+    switch = make(
+        ingress_declarations="counter<bit<8>>(4, CounterType.packets_and_bytes) c;",
+        ingress="c.count(hdr.h.a); hdr.t.setValid();",
+        egress="truncate(3);",
+    )
+    for a in (0, 1, 1, 3, 4, 255):
+        switch.inject(1, frame(a, payload=b"ab"))
+    assert [v.packets for v in switch.counters("MyIngress.c")] == [1, 2, 0, 1]
+    assert switch.counter("MyIngress.c", 1) == CounterValue(2, 20)
+    switch.set_counter("MyIngress.c", 1, CounterValue(7, 8))
+    assert switch.counter("MyIngress.c", 1) == CounterValue(7, 8)
+    switch.reset()
+    assert switch.counter("MyIngress.c", 1) == CounterValue()
+
+
+def test_meters_have_two_rates(make: Make) -> None:
+    switch = make(
+        ingress_declarations="meter<bit<8>>(2, MeterType.bytes) m;",
+        ingress="bit<2> colour = 3; m.execute_meter(hdr.h.a, colour); hdr.h.b = (bit<8>) colour;",
+    )
+
+    def colours(count: int, at_us: int, index: int = 0) -> list[int]:
+        return [switch.inject(1, frame(index), timestamp_us=at_us)[0].data[1] for _ in range(count)]
+
+    assert colours(2, 0) == [0, 0]
+    assert colours(1, 0, index=2) == [3]
+    switch.set_meter("MyIngress.m", 0, MeterConfig(cir=0, cburst=16, pir=800, pburst=32))
+    late = 10**10
+    assert colours(6, late) == [0, 0, 1, 1, 2, 2]
+    assert colours(2, late + 10_000) == [1, 2]  # 8 bytes at the peak rate in 10 ms
+    assert switch.meter("MyIngress.m", 0) == MeterConfig(0, 16, 800, 32)
+    switch.set_meter("MyIngress.m", 0, None)
+    assert colours(2, late) == [0, 0]
+    with pytest.raises(DataPlaneError):
+        switch.set_meter("MyIngress.m", 0, MeterConfig(cir=2, cburst=1, pir=1, pburst=1))
+
+
+def crc16(data: bytes) -> int:
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0xA001 if crc & 1 else 0)
+    return crc
+
+
+def csum16(data: bytes) -> int:
+    data += b"\0" * (len(data) % 2)
+    total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def xor16(data: bytes) -> int:
+    result = 0
+    for i, byte in enumerate(data):
+        result ^= byte << (0 if i % 2 else 8)
+    return result
+
+
+HASHES = {
+    "crc32": zlib.crc32,
+    "crc32_custom": zlib.crc32,
+    "crc16": crc16,
+    "crc16_custom": crc16,
+    "csum16": csum16,
+    "xor16": xor16,
+    "identity": lambda data: int.from_bytes(data[:8], "big"),
+}
+
+
+@pytest.mark.parametrize("algorithm", HASHES)
+@pytest.mark.parametrize(
+    ("fields", "serialize"),
+    [
+        ("hdr.h.a, hdr.h.d, hdr.h.c", lambda f: f[0:1] + f[4:8] + f[2:4]),
+        ("hdr.h.a[3:0], hdr.h.b", lambda f: ((f[0] & 15) << 12 | f[1] << 4).to_bytes(2, "big")),
+        ("hdr.h.a, hdr.t.kind, 16w0x1234", lambda f: f[0:1] + b"\x12\x34"),
+    ],
+    ids=["fields", "bits", "invalid"],
+)
+def test_hashes(make: Make, algorithm: str, fields: str, serialize: Callable[[bytes], bytes]) -> None:
+    """Bits one behind the other, zeros at the end; fields of headers that are not valid left out."""
+    switch = make(
+        ingress=f"""
+        bit<32> all; bit<16> some; bit<16> none;
+        hash(all, HashAlgorithm.{algorithm}, 32w0, {{ {fields} }}, 64w0x100000000);
+        hash(some, HashAlgorithm.{algorithm}, 16w1000, {{ {fields} }}, 32w77);
+        hash(none, HashAlgorithm.{algorithm}, 16w5, {{ {fields} }}, 32w0);
+        hdr.trace = {{ all, (bit<32>) some, (bit<32>) none }};"""
+    )
+    for sample in (frame(), frame(1, 2, 3, 4), frame(255, 254, 65535, 0xDEADBEEF)):
+        value = HASHES[algorithm](serialize(sample))
+        expected = (value & 0xFFFFFFFF, 1000 + value % 77, 5)
+        assert trace(switch.inject(1, sample)[0].data) == expected
+
+
+@pytest.mark.parametrize("payload", [b"", b"a", b"ab", b"abcdefghijk"])
+def test_checksums_over_payload(make: Make, payload: bytes) -> None:
+    switch = make(
+        verify="""
+        verify_checksum_with_payload(
+            hdr.h.a == 1, { hdr.h.a, hdr.h.b, hdr.h.d }, hdr.h.c, HashAlgorithm.csum16);""",
+        ingress="hdr.h.b = (bit<8>) std.checksum_error; hdr.t.setValid();",
+        compute="""
+        update_checksum_with_payload(true, { hdr.h.a, hdr.h.b, hdr.h.d }, hdr.h.c, HashAlgorithm.csum16);
+        update_checksum_with_payload(hdr.h.a == 1, { hdr.h.a }, hdr.h.d, HashAlgorithm.crc32);""",
+    )
+    right = csum16(b"\1\0" + bytes(4) + payload)
+    for c, bad in ((right, 0), (right ^ 1, 1)):
+        (output,) = switch.inject(1, frame(1, 0, c, payload=payload))
+        total = csum16(bytes((1, bad)) + bytes(4) + payload)
+        assert output.data == frame(1, bad, total, zlib.crc32(b"\1" + payload), b"\0" + payload)
+
+
+def test_verify_ignores_headers_that_are_not_there(make: Make) -> None:
+    switch = make(
+        parser="state start { packet.extract(hdr.t); transition accept; }",
+        verify="verify_checksum(true, { hdr.h.a }, hdr.h.c, HashAlgorithm.csum16);",
+        ingress="hdr.t.kind = (bit<8>) std.checksum_error;",
+    )
+    assert switch.inject(1, b"x")[0].data == b"\0"
+
+
+def test_random_numbers_stay_in_range(make: Make) -> None:
+    switch = make(
+        ingress="""
+        bit<32> r = 5; random(r, 32w10, 32w13);
+        bit<32> wrong = 5; random(wrong, 32w4, 32w3);
+        bit<32> h; hash(h, HashAlgorithm.random, 32w0, { hdr.h.a }, 32w3);
+        hdr.trace = { r, wrong, h };"""
+    )
+    seen = [trace(switch.inject(1, frame())[0].data) for _ in range(200)]
+    assert {x for x, _, _ in seen} == {10, 11, 12, 13}
+    assert {y for _, y, _ in seen} == {5}
+    assert {z for _, _, z in seen} == {0, 1, 2}
+
+
+DIGEST = {
+    "types": "struct learn_t { bit<8> a; bit<32> d; bit<9> port; }",
+    "ingress": """
+    if (hdr.h.b == 1) { digest<learn_t>(1, { 8w0, 32w0, std.ingress_port }); }
+    bit<8> local = hdr.h.a;
+    digest<learn_t>(1, { local, hdr.h.d, std.ingress_port });
+    local = 99; hdr.h.d = hdr.h.d + 1;""",
+}
+
+
+def lists(switch: Switch, timeout_s: float = 0) -> list[tuple[tuple[int, ...], ...]]:
+    return [event.data for event in switch.wait_events(timeout_s) if isinstance(event, DigestList)]
+
+
+def test_digests_are_taken_when_ingress_is_over(make: Make) -> None:
+    """The last call of a pass counts, with the headers as they are in the end."""
+    switch = make(**DIGEST)
+    switch.inject(3, frame(5))
+    assert lists(switch) == []  # not asked for
+    switch.set_digest("learn_t", DigestConfig(max_list_size=2))
+    for a in (1, 2, 3):
+        switch.inject(3, frame(a, 1, d=10 * a))
+    assert lists(switch) == [((1, 11, 3), (2, 21, 3))]
+    switch.inject(3, frame(4))
+    (event,) = switch.wait_events(0)
+    assert (event.digest, event.list_id, event.data) == ("learn_t", 2, ((3, 31, 3), (4, 1, 3)))
+
+
+def test_a_digest_list_is_sent_when_its_time_is_over(make: Make) -> None:
+    switch = make(**DIGEST)
+    switch.set_digest("learn_t", DigestConfig(max_list_size=100, max_timeout_ns=20_000_000))
+    switch.inject(3, frame(1))
+    assert lists(switch, 30) == [((1, 1, 3),)]
+
+
+def test_unacknowledged_samples_are_not_repeated(make: Make) -> None:
+    switch = make(**DIGEST)
+    switch.set_digest("learn_t", DigestConfig(max_list_size=1, ack_timeout_ns=3600 * 10**9))
+    for _ in range(3):
+        switch.inject(3, frame(1))
+    (event,) = switch.wait_events(0)
+    switch.acknowledge_digest("learn_t", event.list_id)
+    switch.inject(3, frame(1))
+    assert lists(switch) == [((1, 1, 3),)]
+
+
+def test_waiting_for_events_ends_when_one_comes(make: Make) -> None:
+    switch = make(ingress="std.egress_spec = 510;")
+    seen: list[object] = []
+    waiter = threading.Thread(target=lambda: seen.extend(switch.wait_events(30)))
+    waiter.start()
+    switch.inject(1, frame(1))
+    waiter.join(10)
+    assert not waiter.is_alive()
+    assert [event.data for event in seen] == [frame(1)]

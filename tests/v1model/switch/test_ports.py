@@ -1,0 +1,249 @@
+"""Ports on real interfaces (veth pairs)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import select
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from v1model.dataplane import DataPlaneError, Replica, TableEntry
+from v1model.ir import ActionCall, KeyMatch
+from v1model.switch import Switch
+
+Make = Callable[..., Switch]
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network interfaces need root"),
+]
+PACKET_AUXDATA, SOL_PACKET, PACKET_IGNORE_OUTGOING = 8, 263, 23
+DEADLINE_S = 20
+numbers = itertools.count()
+FORWARD = {"ingress": "std.egress_spec = std.ingress_port ^ 1;"}
+FRAME = bytes(range(12)) + b"\x88\xb5" + bytes(50)
+
+
+class Peer:
+    """The far end of a port: sends and receives frames."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        self.socket.bind((name, 0))
+
+    def send(self, frame: bytes) -> None:
+        self.socket.send(frame)
+
+    def receive(self) -> bytes:
+        ready, _, _ = select.select([self.socket], [], [], DEADLINE_S)
+        assert ready, f"nothing arrived at {self.name}"
+        return self.socket.recv(65536)
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def pair() -> Iterator[Callable[[], tuple[str, Peer]]]:
+    """pair(): the name of a new interface for the switch, and its peer."""
+    peers: list[Peer] = []
+    names: list[str] = []
+
+    def new_pair() -> tuple[str, Peer]:
+        name = f"wt{os.getpid() % 100000}a{next(numbers)}"
+        ip("link", "add", name, "mtu", "9000", "type", "veth", "peer", "name", f"{name}p", "mtu", "9000")
+        names.append(name)
+        for end in (name, f"{name}p"):
+            subprocess.run(["sysctl", "-qw", f"net.ipv6.conf.{end}.disable_ipv6=1"], check=True)
+            ip("link", "set", end, "up")
+        peers.append(Peer(f"{name}p"))
+        return name, peers[-1]
+
+    yield new_pair
+    for peer in peers:
+        peer.socket.close()
+    for name in names:
+        subprocess.run(["ip", "link", "del", name], check=False, capture_output=True)
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < until, "it did not come true in time"
+        time.sleep(0.005)
+
+
+def ports(switch: Switch, port: int) -> dict[str, int | str]:
+    return switch.statistics()["ports"][port]
+
+
+def test_frames_pass_both_ways_and_are_counted(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, right) = pair(), pair()
+    switch.attach(2, one)
+    switch.attach(3, two)
+    switch.start()
+    left.send(FRAME)
+    assert right.receive() == FRAME
+    right.send(FRAME + b"back")
+    assert left.receive() == FRAME + b"back"
+    assert (ports(switch, 2)["received_packets"], ports(switch, 2)["sent_bytes"]) == (1, 68)
+    assert ports(switch, 3)["interface"] == two
+    switch.stop()
+    switch.start()
+    left.send(FRAME)
+    assert right.receive() == FRAME
+
+
+def test_vlan_tags_survive(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    switch = make(parser="state start { transition accept; }", egress="hdr.t.setValid();", **FORWARD)
+    (one, left), (two, right) = pair(), pair()
+    switch.attach(0, one)
+    switch.attach(1, two)
+    switch.start()
+    tagged = FRAME[:12] + b"\x81\x00\x20\x05" + FRAME[12:]
+    left.send(tagged)
+    right.socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+    assert len(right.receive()) == len(tagged) + 1
+    assert ports(switch, 0)["received_bytes"] == len(tagged)
+
+
+def test_multicast_and_packet_out_while_forwarding(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    switch = make(parser="state start { transition accept; }", ingress="std.mcast_grp = 1;")
+    peers = []
+    for port in range(4):
+        name, peer = pair()
+        switch.attach(port, name)
+        peers.append(peer)
+    switch.set_multicast_group(1, [Replica(port) for port in range(4)])
+    switch.start()
+    switch.packet_out(FRAME)
+    assert [peer.receive() for peer in peers] == [FRAME] * 4
+    peers[2].send(FRAME[::-1])
+    assert [peer.receive() for peer in peers] == [FRAME[::-1]] * 4
+    assert switch.take_outputs() == []
+
+
+def test_frames_that_do_not_fit_are_dropped(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    small = Switch(switch.compiled, max_frame_bytes=1000)
+    (one, left), (two, right) = pair(), pair()
+    with small:
+        small.attach(0, one)
+        small.attach(1, two)
+        small.start()
+        left.send(FRAME + bytes(1000))
+        left.send(FRAME)
+        assert right.receive() == FRAME
+        assert ports(small, 0)["oversize_drops"] == 1
+
+
+def test_an_interface_that_vanishes_takes_only_its_port_down(
+    make: Make, pair: Callable[[], tuple[str, Peer]], caplog: pytest.LogCaptureFixture
+) -> None:
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, _), (three, up), (four, down) = (pair() for _ in range(4))
+    for port, name in enumerate((one, two, three, four)):
+        switch.attach(port, name)
+    switch.start()
+    ip("link", "del", two)
+    eventually(lambda: ports(switch, 1)["error"])
+    assert ports(switch, 1)["error"] == "No such device"
+    left.send(FRAME)
+    eventually(lambda: switch.statistics()["drops"]["no_port"] == 1)
+    up.send(FRAME)
+    assert down.receive() == FRAME
+    switch.wait_events(0)
+    assert any("port 1" in message for message in caplog.messages)
+
+
+def test_an_interface_that_goes_down_comes_back(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, right) = pair(), pair()
+    switch.attach(0, one)
+    switch.attach(1, two)
+    switch.start()
+    ip("link", "set", one, "down")
+    eventually(lambda: ports(switch, 0)["error"])
+    assert ports(switch, 0)["error"] == "Network is down"
+    ip("link", "set", one, "up")
+    left.socket.close()
+    left.__init__(left.name)
+    eventually(lambda: _arrives(left, right))
+
+
+def _arrives(left: Peer, right: Peer) -> bool:
+    left.send(FRAME)
+    return bool(select.select([right.socket], [], [], 0.05)[0])
+
+
+def test_wrong_interfaces_are_refused(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    switch = make()
+    name, _ = pair()
+    switch.attach(1, name)
+    for port, interface, reason in (
+        (2, "no-such-if", "no such interface"),
+        (2, "a-name-that-is-too-long", "15 characters"),
+        (1, name, "already"),
+        (511, name, "can't be an interface"),
+        (510, name, "can't be an interface"),
+    ):
+        with pytest.raises(DataPlaneError, match=reason):
+            switch.attach(port, interface)
+    switch.detach(1)
+    switch.attach(2, name)
+
+
+def test_the_control_plane_is_not_starved_by_packets(
+    make: Make, pair: Callable[[], tuple[str, Peer]]
+) -> None:
+    switch = make(
+        parser="state start { transition accept; }",
+        ingress_declarations="""
+        action send(bit<9> port) { std.egress_spec = port; }
+        table t { key = { std.ingress_port: exact; std.packet_length: exact; } actions = { send; NoAction; } }""",
+        ingress="t.apply();",
+    )
+    (one, left), (two, _) = pair(), pair()
+    switch.attach(0, one)
+    switch.attach(1, two)
+    switch.start()
+    done = threading.Event()
+
+    def flood() -> None:
+        while not done.is_set():
+            left.send(FRAME)
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    try:
+        entry = TableEntry(
+            "MyIngress.t", (KeyMatch(0), KeyMatch(len(FRAME))), ActionCall("MyIngress.send", (1,))
+        )
+        started = time.monotonic()
+        for _ in range(500):
+            switch.insert(entry)
+            switch.delete(entry)
+        assert time.monotonic() - started < DEADLINE_S
+    finally:
+        done.set()
+        thread.join()
+    assert ports(switch, 0)["received_packets"] > 0
+
+
+def test_stop_is_quick_and_close_is_final(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    switch = make(**FORWARD)
+    switch.attach(0, pair()[0])
+    switch.start()
+    started = time.monotonic()
+    switch.close()
+    assert time.monotonic() - started < 1
+    switch.close()
