@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MIN_PERIOD_S: Final = 0.25
-MAX_PERIOD_S: Final = 10.0
+MAX_PERIOD_S: Final = 60.0
 BUSY_SHARE: Final = 0.05
 """Part of the time that reading counters may take: N of them take N times as long."""
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from controller.costs import Costs
 
 RPC_TIMEOUT_S: Final = 5.0
+READ_TIMEOUT_S: Final = 30.0
+"""For all that is read; parsing takes most of it."""
 HANDSHAKE_TIMEOUT_S: Final = 2.0
 PIPELINE_TIMEOUT_S: Final = 120.0
 """An engine may compile the program when it gets it."""
@@ -114,7 +116,7 @@ class SwitchClient(P4RuntimeClient):  # type: ignore[misc]  # p4runtime-shell sh
         self._costs.p4runtime_reads += 1
         request = p4runtime_pb2.ReadRequest(device_id=self.device_id, entities=entities)
         try:
-            for response in self.stub.Read(request, timeout=RPC_TIMEOUT_S):
+            for response in self.stub.Read(request, timeout=READ_TIMEOUT_S):
                 self._costs.entities_read += len(response.entities)
                 yield from response.entities
         except grpc.RpcError as error:

@@ -87,7 +87,7 @@ class Pool:
         times = self._known.report(miss) + miss.nodes - 1
         if miss.home in self._stores:
             self._tell(HomeLoad(int(miss.home), now_s, miss.hint_ms / 1000))
-        if miss.fragments > self.slots.fragments:
+        if not 0 < miss.fragments <= self.slots.fragments:
             self.counts.misfits += 1
         elif miss.key not in self.policy:
             parent, home = self._known.key_of(miss.parent), int(self._home(miss.key))

@@ -44,6 +44,7 @@ class SwitchWorker:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._backoff_s = FIRST_BACKOFF_S
+        self._complaint = ""
         self._next_hits_s = self._next_outcomes_s = self._next_read_back_s = 0.0
         self._dropped = 0
 
@@ -74,18 +75,23 @@ class SwitchWorker:
             self._open()
             self._serve()
         except SwitchError as error:
-            log.warning("%s: %s", self.name, error)
+            self._complain(str(error))
         finally:
             self.connected = False
             self.session.close()
         self._stopping.wait(self._backoff_s)
         self._backoff_s = min(MAX_BACKOFF_S, self._backoff_s * 2)
 
+    def _complain(self, text: str) -> None:
+        """Log what went wrong; again and again the same is worth one warning."""
+        log.log(logging.DEBUG if text == self._complaint else logging.WARNING, "%s: %s", self.name, text)
+        self._complaint = text
+
     def _open(self) -> None:
         reached = self.session.open(time.time())
         self.pool.slots.start_after(reached)
         self.pool.read_back(time.monotonic())
-        self._backoff_s = FIRST_BACKOFF_S
+        self._backoff_s, self._complaint = FIRST_BACKOFF_S, ""
         self.connected = True
         self.ready.set()
 

@@ -121,9 +121,10 @@ def test_a_home_that_is_no_storage_node_is_not_believed() -> None:
     assert event.home in {int(store) for store in STORES}
 
 
-def test_a_block_larger_than_the_pool_gives_a_block_is_left_out() -> None:
+@pytest.mark.parametrize("fragments", [0, FRAGMENTS + 1])
+def test_a_block_of_a_length_that_does_not_fit_is_left_out(fragments: int) -> None:
     world = World()
-    world.pool.hot_miss(hot_miss(1, fragments=FRAGMENTS + 1), 1.0)
+    world.pool.hot_miss(hot_miss(1, fragments=fragments), 1.0)
     world.pool.commit(1.0)
     assert not world.adapter.operations
     assert world.pool.counts.misfits == 1
