@@ -19,12 +19,10 @@ BASELINES = {
     "lirs": libcachesim.LIRS,
     "mq": libcachesim.MQ,
     "gdsf": libcachesim.GDSF,
-    "lhd": libcachesim.LHD,
     "2q": libcachesim.TwoQ,
     "sieve": libcachesim.Sieve,
-    "hyperbolic": libcachesim.Hyperbolic,
 }
-"""Those of libcachesim's policies that can look up and remove single blocks."""
+"""Those of libcachesim's policies that can look up and remove single blocks and draw no random numbers."""
 MIN_BLOCKS = 20
 """Below that, parts of some of these policies have no room, and libcachesim ends the process."""
 MAX_TOUCHES = 64

@@ -23,6 +23,8 @@ OWN = ("reuse", "fifo", "lru", "lfu")
 BELADY = "belady"
 CACHES = {
     **BASELINES,
+    "lhd": libcachesim.LHD,
+    "hyperbolic": libcachesim.Hyperbolic,
     "cacheus": libcachesim.Cacheus,
     "wtinylfu": libcachesim.WTinyLFU,
     BELADY: libcachesim.Belady,

@@ -1,0 +1,151 @@
+"""The rules of all policies, under any sequence of events."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.policies import (
+    POLICY_NAMES,
+    Evict,
+    Found,
+    Hits,
+    HomeLoad,
+    Lost,
+    Miss,
+    Pin,
+    Unpin,
+    make_policy,
+)
+from controller.policies.base import Policy
+from controller.policies.checked import Checked, InvariantError
+from controller.policies.events import Decision, Event, Key
+from workload.generate import generate
+
+CAPACITY = 20
+keys = st.integers(0, 45)
+
+
+def chain_of(key: int) -> dict[str, object]:
+    """Keys form chains of five."""
+    return {"depth": key % 5, "chain_blocks": 5, "parent": key - 1 if key % 5 else None}
+
+
+misses = st.builds(
+    lambda key, times, home: Miss(key, 0.0, times=times, home=home, **chain_of(key)),  # type: ignore[arg-type]
+    keys,
+    st.integers(1, 300),
+    st.integers(0, 2),
+)
+events = st.one_of(
+    misses,
+    misses,
+    misses,
+    st.builds(Hits, keys, st.just(0.0), st.integers(1, 500)),
+    st.builds(HomeLoad, st.integers(0, 2), st.just(0.0), st.floats(0, 10)),
+    st.builds(Lost, keys, st.just(0.0)),
+    st.builds(Found, keys, st.just(0.0)),
+    st.builds(Pin, keys, st.just(0.0)),
+    st.builds(Unpin, keys, st.just(0.0)),
+)
+
+
+@pytest.mark.parametrize("name", POLICY_NAMES)
+@settings(max_examples=25, deadline=None)
+@given(st.lists(events, max_size=120))
+def test_any_events(name: str, happened: list[Event]) -> None:
+    checked = Checked(make_policy(name, CAPACITY))
+    for number, event in enumerate(happened):
+        if isinstance(event, Pin) and len(checked.policy.pinned) >= CAPACITY - 1:
+            continue
+        checked.handle(event._replace(now_s=float(number)))
+    checked.check_all()
+
+
+def play(policy: Checked, shape: str, requests: int) -> list[Decision]:
+    decisions: list[Decision] = []
+    for request in generate(shape, 1, requests).requests:
+        chain = request.blocks
+        for depth, block in enumerate(chain):
+            parent = chain[depth - 1] if depth else None
+            asked = Miss(block, request.arrival_s, depth, len(chain), parent)
+            event = Hits(block, request.arrival_s) if block in policy else asked
+            decisions += policy.handle(event)
+    policy.check_all()
+    return decisions
+
+
+@pytest.mark.parametrize("name", POLICY_NAMES)
+def test_a_trace_gives_the_same_decisions_twice(name: str) -> None:
+    first, second = (play(Checked(make_policy(name, 60, seed=3)), "agents", 150) for _ in range(2))
+    assert first == second
+    assert any(isinstance(decision, Evict) for decision in first)
+
+
+@pytest.mark.parametrize("name", POLICY_NAMES)
+def test_all_pinned_means_nothing_is_evicted(name: str) -> None:
+    checked = Checked(make_policy(name, CAPACITY))
+    for key in range(CAPACITY):
+        checked.handle(Miss(key, 0.0))
+    held = set(checked)
+    for key in held:
+        checked.handle(Pin(key, 0.0))
+    for key in range(100, 140):
+        checked.handle(Miss(key, 1.0))
+    assert set(checked) >= held
+    for key in held:
+        checked.handle(Unpin(key, 2.0))
+    for key in range(200, 400):
+        checked.handle(Miss(key, 3.0))
+        checked.handle(Miss(key, 3.0) if key not in checked else Hits(key, 3.0))
+    assert len(checked) <= CAPACITY
+
+
+class Careless(Policy):
+    """Answers what it was told to."""
+
+    name = "careless"
+
+    def __init__(self, *answers: list[Decision]) -> None:
+        super().__init__(1)
+        self.answers = list(answers)
+        self.keys: set[Key] = set()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self.keys)
+
+    def miss(self, event: Miss) -> list[Decision]:
+        self.keys.add(event.key)
+        return self.answers.pop(0)
+
+    def hits(self, event: Hits) -> None: ...
+
+    def lost(self, event: Lost) -> None: ...
+
+    def found(self, event: Found) -> list[Decision]:
+        return []
+
+
+def test_the_checker_finds_what_is_wrong() -> None:
+    wrong: list[tuple[list[list[Decision]], str]] = [
+        ([[Admit(0)], [Admit(1)]], "admits before it evicts"),
+        ([[Evict(0)]], "which it does not hold"),
+        ([[]], "lost count"),
+        ([[Admit(0)], [Evict(0), Admit(0), Admit(0)]], "twice"),
+    ]
+    for answers, complaint in wrong:
+        checked = Checked(Careless(*answers))
+        for key in range(len(answers) - 1):
+            checked.handle(Miss(key, 0.0))
+        with pytest.raises(InvariantError, match=complaint):
+            checked.handle(Miss(len(answers), 0.0))
+    pinned = Checked(Careless([Admit(0)], [Evict(0), Admit(1)]))
+    pinned.handle(Miss(0, 0.0))
+    pinned.handle(Pin(0, 0.0))
+    with pytest.raises(InvariantError, match="pinned"):
+        pinned.handle(Miss(1, 0.0))

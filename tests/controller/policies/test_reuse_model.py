@@ -1,0 +1,95 @@
+import pytest
+
+from controller.policies.reuse_classes import (
+    CLASSES,
+    FIRST_COUNT_CLASS,
+    LAST,
+    class_of,
+    lineage_of,
+    next_class_prior,
+)
+from controller.policies.reuse_model import AGE_EDGES, BUCKETS, ReuseModel, bucket_of
+from controller.policies.reuse_parts import Parts
+
+YOUNG = class_of(1, 0, 4, False)
+
+
+def test_classes() -> None:
+    kinds = {
+        class_of(count, lineage, length, False)
+        for count in (1, 2, 5, 20, 10**6)
+        for lineage in (0, lineage_of(2), lineage_of(10**6))
+        for length in (0, 8, 9, 100, 10**6)
+    }
+    assert all(LAST < kind < CLASSES for kind in kinds)
+    assert class_of(1, 5, 40, True) == LAST
+    assert class_of(2, 3, 9, False) == FIRST_COUNT_CLASS
+    assert class_of(10**6, 0, 0, False) == CLASSES - 1
+
+
+def test_next_class_prior_is_a_distribution() -> None:
+    assert next_class_prior().sum(axis=1) == pytest.approx(1.0)
+
+
+def test_buckets_follow_the_edges() -> None:
+    assert bucket_of(0) == 0
+    for number, edge in enumerate(AGE_EDGES, 1):
+        assert bucket_of(edge) == number
+        assert bucket_of(edge - 1) == number - 1
+    assert bucket_of(10**9) == BUCKETS - 1
+
+
+def test_before_anything_is_seen_young_and_often_is_better() -> None:
+    index = ReuseModel(Parts()).index
+    assert index[YOUNG][2] > index[YOUNG][10] > index[YOUNG][20] > 0
+    assert index[class_of(40, 0, 0, False)][8] > index[class_of(3, 0, 0, False)][8] > index[YOUNG][8]
+
+
+def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
+    """A thousand blocks; a share of them is asked for again at one age, the others never."""
+    model = ReuseModel(parts)
+    blocks, reused = 1000, int(1000 * share)
+    for _ in range(blocks):
+        model.entered(YOUNG)
+    for bucket, edge in enumerate(AGE_EDGES, 1):
+        model.aged(YOUNG, bucket, blocks)
+        for _ in range(AGE_EDGES[bucket] - edge if bucket < len(AGE_EDGES) else 100):
+            model.ticked()
+        if bucket == reuse_bucket:
+            for _ in range(reused):
+                model.reused(YOUNG, bucket, FIRST_COUNT_CLASS)
+                model.entered(FIRST_COUNT_CLASS)
+            blocks -= reused
+    model.refresh(0.0)
+    return model
+
+
+def test_the_index_looks_ahead_to_reuse_and_is_low_behind_it() -> None:
+    index = learned(Parts(), reuse_bucket=10, share=0.5).index[YOUNG]
+    assert index[2] < index[6] < index[9]
+    assert index[12] < 0.1 * index[6]
+
+
+def test_the_hazard_alone_does_not_look_ahead() -> None:
+    hazard = learned(Parts(lookahead=False), reuse_bucket=10, share=0.5).index[YOUNG]
+    assert hazard[6] < 0.1 * hazard[10]
+
+
+def test_chance_of_reuse_is_the_share_that_was_reused() -> None:
+    chance = learned(Parts(), reuse_bucket=10, share=0.3).chance[YOUNG]
+    assert chance[2] == pytest.approx(0.3, abs=0.06)
+    assert chance[14] < 0.06
+
+
+def test_a_hit_that_leads_to_more_hits_is_worth_more() -> None:
+    once = learned(Parts(gain=False), reuse_bucket=10, share=0.5)
+    again = learned(Parts(), reuse_bucket=10, share=0.5)
+    assert again.index[YOUNG][0] > once.index[YOUNG][0]
+
+
+def test_what_was_learned_fades() -> None:
+    model = learned(Parts(), reuse_bucket=10, share=0.5)
+    assert model.index[YOUNG][6] > model.index[YOUNG][2]
+    for _ in range(5):
+        model.refresh(10_000.0)
+    assert model.index[YOUNG][6] < model.index[YOUNG][2]

@@ -1,0 +1,83 @@
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from experiments.policies.compare import compare, misses_target
+from experiments.policies.options import OptionError, parse_options
+from experiments.policies.pools import NAMES
+from experiments.policies.replay import Result
+from workload.generate import generate, to_line
+
+
+def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "experiments.policies", *arguments]
+    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
+    return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=False)
+
+
+def test_a_trace_from_the_environment(tmp_path: Path) -> None:
+    trace = tmp_path / "some.jsonl"
+    trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 150).requests))
+    done = make(TRACE=str(trace), BLOCKS="50,200", JOBS="1", RESULTS=str(tmp_path / "out"), COLUMNS="100")
+    assert done.returncode == 0, done.stderr
+    assert "best of" in done.stdout or "behind" in done.stdout
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary.keys() == {"trace", "results"}
+    assert len(summary["results"]) == 2 * len(NAMES)
+    assert set(summary["results"][0]) == {field.name for field in fields(Result)}
+    ablation = json.loads((tmp_path / "out" / "ablation.json").read_text())
+    assert len(ablation["results"]) == 2 * 7
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".json", ".png", ".svg"}
+
+
+def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
+    arguments = ("--shapes", "rag,flash", "--requests", "60", "--blocks", "40", "--policies", "lru,reuse")
+    done = make(*arguments, "--ablation", "no", "--results", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "summary.json").read_text())["results"]
+    assert [(r["trace"], r["policy"]) for r in results] == [
+        (f"{shape} seed 1", policy) for shape in ("rag", "flash") for policy in ("lru", "reuse")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--policies", "lru,x"), "no policy 'x': choose from reuse, fifo"),
+        (("--shapes", "x"), "no shape 'x': choose from agents"),
+        (("--blocks", "100,y"), "BLOCKS must be a whole number, not 'y'"),
+        (("--blocks", "3"), "BLOCKS must be 20 or more"),
+        (("--requests", "0"), "REQUESTS must be 1 or more"),
+    ],
+)
+def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        parse_options(arguments)
+
+
+def test_bad_trace_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"timestamp": 1}\n')
+    done = make(TRACE=str(tmp_path / "bad.jsonl"))
+    assert done.returncode == 2
+    assert "bad.jsonl:1: " in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_comparison() -> None:
+    def result(policy: str, hit: float) -> Result:
+        return Result(policy, 100, hit, hit, hit, hit, 0.0, 0)
+
+    rows = [result("reuse", 0.30), result("lru", 0.20), result("mq", 0.25), result("belady", 0.50)]
+    comparisons = compare("t", rows)
+    assert len(comparisons) == 4
+    assert comparisons[0].best_policy == "mq"
+    assert comparisons[0].lead == pytest.approx(0.2)
+    assert comparisons[0].closed == pytest.approx(0.2)
+    assert not misses_target(comparisons)
+    assert len(misses_target(compare("t", [result("reuse", 0.2), result("mq", 0.25)]))) == 4
+    assert compare("t", rows[1:]) == []
