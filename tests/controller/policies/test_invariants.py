@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from controller.policies import (
     POLICY_NAMES,
+    Admit,
     Evict,
     Found,
     Hits,

@@ -74,7 +74,7 @@ def test_belady_is_the_bound() -> None:
 
 
 def test_own_lru_is_libcachesims() -> None:
-    """The way accesses are counted is that of the published comparison: one object a block, in chain order."""
+    """The way accesses are counted is the usual one: one object a block, in chain order."""
     import libcachesim
 
     trace = generate("chat", 3, 500)
