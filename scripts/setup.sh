@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # mininet's recommended packages (Open vSwitch) are not needed: the switch is ours. libcachesim's wheel
 # needs glib.
-packages="gcc libc6-dev python3 python3-venv mininet iproute2 ethtool libglib2.0-0"
+packages="gcc libc6-dev python3 python3-venv mininet iproute2 iputils-ping tcpdump ethtool libglib2.0-0"
 
 missing=""
 for package in $packages; do
@@ -31,6 +31,7 @@ if [ ! -x .venv/bin/python ]; then
 fi
 echo "setup: installing the Python packages of requirements.lock"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-  --config-settings editable_mode=compat -e .
+# setuptools warns of every editable installation.
+PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+  --no-build-isolation -e .
 touch .venv/.ready

@@ -19,7 +19,7 @@ import grpc
 from mininet.link import Link, TCIntf
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import Node
+from mininet.node import Node, Switch
 
 from topologies.engines import Engine
 from topologies.errors import EngineError, TopologyError
@@ -50,6 +50,13 @@ class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
         if complaints:
             raise TopologyError(f"interface {self.name}: tc said: {'; '.join(complaints)}")
         return result
+
+
+class _NamespaceSwitch(Switch):  # type: ignore[misc] # mininet ships no types
+    """A namespace with ports: forwarding is done by the engine's process, not by the kernel."""
+
+    def start(self, controllers: Any) -> None:
+        """Nothing to do: `Network.start_switches` does it."""
 
 
 def check_root() -> None:
@@ -148,12 +155,12 @@ class Network:
         for name, endpoint in self.fabric.hosts.items():
             self.mininet.addHost(name, ip=f"{endpoint.ipv4}/8", mac=endpoint.mac)
         for switch in self.fabric.switches:
-            # A plain namespace: the forwarding is done by the engine's process, not by the kernel.
-            self.mininet.addHost(switch, ip=None)
+            dpid = f"{self.fabric.device_id(switch):x}"
+            self.mininet.addSwitch(switch, cls=_NamespaceSwitch, dpid=dpid, inNamespace=True)
         for one, other, data in self.fabric.graph.edges(data=True):
             self._link(one, other, data)
         self.mininet.build()
-        for node in self.mininet.hosts:
+        for node in self._vertices():
             self._remains.add_process(node.pid)
             node.cmd("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
         for name in self.fabric.hosts:
@@ -208,9 +215,11 @@ class Network:
         )
 
     def _stop_mininet(self) -> None:
-        for node in self.mininet.hosts:
+        for node in self._vertices():
             node.terminate()
-        self.mininet.hosts.clear()
+
+    def _vertices(self) -> list[Node]:
+        return [*self.mininet.hosts, *self.mininet.switches]
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from mininet.cli import CLI
+from mininet.log import setLogLevel
 from rich.console import Console
 
 from experiments.run.__main__ import BAD_INPUT, PROGRAM
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str]) -> int:
             controller = start_controller(scenario, network, artifacts, network.directory, pool=True)
             wait_for("ready", [controller], controller.events, READY_TIMEOUT_S)
             describe(console, scenario, network)
+            setLogLevel("output")
             CLI(network.mininet)
     except BAD_INPUT as error:
         console.print(f"[bold red]error:[/] {error}", soft_wrap=True)

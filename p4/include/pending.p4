@@ -74,7 +74,8 @@ control pending(
             } else {
                 metadata.outcome = OUTCOME_UNMERGED;
             }
-        } else if (own && headers.kv.flags & FLAG_BYPASS == 0) {
+        } else if (own && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) == 0) {
+            // The answer to a FILL is the pool's own; who waits has a GET of its own under way.
             metadata.waiters = waiting;
             pending_waiters.write(cell, 0);
         }

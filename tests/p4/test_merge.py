@@ -8,7 +8,19 @@ from scapy.layers.l2 import Ether
 
 from hostlib import wire
 from hostlib.scapy_layer import KV
-from tests.p4.rig import FRAGMENTS, NODES, STORE, TIMEOUT_US, Rig, checksums_right, ip, key_of, mac, value_of
+from tests.p4.rig import (
+    CONTROLLER_IP,
+    FRAGMENTS,
+    NODES,
+    STORE,
+    TIMEOUT_US,
+    Rig,
+    checksums_right,
+    ip,
+    key_of,
+    mac,
+    value_of,
+)
 
 KEY = key_of("block")
 A, B, C = NODES
@@ -129,12 +141,15 @@ def test_a_bypass_neither_waits_nor_takes_the_waiters(rig: Rig) -> None:
     assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
 
 
-@pytest.mark.parametrize("flags", [0, wire.FLAG_RETRY])
-def test_a_fill_answers_those_who_wait_too(rig: Rig, flags: int) -> None:
-    rig.install(KEY)
-    rig.send(A, rig.get(A, KEY, flags=flags))
-    rig.send(STORE, rig.value("10.255.0.1", KEY, flags=wire.FLAG_FILL))
-    assert rig.outcomes()["fanned_out"] == 1
+@pytest.mark.parametrize("op", [wire.OP_VALUE, wire.OP_NOT_FOUND])
+def test_the_answer_to_a_fill_leaves_the_waiters_to_their_own(rig: Rig, op: int) -> None:
+    rig.send(A, rig.get(A, KEY))
+    rig.send(B, rig.get(B, KEY))
+    payload = KV(op=op, key=KEY, fragments=FRAGMENTS, flags=wire.FLAG_FILL)
+    value = value_of(KEY) if op == wire.OP_VALUE else b""
+    assert rig.send(STORE, rig.frame(STORE, CONTROLLER_IP, payload / value)) == []
+    assert len(rig.to_cpu) == (op == wire.OP_NOT_FOUND)
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A, B]
 
 
 steps = st.lists(
