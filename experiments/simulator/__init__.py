@@ -1,1 +1,1 @@
-"""A discrete-event simulator of the whole system at real scale: the policies, costs and keys of the live one."""
+"""A discrete-event simulator of the system at real scale: policies, costs and keys are the live one's."""

@@ -31,7 +31,7 @@ def check(scenario: Scenario, document: Document | None = None) -> None:
 
 
 def make_fabric(scenario: Scenario) -> Fabric:
-    """The fabric of a scenario; with a pool that is read directly, its storage nodes are of no consequence."""
+    """The fabric of a scenario; where a pool is read directly, one storage node stands for none."""
     network = scenario.network
     asked = {"leaves": network.leaves, "spines": network.spines, "pods": network.pods}
     given = {name: size for name, size in asked.items() if size is not None}
@@ -51,15 +51,8 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield "storage.count", "there is no storage: blocks need at least one storage node"
         if scenario.storage.dram_gb * GB < block_bytes:
             yield "storage.dram_gb", f"{block}: the DRAM of a storage node does not hold one"
-        if scenario.pool.memory != "none" and scenario.pool.size_gb * GB < block_bytes:
-            yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
-        if scenario.pool.memory != "none" and pool_blocks(
-            scenario, sizes(scenario, cost_model(scenario, tokens))
-        ) <= spare_blocks(scenario):
-            yield (
-                "pool.size_gb",
-                f'{block}: with control.eviction = "reclaim" a pool keeps 4 blocks spare; it holds no more',
-            )
+        if scenario.pool.memory != "none":
+            yield from _pool_impossibilities(scenario, int(scenario.pool.size_gb * GB / block_bytes), block)
     elif scenario.direct.size_gb * GB < block_bytes:
         yield "direct.size_gb", f"{block}: the pool does not hold one"
     if scenario.nodes.gpu_gb * GB < block_bytes:
@@ -68,6 +61,17 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "network.segments", f"must be fewer than the {scenario.network.fragments} fragments of a block"
     if scenario.workload.clients and scenario.workload.load != 1.0:
         yield "workload.load", "a closed loop has no rate of arrival: leave out load or clients"
+
+
+def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterator[tuple[str, str]]:
+    if not blocks:
+        yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
+    elif blocks <= spare_blocks(scenario):
+        yield (
+            "pool.size_gb",
+            f'{block}: with control.eviction = "reclaim" a pool keeps {spare_blocks(scenario)} blocks spare, '
+            f"and this one holds {blocks}",
+        )
 
 
 def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:

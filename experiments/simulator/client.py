@@ -1,7 +1,7 @@
 """A node's way to the network: fetches chains of blocks and puts new ones, as hostlib.client does.
 
-Probes of all blocks of a chain go first, a block's body when its probe has come; NOT_FOUND ends the chain. A block is
-fetched once however many requests of the node want it.
+Probes of all blocks of a chain go first, a block's body when its probe has come; NOT_FOUND ends the chain. A
+block is fetched once however many requests of the node want it.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Client:
             if reply.found:
                 self._take(transfer, reply)
             else:
-                self._not_found(transfer)
+                homes.update(self._not_found(transfer))
         self._pump(homes)
 
     def acknowledged(self, put: Put) -> None:
@@ -178,16 +178,18 @@ class Client:
             for chain, place in transfer.chains:
                 chain.arrived(place, source)
 
-    def _not_found(self, transfer: _Transfer) -> None:
-        """The block is nowhere: every chain through it ends before it."""
+    def _not_found(self, transfer: _Transfer) -> dict[str, None]:
+        """The block is nowhere: every chain through it ends before it. The homes that this relieves."""
         del self._transfers[transfer.block.key]
         self.stats.not_found += 1
+        relieved: dict[str, None] = {}
         for chain, place in transfer.chains:
             if place < chain.length:
-                self._cut(chain, place)
+                relieved.update(self._cut(chain, place))
                 chain.check()
+        return relieved
 
-    def _cut(self, chain: ChainFetch, length: int) -> None:
+    def _cut(self, chain: ChainFetch, length: int) -> dict[str, None]:
         """Shorten a chain; what nobody else wants behind its new end is abandoned."""
         abandoned: dict[str, dict[bytes, _Transfer]] = {}
         for transfer in chain.transfers[length + 1 : chain.length]:
@@ -198,6 +200,7 @@ class Client:
         for home, transfers in abandoned.items():
             self._abandon(self._lane(home), transfers)
         chain.length = length
+        return dict.fromkeys(abandoned)
 
     def _abandon(self, lane: Lane[Ask], transfers: dict[bytes, _Transfer]) -> None:
         """What waits is not sent, what is in flight no longer counts, what comes is ignored."""

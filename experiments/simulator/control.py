@@ -1,4 +1,4 @@
-"""The controller of one switch: the live controller's own pool logic on a simulated adapter, with delays and costs.
+"""The controller of one switch: the live controller's own pool logic on an adapter with delays and costs.
 
 `controller.pool.Pool` decides as it does in the live system; this adapter carries its operations out on a
 simulated switch after the time that they take, and counts the messages.

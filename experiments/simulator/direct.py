@@ -1,7 +1,7 @@
 """A memory pool that nodes read and write directly: DRAM of others over RDMA, or CXL memory behind a switch.
 
-A transfer passes the pool's devices, the server's adapters and, where there is one, a bounce buffer, each at its rate
-and first come first served; an index is asked once for a chain, and every block and piece has its fixed cost.
+A transfer passes the pool's devices, the server's adapters and, where there is one, a bounce buffer, each at
+its rate and first come first served; an index is asked once a chain; every block and piece has a fixed cost.
 """
 
 from __future__ import annotations

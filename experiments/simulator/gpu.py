@@ -1,8 +1,8 @@
-"""The accelerators of a node: one prefill at a time, and decoding, apart or in a continuous batch on the same GPU.
+"""The accelerators of a node: one prefill at a time, and decoding, apart or in a continuous batch on them.
 
-Batched: each iteration gives every running request one token and takes as long as reading the weights and all their
-KV does; prefill goes first, and decoding stands still meanwhile (vLLM's rule without chunked prefill; with it, tokens
-come at the rate of chunks, which is hardly more). A request starts only when its KV finds room in the GPU.
+Batched: each iteration gives every running request one token and takes as long as reading the weights and all
+their KV does; prefill goes first, and decoding stands still meanwhile (vLLM's rule without chunked prefill;
+with it, tokens come at the rate of chunks, which is hardly more). A request starts when its KV finds room.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Flow control of a node towards one home, as hostlib.lane does it, for parts of blocks instead of fragments."""
+"""Flow control of a node towards one home, as in hostlib.lane, for parts of blocks instead of fragments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Lane(Generic[Kind]):
             yield waiting.popleft()
 
     def settle(self, fragments: int, backlog_ms: float | None) -> None:
-        """So many fragments are answered: by the home, which reports its backlog, or by someone nearer (None)."""
+        """So many fragments are answered: by the home with its backlog, or by someone nearer (None)."""
         self.in_flight -= fragments
         if backlog_ms is None:
             return

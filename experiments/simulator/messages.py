@@ -1,6 +1,6 @@
 """What travels in the simulated network: requests, replies and puts for parts of blocks.
 
-A block moves as its probe (fragment 0, part 0) and its body in one or more parts, as the protocol asks for them.
+A block moves as its probe (fragment 0, part 0) and its body in one or more parts, as the protocol asks.
 """
 
 from __future__ import annotations

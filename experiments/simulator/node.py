@@ -120,13 +120,19 @@ class Node:
             return
         done = self._env.event()
         began_s = self._env.now
-        self.fetcher.fetch(missing, done.succeed)
+        found: list[str] = []
+
+        def finished(fetched: list[str]) -> None:
+            found.extend(fetched)
+            done.succeed()
+
+        self.fetcher.fetch(missing, finished)
         if self._options.loading == "blocking":
             yield from self.gpu.stall(done)
         else:
             yield done
         record.fetch_s = self._env.now - began_s
-        sources.update({block.key: source for block, source in zip(missing, done.value, strict=False)})
+        sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 
     def _opens(self, missing: Sequence[Block]) -> bool:
         """The gate: whether fetching is worth it."""

@@ -1,7 +1,7 @@
 """A scenario: everything that a simulation depends on. One class is one TOML table, one field one key.
 
-Sizes and rates are real ones. `load_scenario` reads a file; `checks.py` refuses what cannot be. docs/simulator.md
-has an example with every table.
+Sizes and rates are real ones. `load_scenario` reads a file; `checks.py` refuses what cannot be.
+docs/simulator.md has an example.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -33,7 +33,7 @@ class Workload:
     load: float = number(1.0, 1e-3, 1e3)
     """Requests arrive this many times as fast as in the trace."""
     clients: int = whole(0, 0, 100_000)
-    """Closed loop: so many clients that each send the next request when the last is answered; 0: at the trace's times."""
+    """Closed loop: clients that each wait for an answer before they ask again; 0: the trace's times."""
     hit_share: float | None = number(None, 0.0, 1.0)
     """Replaces the trace: every prompt is one of its own, of which this share is stored already."""
     prompt_tokens: int = whole(16_000, 1, 10_000_000)
@@ -155,7 +155,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """A memory pool that nodes read directly: RDMA to DRAM of others, or CXL. Used with storage.kind = "direct"."""
+    """A memory pool that nodes read directly (storage.kind = "direct"): DRAM of others over RDMA, or CXL."""
 
     size_gb: float = number(2000.0, 0.0, 1e8)
     devices: int = whole(32, 1, 4096)
@@ -230,13 +230,33 @@ TABLES: dict[str, Any] = {entry.name: entry.type for entry in fields(Scenario) i
 
 
 def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
-    """Read a scenario file; a trace in it is relative to the file. Raises ScenarioError."""
+    """Read a scenario file; a trace in it is relative to the file. Raises ScenarioError.
+
+    A file may name another as its `base`: it then only says what differs.
+    """
     document = read_document(path)
+    base = document.values.pop("base", None)
+    if base is not None:
+        if not isinstance(base, str):
+            raise document.error("base", f"must be the name of a file, not {base!r}")
+        document.values = _merged(read_document(Path(path).parent / base), document)
     scenario = decode_scenario(document)
     trace = scenario.workload.trace
     if trace and not Path(trace).is_absolute():
         scenario = scenario.changed(workload={"trace": str(Path(path).parent / trace)})
     return scenario, document
+
+
+def _merged(base: Document, document: Document) -> dict[str, Any]:
+    """The values of a base, which must be right by itself, with those of a document on top."""
+    if "base" in base.values:
+        raise base.error("base", "a base can't have a base itself")
+    decode_scenario(base)
+    values = dict(base.values)
+    for name, given in document.values.items():
+        both = isinstance(given, dict) and isinstance(values.get(name), dict)
+        values[name] = {**values[name], **given} if both else given
+    return values
 
 
 def decode_scenario(document: Document) -> Scenario:

@@ -1,4 +1,4 @@
-"""Dataclasses from TOML, every value checked against its field's bounds; errors say file, line, field and remedy."""
+"""Dataclasses from TOML, each value checked against its field's bounds; errors say file, line and field."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _name(entry: Field[Any], given: Any, document: Document, path: str) -> str:
 
 
 def _key_lines(text: str) -> Iterable[tuple[str, int]]:
-    """Dotted path and line of every table and key (plain tables and keys, which is all that scenarios use)."""
+    """Dotted path and line of every table and key (plain ones, which is all that scenarios use)."""
     table = ""
     for number_, line in enumerate(text.splitlines(), 1):
         if found := _TABLE.match(line):

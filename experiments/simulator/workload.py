@@ -1,4 +1,4 @@
-"""What a scenario asks for: requests with their chains of blocks, and what is stored already when it begins."""
+"""What a scenario asks for: requests with their chains of blocks, and what is stored when it begins."""
 
 from __future__ import annotations
 

@@ -1,0 +1,83 @@
+"""Simulate a scenario file: python -m experiments.simulator SCENARIO.toml [--json]."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.simulator.result import SimResult
+from experiments.simulator.scenario import load_scenario
+from experiments.simulator.schema import ScenarioError
+from experiments.simulator.simulation import prepare, simulate
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 where the scenario can't be used."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.simulator", description=__doc__)
+    parser.add_argument("scenario", type=Path, help="a TOML file; docs/simulator.md explains it")
+    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
+    chosen = parser.parse_args(arguments)
+    console = Console()
+    try:
+        scenario, document = load_scenario(chosen.scenario)
+        prepare(scenario, document)
+        result = simulate(scenario)
+    except ScenarioError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    if chosen.json:
+        print(json.dumps(result.to_dict(), indent=1))
+    else:
+        console.print(_table(scenario.name, result))
+    return 0
+
+
+def _table(name: str, result: SimResult) -> Table:
+    table = Table(title=name)
+    table.add_column("")
+    table.add_column("", justify="right")
+    total = max(1, sum(result.blocks.values()))
+    rows = {
+        "requests": f"{result.completed:,} in {result.duration_s:,.0f} s",
+        "time to first token, mean / p50 / p99": _seconds(
+            result.ttft_s.mean, result.ttft_s.p50, result.ttft_s.p99
+        ),
+        "time per output token, mean / p99": _seconds(result.tpot_s.mean, result.tpot_s.p99),
+        "throughput": f"{result.requests_per_s:.2f} requests/s, {result.output_tokens_per_s:,.0f} tokens/s",
+        **{
+            f"blocks: {source}": f"{count:,} ({count / total:.1%})" for source, count in result.blocks.items()
+        },
+        "storage sent": f"{result.storage_egress_bytes / 1e12:.3f} TB",
+        "busiest storage link": f"{result.storage_busy_share:.1%}",
+        "switches served": f"{result.switch_served_bytes / 1e12:.3f} TB",
+        "requests merged": f"{result.merged:,} fragments",
+        "controller": f"{result.digests:,} digests, {result.table_updates:,} updates, "
+        f"{result.control_bytes / 1e6:.1f} MB, {result.control_cpu_s:.1f} s of CPU",
+        "GPU prefill done / saved": f"{result.prefill_s:,.0f} s / {result.saved_prefill_s:,.0f} s",
+        "dollars an hour": f"{result.dollars_per_hour:,.2f}",
+        "of which cache": f"{result.cache_dollars_per_hour:,.2f}",
+        "cache dollars a saved GPU second": "none saved"
+        if result.dollars_per_saved_s is None
+        else f"{result.dollars_per_saved_s:.6f}",
+        "simulated in": f"{result.cpu_s:.1f} s of CPU",
+    }
+    for label, value in rows.items():
+        table.add_row(label, value)
+    return table
+
+
+def _seconds(*values: float) -> str:
+    return " / ".join(f"{value:.3f} s" for value in values)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
