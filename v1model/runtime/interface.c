@@ -5,7 +5,6 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,24 +25,25 @@ static void set_buffers(int fd) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
-static int configure(int fd, int index) {
-    int on = 1;
+static int configure(struct port *port, int index, uint32_t ring_slots) {
+    int fd = port->socket, on = 1;
     struct packet_mreq promiscuous = {.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC};
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = index};
     if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on)) return errno;
-    if (setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on)) return errno;
     if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous)) return errno;
     set_buffers(fd);
+    int error = ring_open(&port->ring, fd, ring_slots);
+    if (error) return error;
     return bind(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
 }
 
-int interface_open(struct port *port, const char *interface) {
+int interface_open(struct port *port, const char *interface, uint32_t ring_slots) {
     if (strlen(interface) >= INTERFACE_NAME_BYTES) return ENAMETOOLONG;
     int index = (int)if_nametoindex(interface);
     if (!index) return ENODEV;
     port->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (port->socket < 0) return errno;
-    int error = configure(port->socket, index);
+    int error = configure(port, index, ring_slots);
     if (error)
         interface_close(port);
     else
@@ -52,69 +52,64 @@ int interface_open(struct port *port, const char *interface) {
 }
 
 void interface_close(struct port *port) {
+    ring_close(&port->ring);
     close(port->socket);
     port->socket = -1;
 }
 
 bool interface_is_gone(const struct port *port) { return if_nametoindex(port->interface) == 0; }
 
-static const struct tpacket_auxdata *auxiliary(struct msghdr *message) {
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c))
-        if (c->cmsg_level == SOL_PACKET && c->cmsg_type == PACKET_AUXDATA)
-            return (const struct tpacket_auxdata *)(const void *)CMSG_DATA(c);
-    return NULL;
-}
-
 /* The tag goes between the addresses and the rest, which moves the addresses into the headroom. */
-static uint32_t put_back_tag(struct job *job, uint32_t length, const struct tpacket_auxdata *aux) {
-    uint16_t tpid = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid : ETH_P_8021Q;
-    if (length < MAC_ADDRESSES_BYTES) return length;
+static void put_back_tag(struct job *job, const struct ring_frame *frame) {
+    if (job->length < MAC_ADDRESSES_BYTES) return;
     memmove(job->data - VLAN_TAG_BYTES, job->data, MAC_ADDRESSES_BYTES);
     job->data -= VLAN_TAG_BYTES;
-    store_be(job->data + MAC_ADDRESSES_BYTES, 2, tpid);
-    store_be(job->data + MAC_ADDRESSES_BYTES + 2, 2, aux->tp_vlan_tci);
-    return length + VLAN_TAG_BYTES;
+    store_be(job->data + MAC_ADDRESSES_BYTES, 2, frame->tag_protocol);
+    store_be(job->data + MAC_ADDRESSES_BYTES + 2, 2, frame->tag);
+    job->length += VLAN_TAG_BYTES;
 }
 
-/* Sets up the job for a received message; false: it does not fit the buffer. */
-static bool accept_frame(struct port *port, struct job *job, struct mmsghdr *message) {
-    const struct tpacket_auxdata *aux = auxiliary(&message->msg_hdr);
-    uint32_t length = message->msg_len;
-    if (message->msg_hdr.msg_flags & MSG_TRUNC) {
-        port->statistics.oversize++;
-        return false;
+/* Copies a frame out of the ring, or off the socket; false: it does not fit. */
+static bool copy_frame(const struct port *port, struct job *job, const struct ring_frame *frame, uint32_t frame_bytes) {
+    if (frame->copied) {
+        ssize_t length = recv(port->socket, job->data, frame_bytes, MSG_DONTWAIT | MSG_TRUNC);
+        if (length < 0 || length > (ssize_t)frame_bytes) return false;
+        job->length = (uint32_t)length;
+        return true;
     }
-    if (aux && aux->tp_status & TP_STATUS_VLAN_VALID) length = put_back_tag(job, length, aux);
-    if (aux && aux->tp_status & TP_STATUS_CSUMNOTREADY) port->statistics.unfinished_checksums++;
-    port->statistics.received_packets++;
-    port->statistics.received_bytes += length;
-    job->length = length;
+    if (frame->truncated || frame->length > frame_bytes) return false;
+    memcpy(job->data, frame->data, frame->length);
+    job->length = frame->length;
     return true;
 }
 
 int interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes) {
-    struct mmsghdr messages[BURST];
-    struct iovec parts[BURST];
-    _Alignas(struct cmsghdr) uint8_t control[BURST][CMSG_SPACE(sizeof(struct tpacket_auxdata))];
-    for (uint32_t i = 0; i < count; i++) {
-        parts[i] = (struct iovec){.iov_base = jobs[i]->data, .iov_len = frame_bytes};
-        messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1, .msg_control = control[i],
-                                              .msg_controllen = sizeof control[i]};
+    struct ring_frame frame;
+    uint32_t accepted = 0;
+    bool is_empty = true;
+    while (accepted < count && ring_peek(&port->ring, &frame)) {
+        struct job *job = jobs[accepted];
+        is_empty = false;
+        if (copy_frame(port, job, &frame, frame_bytes)) {
+            if (frame.has_tag) put_back_tag(job, &frame);
+            port->statistics.received_packets++;
+            port->statistics.received_bytes += job->length;
+            port->statistics.unfinished_checksums += frame.unfinished_checksum;
+            accepted++;
+        } else {
+            port->statistics.oversize++;
+        }
+        ring_release(&port->ring);
     }
-    int received = recvmmsg(port->socket, messages, count, MSG_DONTWAIT, NULL);
-    if (received < 0) {
-        if (errno == EAGAIN || errno == EINTR) return 0;
-        port->error = errno;
+    if (is_empty && count) { /* woken by something else than a frame */
+        int error = 0;
+        socklen_t length = sizeof error;
+        getsockopt(port->socket, SOL_SOCKET, SO_ERROR, &error, &length);
+        if (!error) return 0;
+        port->error = error;
         return -1;
     }
-    int accepted = 0;
-    for (int i = 0; i < received; i++) {
-        if (!accept_frame(port, jobs[i], &messages[i])) continue;
-        struct job *job = jobs[i];
-        jobs[i] = jobs[accepted];
-        jobs[accepted++] = job;
-    }
-    return accepted;
+    return (int)accepted;
 }
 
 static bool is_fault(int error) {

@@ -4,6 +4,7 @@
 #define WEIR_PORT_H
 
 #include "job.h"
+#include "ring.h"
 
 struct vswitch;
 
@@ -17,6 +18,7 @@ struct port_statistics {
 
 struct port {
     int socket;
+    struct ring ring;
     bool down;  /* the interface is gone */
     int error;  /* errno of the last failure */
     int reported;
@@ -54,7 +56,7 @@ void ports_close(struct vswitch *sw);
 void port_failed(struct vswitch *sw, uint32_t number);
 
 /* interface.c: one socket. Errors as errno. */
-int interface_open(struct port *port, const char *interface);
+int interface_open(struct port *port, const char *interface, uint32_t ring_slots);
 void interface_close(struct port *port);
 /* Fills up to `count` jobs with frames; how many, or -1 for an error in port->error. */
 int interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes);
