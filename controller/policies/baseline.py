@@ -22,7 +22,7 @@ BASELINES = {
     "2q": libcachesim.TwoQ,
     "sieve": libcachesim.Sieve,
 }
-"""Those of libcachesim's policies that can look up and remove single blocks and draw no random numbers."""
+"""Those of libcachesim's policies that can look up single blocks and draw no random numbers."""
 MIN_BLOCKS = 20
 """Below that, parts of some of these policies have no room, and libcachesim ends the process."""
 MAX_TOUCHES = 64
@@ -30,7 +30,11 @@ MAX_TOUCHES = 64
 
 
 class Baseline(Policy):
-    """A policy of libcachesim. If it evicts what is pinned, that is put back and the newcomer turned away."""
+    """A policy of libcachesim, asked and looked up only: some of them hang after single blocks were removed.
+
+    So the cache may hold blocks that the pool lost, and the pool pinned blocks that the cache evicted; the
+    pool is then smaller by these for a while, never larger.
+    """
 
     name = "libcachesim"
 
@@ -62,9 +66,7 @@ class Baseline(Policy):
             self._touch(event.key, event.now_s, event.times)
 
     def lost(self, event: Lost) -> None:
-        if event.key in self._held:
-            del self._held[event.key]
-            self._cache.remove(object_id(event.key))
+        self._held.pop(event.key, None)
 
     def found(self, event: Found) -> Sequence[Decision]:
         if event.key in self._held:
@@ -79,20 +81,11 @@ class Baseline(Policy):
 
     def _admit(self, key: Key, now_s: float) -> Sequence[Decision]:
         self._ask(key, now_s)
-        gone = [other for other in self._held if not self._has(other)]
-        kept = [other for other in gone if other in self.pinned]
-        if kept:
-            self._cache.remove(object_id(key))
-            for other in gone:
-                self._ask(other, now_s)
-            return NOTHING
+        gone = [other for other in self._held if other not in self.pinned and not self._has(other)]
         for other in gone:
             del self._held[other]
         evictions = [Evict(other) for other in gone]
-        if len(self._held) == self.capacity_blocks:
-            # After single blocks were removed, some caches evict less than they take in.
-            self._cache.remove(object_id(key))
-        if not self._has(key):
+        if len(self._held) == self.capacity_blocks or not self._has(key):
             return evictions
         self._held[key] = None
         return [*evictions, Admit(key)]

@@ -18,7 +18,6 @@ REFRESH_TICKS = 64
 MAX_HOMES = 64
 MAX_TIMES = 4096
 """More requests than that in one event are not believed."""
-FORGET_STEPS = 4
 
 
 class Cohort:
@@ -50,8 +49,8 @@ class Block:
         self.in_pool = False
         self.lineage = 0
         """How often the block it grew from had been asked for."""
-        self.children: dict[Key, Block] = {}
-        """Its children in the pool."""
+        self.children: dict[Key, Block] | None = None
+        """Its children in the pool, if it ever had any."""
         if parent is not None:
             self.lineage = parent.lineage if parent.count == 1 else lineage_of(parent.count)
 
@@ -70,8 +69,11 @@ class History:
         """The cohorts of this tick, by column: home place * CLASSES + class."""
         self._cohorts: dict[int, dict[int, Cohort]] = {0: self._current}
         """By tick, then by column."""
-        self._log: deque[tuple[Key, int]] = deque()
-        """Every time a block was asked for, the oldest first."""
+        self._asked: list[Key] = []
+        """Blocks asked for in this tick, and those that left the pool in it."""
+        self._log: deque[tuple[int, list[Key]]] = deque([(0, self._asked)])
+        """The same for all ticks whose blocks may still be remembered, the oldest first."""
+        self._logged = 0
         self._home_places: dict[int, int] = {0: 0}
 
     def home_place(self, home: int) -> int:
@@ -111,23 +113,8 @@ class History:
         self._move(block, block.cohort.column // CLASSES * CLASSES + kind, times)
 
     def left_pool(self, block: Block) -> None:
-        """A block left the pool."""
-        if not self._remembered:
-            self._drop(block)
-
-    def forget(self) -> None:
-        """Forget what was not asked for longest; what is in the pool is never forgotten."""
-        steps = FORGET_STEPS
-        while len(self._log) > self._remembered and steps:
-            steps -= 1
-            key, tick = self._log.popleft()
-            block = self.blocks.get(key)
-            if block is None or block.cohort.tick != tick:
-                continue
-            if block.in_pool:
-                self._log.append((key, tick))
-            else:
-                self._drop(block)
+        """A block left the pool and may be forgotten one day."""
+        self._asked.append(block.key)
 
     def _move(self, block: Block, column: int, times: int) -> None:
         """Put a block that was just asked for into the cohort of now."""
@@ -144,7 +131,20 @@ class History:
             current = self._current[column] = Cohort(column, self.tick)
         current.tracked += 1
         block.cohort = current
-        self._log.append((block.key, self.tick))
+        self._asked.append(block.key)
+
+    def _forget(self) -> None:
+        """Start a new log and forget what was asked for longest ago; what is in the pool is not forgotten."""
+        self._logged += len(self._asked)
+        while self._logged > self._remembered:
+            tick, keys = self._log.popleft()
+            self._logged -= len(keys)
+            for key in keys:
+                block = self.blocks.get(key)
+                if block is not None and not block.in_pool and block.cohort.tick <= tick:
+                    self._drop(block)
+        self._asked = []
+        self._log.append((self.tick, self._asked))
 
     def _drop(self, block: Block) -> None:
         cohort = block.cohort
@@ -171,6 +171,7 @@ class History:
             del self._cohorts[self.tick]
         self.tick += 1
         self._current = self._cohorts[self.tick] = {}
+        self._forget()
         model = self._model
         for bucket, edge in enumerate(AGE_EDGES, 1):
             for cohort in self._cohorts.get(self.tick - edge, {}).values():

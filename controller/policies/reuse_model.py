@@ -17,6 +17,8 @@ is worth waiting for."""
 
 from __future__ import annotations
 
+from operator import add
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -109,8 +111,9 @@ class ReuseModel:
         """A tick went by for all blocks at risk; age 0 is accounted for by entering."""
         for exposure, at_risk in zip(self._exposure, self._at_risk, strict=True):
             if any(at_risk):
-                for bucket in range(1, BUCKETS):
-                    exposure[bucket] += at_risk[bucket]
+                at_age_0 = exposure[0]
+                exposure[:] = map(add, exposure, at_risk)
+                exposure[0] = at_age_0
 
     def refresh(self, ticks: float) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""

@@ -62,7 +62,7 @@ class ReuseValue(Policy):
         self._queues: dict[int, OrderedDict[Cohort, None]] = {}
         """Cohorts with evictable blocks in the pool, by column, the oldest first."""
         self._order: list[tuple[float, Cohort]] = []
-        """The cheapest cohort of each column, cheapest last; made anew every tick or once that is empty."""
+        """The cheapest cohort of each column, cheapest last; made anew every tick."""
         self._ranked_at = -1
         """The tick for which the order holds."""
         self._descent: tuple[Block, Block] | None = None
@@ -90,7 +90,6 @@ class ReuseValue(Policy):
             self._file_in(block)
         else:
             decisions = self._consider(block)
-        self._history.forget()
         return decisions
 
     def hits(self, event: Hits) -> None:
@@ -167,11 +166,16 @@ class ReuseValue(Policy):
 
     def _cheapest(self) -> tuple[float, Block] | None:
         """The lowest value in the pool, and the block to evict for it: the last leaf behind it, as a rule."""
-        if self._ranked_at != self._history.tick or not self._order or not self._order[-1][1].held:
+        if self._ranked_at != self._history.tick:
             self._rank()
-            if not self._order:
-                return None
-        value, cohort = self._order[-1]
+        order = self._order
+        while order and not order[-1][1].held:
+            column = order.pop()[1].column
+            if column in self._queues:
+                insort(order, self._cheapest_of(column), key=_dearest_first)
+        if not order:
+            return None
+        value, cohort = order[-1]
         block = next(reversed(cohort.held.values()))
         return value, self._leaf_behind(block) if self._parts.prefix else block
 
@@ -194,25 +198,28 @@ class ReuseValue(Policy):
         return self._model.index[cohort.kind][0] * worth_s
 
     def _rank(self) -> None:
-        """Value the oldest and the youngest cohort of each column: the index rises with age, then falls."""
-        tick, index, order = self._history.tick, self._model.index, []
-        for column, queue in self._queues.items():
-            values = index[column % CLASSES]
-            cohort = next(iter(queue))
-            value = values[bucket_of(tick - cohort.tick)]
-            youngest = next(reversed(queue))
-            young_value = values[bucket_of(tick - youngest.tick)]
-            if young_value <= value:
-                value, cohort = young_value, youngest
-            order.append((value * self._worth_s.get(column // CLASSES, self._idle_worth_s), cohort))
-        order.sort(key=_dearest_first)
-        self._order, self._ranked_at = order, tick
+        self._order = sorted(map(self._cheapest_of, self._queues), key=_dearest_first)
+        self._ranked_at = self._history.tick
+
+    def _cheapest_of(self, column: int) -> tuple[float, Cohort]:
+        """The lower valued of a column's oldest and youngest cohort: the index rises with age, then falls."""
+        tick, values, queue = self._history.tick, self._model.index[column % CLASSES], self._queues[column]
+        oldest, youngest = next(iter(queue)), next(reversed(queue))
+        old_value, young_value = (
+            values[bucket_of(tick - oldest.tick)],
+            values[bucket_of(tick - youngest.tick)],
+        )
+        value, cohort = (old_value, oldest) if old_value < young_value else (young_value, youngest)
+        return value * self._worth_s.get(column // CLASSES, self._idle_worth_s), cohort
 
     def _enter(self, block: Block) -> None:
         block.in_pool = True
         self._held += 1
-        if block.parent is not None:
-            block.parent.children[block.key] = block
+        parent = block.parent
+        if parent is not None:
+            if parent.children is None:
+                parent.children = {}
+            parent.children[block.key] = block
         self._file_in(block)
 
     def _evict(self, block: Block) -> Evict:
@@ -226,7 +233,7 @@ class ReuseValue(Policy):
         self._file_out(block)
         block.in_pool = False
         self._held -= 1
-        if block.parent is not None:
+        if block.parent is not None and block.parent.children:
             block.parent.children.pop(block.key, None)
         self._history.left_pool(block)
 
