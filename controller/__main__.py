@@ -24,9 +24,10 @@ The controller of Weir's switches: connects to each over P4Runtime, installs pro
 groups, and decides with a policy which blocks the pools hold.
 
 stdout has one JSON object a line: {"event": "ready"} once all switches are as they should be, then
-{"event": "progress", ...} every second. "stop" on stdin, its end, SIGTERM or SIGINT end the process; it
-then writes its results. The switches go on without it, and a controller started later goes on from what they
-hold. A switch that is not there, or goes away, is tried again until it answers.
+{"event": "progress", ...} every second; "report" on stdin is answered with {"event": "report", ...}, the
+results so far. "stop" on stdin, its end, SIGTERM or SIGINT end the process; it then writes its results. The
+switches go on without it, and a controller started later goes on from what they hold. A switch that is not
+there, or goes away, is tried again until it answers.
 """
 
 
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(controller: ControllerProcess, results: Path | None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: controller.stop())
-    threading.Thread(target=_stop_on_command, args=(controller,), daemon=True).start()
+    threading.Thread(target=_obey, args=(controller,), daemon=True).start()
     try:
         controller.run()
         if results is not None:
@@ -62,10 +63,12 @@ def _run(controller: ControllerProcess, results: Path | None) -> int:
     return 0
 
 
-def _stop_on_command(controller: ControllerProcess) -> None:
-    """Wait for "stop", or for the end of stdin: whoever started the process is gone then."""
+def _obey(controller: ControllerProcess) -> None:
+    """Commands until "stop", or until the end of stdin: whoever started the process is gone then."""
     for line in sys.stdin:
-        if line.strip() == "stop":
+        if line.strip() == "report":
+            controller.report()
+        elif line.strip() == "stop":
             break
     controller.stop()
 

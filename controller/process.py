@@ -53,6 +53,10 @@ class ControllerProcess:
         """Have `run` end."""
         self._stopping.set()
 
+    def report(self) -> None:
+        """Print the results so far."""
+        _emit("report", **self.results())
+
     def run(self) -> None:
         """Work until `stop`; raises ControllerError if a worker can't go on."""
         for worker in self.workers:
@@ -141,7 +145,9 @@ def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
 
 
 def _emit(event: str, **fields: Any) -> None:
-    print(json.dumps({"event": event, **fields}), file=sys.stdout, flush=True)
+    # One write: the main thread and the one that obeys commands both come here.
+    sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+    sys.stdout.flush()
 
 
 def write_results(path: Path, results: dict[str, Any]) -> None:

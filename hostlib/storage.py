@@ -172,6 +172,7 @@ class StorageProcess(HostProcess):
             "puts": stats.puts,
             "egress_bytes": self._endpoint.stats.egress_frame_bytes,
             "backlog_ms": self._node.backlog_ms(),
+            "dropped": self._endpoint.stats.dropped,
         }
 
     def result(self) -> dict[str, Any]:

@@ -29,6 +29,9 @@ from topologies.remains import Remains
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 3.0
 MBIT = 1e6
+LARGEST_FRAME_BYTES = 1514
+BURST_S = 0.001
+"""What a link that was idle may send at once: a burst of fixed size would be much time on a slow link."""
 _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
 
@@ -39,8 +42,10 @@ class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
         """HTB as mininet does it, beyond 1 Gbit/s too; with a quantum, or the kernel warns of its guess."""
         if bw is None:
             return [], " root "
+        burst_bytes = max(2 * LARGEST_FRAME_BYTES, round(bw * MBIT * BURST_S / 8))
+        limits = f"rate {bw:f}Mbit burst {burst_bytes} cburst {burst_bytes} quantum {LARGEST_FRAME_BYTES}"
         qdisc = "%s qdisc add dev %s root handle 5:0 htb default 1"
-        rate = f"%s class add dev %s parent 5:0 classid 5:1 htb rate {bw:f}Mbit burst 15k quantum 1514"
+        rate = f"%s class add dev %s parent 5:0 classid 5:1 htb {limits}"
         return [qdisc, rate], " parent 5:1 "
 
     def config(self, **parameters: Any) -> Any:
@@ -141,12 +146,14 @@ class Network:
         counter = f"/sys/class/net/{host}-eth0/statistics/tx_bytes"
         return int(self.mininet[host].cmd("cat", counter).strip())
 
-    def link_drops(self, host: str) -> int:
-        """Packets that the queue in front of the host's link dropped, at both ends."""
-        (switch,) = self.fabric.graph.adj[host]
-        port = self.fabric.graph.edges[host, switch]["ports"][switch]
-        ends = ((host, f"{host}-eth0"), (switch, f"{switch}-eth{port}"))
-        return sum(_qdisc_drops(self.mininet[name], interface) for name, interface in ends)
+    def received_packets(self, host: str) -> int:
+        """Packets that came to the host's interface since it was made."""
+        counter = f"/sys/class/net/{host}-eth0/statistics/rx_packets"
+        return int(self.mininet[host].cmd("cat", counter).strip())
+
+    def link_drops(self) -> int:
+        """Packets that the queues in front of all links dropped."""
+        return sum(_queue_drops(self.mininet[name]) for name in self.fabric.graph)
 
     def _build(self) -> None:
         setLogLevel("error")
@@ -241,8 +248,8 @@ def _close(stream: IO[bytes] | None) -> None:
             stream.close()
 
 
-def _qdisc_drops(node: Node, interface: str) -> int:
-    words = node.cmd(f"tc -s qdisc show dev {interface}").replace(",", " ").split()
+def _queue_drops(node: Node) -> int:
+    words = node.cmd("tc -s qdisc show").replace(",", " ").split()
     return sum(int(words[i + 1]) for i, word in enumerate(words) if word == "(dropped")
 
 

@@ -12,9 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from controller.errors import ControllerError
 from controller.policies import PolicyError
+from experiments.options import OptionError
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
-from experiments.run.options import OptionError, parse_options
+from experiments.run.options import parse_options
 from experiments.run.processes import ProcessError
 from experiments.run.report import print_report
 from experiments.run.result import ROOT, RunResult, revision, write_summary

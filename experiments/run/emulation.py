@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from controller.config import config_text
+from experiments.control_plane import start_controller
 from experiments.run.machine import CpuUse, CpuWatch
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, monotonic_start, wait_for
 from experiments.run.scenario import Scenario, controller_config, write_host_configs
@@ -39,21 +39,6 @@ class Measurements:
     cpu: CpuUse = field(default_factory=CpuUse)
 
 
-def start_controller(
-    scenario: Scenario,
-    network: Network,
-    artifacts: Artifacts,
-    directory: Path,
-    pool: bool,
-    events: Events | None = None,
-) -> LineProcess:
-    """The controller of a running network, its files in `directory`; wait for its "ready"."""
-    path, result = directory / "controller.json", directory / "controller.result.json"
-    path.write_text(config_text(controller_config(scenario, network, artifacts, pool)))
-    command = [sys.executable, "-m", "controller", "--config", str(path), "--results", str(result)]
-    return LineProcess("controller", command, directory / "controller.log", network.popen_here, events)
-
-
 class Emulation:
     """Plays a scenario on a running network whose switches are started anew for each play."""
 
@@ -78,16 +63,15 @@ class _Play:
         self._events: Events = queue.SimpleQueue()
 
     def run(self, pool: bool, on_progress: OnProgress) -> Measurements:
-        controller = start_controller(
-            self._scenario, self._network, self._artifacts, self._directory, pool, self._events
-        )
+        config = controller_config(self._scenario, self._network, self._artifacts, pool)
+        controller = start_controller(config, self._network, self._directory, self._events)
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
         stores = [hosts[name] for name in self._scenario.fabric.stores]
         wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
 
         measured = Measurements()
-        sent_before, dropped_before = self._egress_bytes(), self._link_drops()
+        sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
         watch = CpuWatch()
         watch.start()
         start_s = monotonic_start(START_DELAY_S)
@@ -97,7 +81,7 @@ class _Play:
         measured.wall_s = round(time.monotonic() - start_s, 3)
         measured.cpu = watch.stop()
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
-        measured.link_drops = self._link_drops() - dropped_before
+        measured.link_drops = self._network.link_drops() - dropped_before
         for process in (controller, *workers, *stores):
             process.stop()
         measured.controller = self._result("controller")
@@ -128,9 +112,6 @@ class _Play:
 
     def _egress_bytes(self) -> int:
         return sum(self._network.transmitted_bytes(store) for store in self._scenario.fabric.stores)
-
-    def _link_drops(self) -> int:
-        return sum(self._network.link_drops(host) for host in self._scenario.fabric.hosts)
 
     def _result(self, name: str) -> dict[str, Any]:
         result: dict[str, Any] = json.loads((self._directory / f"{name}.result.json").read_text())

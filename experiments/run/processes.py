@@ -37,11 +37,18 @@ class LineProcess:
     ) -> None:
         self.name, self._log = name, log
         self.events: Events = queue.SimpleQueue() if events is None else events
-        self.progress: dict[str, Any] = {}
+        self.said: dict[str, dict[str, Any]] = {}
+        """The last event of each kind."""
+        self.stopping = False
         with log.open("wb") as stderr:
             self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """What it last said of its progress."""
+        return self.said.get("progress", {})
 
     def send(self, line: str) -> None:
         """Write a command to its stdin; a process that has ended is noticed elsewhere."""
@@ -52,6 +59,7 @@ class LineProcess:
 
     def stop(self) -> None:
         """Ask it to end and wait until it has; raises ProcessError if it does not, or failed."""
+        self.stopping = True
         self.send("stop")
         try:
             code = self.process.wait(STOP_TIMEOUT_S)
@@ -70,10 +78,9 @@ class LineProcess:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, TypeError, KeyError):
                 event = json.loads(line)
-                if event.get("event") == "progress":
-                    self.progress = event
+                self.said[event["event"]] = event
                 self.events.put((self, event))
         self.events.put((self, {"event": "ended"}))
 
@@ -99,6 +106,8 @@ def wait_for(
                 f"nothing heard for {timeout_s:g} s; waiting for '{event}' of {names}"
             ) from None
         if said["event"] == "ended":
+            if process.stopping:
+                continue
             raise process.failure()
         if said["event"] == event:
             waiting.discard(process.name)

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 from pathlib import Path
 
-from controller.addressing import Mac
-from controller.config import Config, Host, PoolSize, Port, Route, SwitchConfig, Thresholds
+from controller.config import Config, PoolSize, Thresholds
+from experiments.control_plane import switch_configs
 from experiments.run.options import RunOptions
 from hostlib.homes import home_of
 from topologies.engines import Artifacts
-from topologies.fabric import Endpoint, Fabric
+from topologies.fabric import Fabric
 from topologies.network import Network
 from topologies.registry import make_topology
 from workload.cost import CostModel, make_cost_model
@@ -178,42 +177,12 @@ def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
 
 def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, pool: bool) -> Config:
     """The controller's configuration for a running network; without the pool it only routes."""
-    switches = tuple(_switch(scenario, network, artifacts, name) for name in scenario.fabric.switches)
+    size = PoolSize(scenario.options.pool_blocks, scenario.defines["POOL_SLOTS"], scenario.fragments)
     return Config(
-        switches=switches,
+        switches=switch_configs(network, artifacts, size),
         policy=scenario.options.policy,
         seed=scenario.options.seed,
         pool=pool,
         merging=pool,
         thresholds=Thresholds(report_count=1, fill="on_the_way"),
-    )
-
-
-def _host(endpoint: Endpoint) -> Host:
-    return Host(Mac.parse(endpoint.mac), endpoint.ipv4)
-
-
-def _switch(scenario: Scenario, network: Network, artifacts: Artifacts, name: str) -> SwitchConfig:
-    fabric = scenario.fabric
-    return SwitchConfig(
-        name=name,
-        device_id=fabric.device_id(name),
-        grpc_address=network.address(name),
-        p4info=artifacts.p4info,
-        device_config=artifacts.device_config,
-        controller=_host(fabric.controller(name)),
-        ports=tuple(
-            Port(
-                port.number,
-                port.peer_kind,
-                _host(fabric.hosts[port.peer]) if port.peer in fabric.hosts else None,
-            )
-            for port in fabric.ports(name)
-        ),
-        routes=tuple(
-            Route(IPv4Network(route.destination), route.port, Mac.parse(route.next_hop))
-            for route in fabric.routes(name)
-        ),
-        pool=PoolSize(scenario.options.pool_blocks, scenario.defines["POOL_SLOTS"], scenario.fragments),
-        stores=tuple(fabric.hosts[store].ipv4 for store in fabric.stores),
     )

@@ -12,11 +12,11 @@ from mininet.cli import CLI
 from mininet.log import setLogLevel
 from rich.console import Console
 
+from experiments.control_plane import start_controller
 from experiments.run.__main__ import BAD_INPUT, PROGRAM
-from experiments.run.emulation import start_controller
 from experiments.run.options import parse_options
 from experiments.run.processes import READY_TIMEOUT_S, wait_for
-from experiments.run.scenario import Scenario, make_scenario
+from experiments.run.scenario import Scenario, controller_config, make_scenario
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
 
@@ -32,7 +32,8 @@ def main(arguments: Sequence[str]) -> int:
         with Network(scenario.fabric, engine) as network:
             artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
             network.start_switches()
-            controller = start_controller(scenario, network, artifacts, network.directory, pool=True)
+            config = controller_config(scenario, network, artifacts, pool=True)
+            controller = start_controller(config, network, network.directory)
             wait_for("ready", [controller], controller.events, READY_TIMEOUT_S)
             describe(console, scenario, network)
             setLogLevel("output")

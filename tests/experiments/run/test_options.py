@@ -2,7 +2,8 @@
 
 import pytest
 
-from experiments.run.options import OptionError, RunOptions, parse_options
+from experiments.options import OptionError
+from experiments.run.options import RunOptions, parse_options
 
 
 def parse(*arguments: str) -> RunOptions:

@@ -1,0 +1,117 @@
+"""make incast: many nodes ask one storage node for the same blocks, for others and for a mix."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from experiments.incast.emulation import Emulation
+from experiments.incast.options import parse_options
+from experiments.incast.plots import draw
+from experiments.incast.report import print_report
+from experiments.incast.result import Point, evaluate, write_summary
+from experiments.incast.scenario import Scenario, make_scenario
+from experiments.run.__main__ import BAD_INPUT, PROGRAM
+from experiments.run.result import revision
+from topologies.engines import Engine, make_engine
+from topologies.network import Network, check_root
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: every block arrived and was right; 1: not so; 2: it could not run."""
+    console = Console(highlight=False)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        options = parse_options(arguments)
+        check_root()
+        engine = make_engine(options.engine)
+        scenario = make_scenario(options)
+        _announce(console, scenario)
+        points = _play(console, scenario, engine)
+    except BAD_INPUT as error:
+        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        console.print("interrupted; everything that was started has ended")
+        return 130
+    print_report(console, _title(scenario), points)
+    plots = draw(points, _title(scenario), options.results)
+    console.print(f"Written to {options.results / 'summary.json'}, {', '.join(path.name for path in plots)}")
+    return 1 if any(point.errors or point.corrupt for point in points) else 0
+
+
+def _play(console: Console, scenario: Scenario, engine: Engine) -> list[Point]:
+    """Measure all points; the summary is written after each: an interrupted run leaves what it has."""
+    points: list[Point] = []
+    cases = list(scenario.cases())
+    options, about = scenario.options, _about(scenario)
+    with _progress(console) as progress, Network(scenario.fabric, engine) as network:
+        task = progress.add_task(f"compiling the P4 program ({engine.name})", total=len(cases))
+        artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+        emulation = Emulation(scenario, network, artifacts)
+        for mode, members in groupby(cases, key=lambda case: case.mode):
+            with emulation.mode(mode) as running:
+                for case in members:
+                    progress.update(task, description=case.label)
+                    points.append(evaluate(case, running.measure(case, options.pause_s), scenario.fragments))
+                    write_summary(options.results / "summary.json", about, points)
+                    progress.advance(task)
+    return points
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def _announce(console: Console, scenario: Scenario) -> None:
+    options, fabric = scenario.options, scenario.fabric
+    rate_bit_s = fabric.link_rate_bit_s(fabric.stores[0])
+    console.print(
+        f"Nodes: {len(fabric.nodes)}, storage nodes: {len(fabric.stores)}, switches: {len(fabric.switches)} "
+        f"({options.engine}). Sigma {scenario.scale.sigma:g}: a {options.link_gbit_s:g} Gbit/s link is "
+        f"{rate_bit_s / 1e6:g} Mbit/s, a block {scenario.block_bytes:,} bytes. At each point, in "
+        f"{options.bursts} bursts, every node asks for {options.blocks} blocks at the same moment."
+    )
+
+
+def _title(scenario: Scenario) -> str:
+    options = scenario.options
+    return f"incast on {scenario.fabric.name}, {options.engine}, sigma {options.scale:g}, seed {options.seed}"
+
+
+def _about(scenario: Scenario) -> dict[str, object]:
+    options = scenario.options
+    return {
+        "engine": options.engine,
+        "topology": scenario.fabric.name,
+        "switches": len(scenario.fabric.switches),
+        "revision": revision(),
+        "seed": options.seed,
+        "scale": options.scale,
+        "link_gbit_s": options.link_gbit_s,
+        "block_bytes": scenario.block_bytes,
+        "blocks": options.blocks,
+        "bursts": options.bursts,
+        "pause_s": options.pause_s,
+    }
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,139 @@
+"""Plays the points of the experiment on a running network: real processes, real packets."""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from experiments.control_plane import start_controller
+from experiments.incast.patterns import Burst
+from experiments.incast.scenario import Case, Scenario, controller_config, write_host_configs
+from experiments.run.machine import CpuUse, CpuWatch
+from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
+from topologies.engines import Artifacts
+from topologies.network import Network
+
+START_DELAY_S = 0.05
+"""From the command to the burst: enough for the command to reach all nodes."""
+SILENCE_S = 30.0
+
+
+@dataclass
+class Measurements:
+    """Raw results of one point; counts are those of the point alone."""
+
+    bursts: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+    """What each node reported, by burst."""
+    storage_egress_bytes: int = 0
+    storage_requests: int = 0
+    link_drops: int = 0
+    store_drops: int = 0
+    controller: dict[str, int] = field(default_factory=dict)
+    wall_s: float = 0.0
+    cpu: CpuUse = field(default_factory=CpuUse)
+
+
+class Emulation:
+    """Hosts that run for the whole experiment, and a controller for each mode."""
+
+    def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts) -> None:
+        self._scenario, self._network, self._artifacts = scenario, network, artifacts
+        self._events: Events = queue.SimpleQueue()
+        self._hosts = self._start_hosts()
+        self._store = scenario.fabric.stores[0]
+
+    @contextmanager
+    def mode(self, name: str) -> Iterator[Mode]:
+        """Switches and controller as the mode wants them."""
+        directory = self._network.directory / name
+        directory.mkdir()
+        self._network.start_switches()
+        try:
+            config = controller_config(self._scenario, self._network, self._artifacts, name)
+            controller = start_controller(config, self._network, directory, self._events)
+            wait_for("ready", [controller], self._events, READY_TIMEOUT_S)
+            yield Mode(self, controller)
+            controller.stop()
+        finally:
+            self._network.stop_switches()
+
+    def burst(self, burst: Burst) -> dict[str, dict[str, Any]]:
+        """Have all nodes ask at the same moment; what each reports."""
+        readers = [self._hosts[node] for node in burst]
+        at_s = time.monotonic() + START_DELAY_S
+        for reader in readers:
+            chains = [[key.hex() for key in chain] for chain in burst[reader.name]]
+            reader.send(json.dumps({"at_s": at_s, "chains": chains}))
+        wait_for("finished", readers, self._events, SILENCE_S)
+        return {reader.name: reader.said["finished"] for reader in readers}
+
+    def counts(self, controller: LineProcess) -> dict[str, Any]:
+        """What has been counted so far, outside the nodes."""
+        controller.send("report")
+        wait_for("report", [controller], self._events, SILENCE_S)
+        return {
+            "storage_egress_bytes": self._network.transmitted_bytes(self._store),
+            "storage_requests": self._network.received_packets(self._store),
+            "link_drops": self._network.link_drops(),
+            "store_drops": self._hosts[self._store].progress.get("dropped", 0),
+            "controller": controller.said["report"],
+        }
+
+    def _start_hosts(self) -> dict[str, LineProcess]:
+        directory = self._network.directory
+        configs = write_host_configs(self._scenario, directory)
+        hosts = {name: self._start_host(name, path, directory) for name, path in configs.items()}
+        wait_for("ready", hosts.values(), self._events, READY_TIMEOUT_S)
+        for store in self._scenario.fabric.stores:
+            hosts[store].send("start")
+        return hosts
+
+    def _start_host(self, name: str, config: Path, directory: Path) -> LineProcess:
+        is_store = name in self._scenario.fabric.stores
+        module = "hostlib.storage" if is_store else "experiments.incast.reader"
+        command = [sys.executable, "-m", module, str(config)]
+
+        def popen(*arguments: Any, **options: Any) -> Any:
+            return self._network.popen(name, *arguments, **options)
+
+        return LineProcess(name, command, directory / f"{name}.log", popen, self._events)
+
+
+class Mode:
+    """The network in one mode."""
+
+    def __init__(self, emulation: Emulation, controller: LineProcess) -> None:
+        self._emulation, self._controller = emulation, controller
+
+    def measure(self, case: Case, pause_s: float) -> Measurements:
+        """Play all bursts of a point. Raises ProcessError when a part fails."""
+        measured = Measurements()
+        before = self._emulation.counts(self._controller)
+        watch = CpuWatch()
+        watch.start()
+        started_s = time.monotonic()
+        measured.bursts = list(self._play(case.bursts, pause_s))
+        measured.wall_s = round(time.monotonic() - started_s, 3)
+        measured.cpu = watch.stop()
+        after = self._emulation.counts(self._controller)
+        for name in ("storage_egress_bytes", "storage_requests", "link_drops", "store_drops"):
+            setattr(measured, name, after[name] - before[name])
+        measured.controller = _difference(before["controller"], after["controller"])
+        return measured
+
+    def _play(self, bursts: Sequence[Burst], pause_s: float) -> Iterator[dict[str, dict[str, Any]]]:
+        for index, burst in enumerate(bursts):
+            if index:
+                time.sleep(pause_s)
+            yield self._emulation.burst(burst)
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, int]:
+    return {name: value - before[name] for name, value in after.items() if isinstance(value, int)}

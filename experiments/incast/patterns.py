@@ -1,0 +1,58 @@
+"""What the nodes ask for: the same prefix, prefixes of their own, or a Zipf mix. Pure and seeded.
+
+A prefix is a chain of blocks. Every point of the experiment has prefixes of its own, so that nothing of an
+earlier point helps a later one; within a point every burst asks for the same ones (zipf: draws anew).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from workload.keys import KeySpace
+
+SAME, DIFFERENT, ZIPF = PATTERNS = ("same", "different", "zipf")
+
+ZIPF_PREFIXES = 16
+ZIPF_EXPONENT = 1.0
+ZIPF_CHAIN_BLOCKS = 4
+
+Chain = tuple[bytes, ...]
+Burst = dict[str, list[Chain]]
+"""Node -> the chains that it asks for."""
+
+
+def bursts(
+    pattern: str, nodes: Sequence[str], blocks: int, count: int, seed: int, label: str, key_space: KeySpace
+) -> list[Burst]:
+    """`count` bursts in which every node asks for `blocks` blocks; equal arguments give equal bursts."""
+    random = Random(f"{seed} {label}")
+
+    def chain(length: int) -> Chain:
+        return tuple(key_space.chain(random.getrandbits(62) for _ in range(length)))
+
+    if pattern == SAME:
+        prefix = chain(blocks)
+        return [{node: [prefix] for node in nodes}] * count
+    if pattern == DIFFERENT:
+        own: Burst = {node: [chain(blocks)] for node in nodes}
+        return [own] * count
+    prefixes = [chain(ZIPF_CHAIN_BLOCKS) for _ in range(max(ZIPF_PREFIXES, blocks // ZIPF_CHAIN_BLOCKS))]
+    wanted = max(1, blocks // ZIPF_CHAIN_BLOCKS)
+    return [{node: _draw(random, prefixes, wanted) for node in nodes} for _ in range(count)]
+
+
+def _draw(random: Random, prefixes: Sequence[Chain], wanted: int) -> list[Chain]:
+    """Distinct prefixes, the n-th with a weight of n to the power of minus the exponent."""
+    left = list(enumerate(prefixes, 1))
+    drawn = []
+    for _ in range(wanted):
+        weights = [rank**-ZIPF_EXPONENT for rank, _ in left]
+        (picked,) = random.choices(range(len(left)), weights)
+        drawn.append(left.pop(picked)[1])
+    return drawn
+
+
+def distinct_blocks(burst: Burst) -> set[bytes]:
+    """All blocks that anyone asks for."""
+    return {key for chains in burst.values() for chain in chains for key in chain}

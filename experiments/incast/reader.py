@@ -1,0 +1,139 @@
+"""A node of the incast experiment: asks for given blocks at a given time and says when each was there.
+
+    python -m experiments.incast.reader CONFIG.json
+
+    stdout  < {"event": "ready"}
+    stdin   > {"at_s": CLOCK_MONOTONIC, "chains": [[KEY, ...], ...]}     a burst; keys in hexadecimal
+    stdout  < {"event": "finished", "block_ms": [...], "errors": {...}, ...}
+    stdin   > stop                                                       or its end
+
+What it fetched it does not keep: between two bursts its memory went to other prefixes, which is why it has to
+ask again. What was pushed to it, it takes if it wants it (`hostlib.pushed`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostlib.client import Client
+from hostlib.config import HostConfig, check_address, check_positive, load_config
+from hostlib.content import is_intact
+from hostlib.endpoint import UdpEndpoint
+from hostlib.errors import HostlibError, TransferError
+from hostlib.observe import SelfObserver
+from hostlib.transfer import BlockRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderConfig(HostConfig):
+    """The configuration file of a reader."""
+
+    homes: list[str]
+    block_bytes: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for home in self.homes:
+            check_address("homes", home)
+        check_positive(homes=len(self.homes), block_bytes=self.block_bytes)
+
+
+class Reader:
+    """One node; `burst` may be called again and again."""
+
+    def __init__(self, config: ReaderConfig) -> None:
+        self._endpoint = UdpEndpoint(config.address)
+        self._client = Client(self._endpoint, config.homes, config.block_bytes, is_intact)
+
+    async def burst(self, at_s: float, chains: list[list[str]]) -> dict[str, Any]:
+        """Ask for all blocks at `at_s`; how long each took from then, and what went wrong."""
+        blocks = [block for chain in chains for block in references(chain)]
+        observer = SelfObserver()
+        before = self._counts()
+        await asyncio.sleep(at_s - asyncio.get_running_loop().time())
+        observer.start()
+        async with asyncio.TaskGroup() as tasks:
+            fetches = [tasks.create_task(self._fetch(block, at_s)) for block in blocks]
+        observer.stop()
+        done = [fetch.result() for fetch in fetches]
+        return {
+            "block_ms": [took for took in done if isinstance(took, float)],
+            "errors": Counter(error for error in done if isinstance(error, str)),
+            "late_ms": observer.report()["timer_late_ms"]["p99"],
+            **{name: count - before[name] for name, count in self._counts().items()},
+        }
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._client.close()
+        self._endpoint.close()
+
+    async def _fetch(self, block: BlockRef, at_s: float) -> float | str:
+        try:
+            await self._client.get(block)
+        except TransferError as error:
+            return type(error).__name__
+        return round(1000 * (asyncio.get_running_loop().time() - at_s), 3)
+
+    def _counts(self) -> dict[str, int]:
+        stats = self._client.stats
+        return {
+            "from_pool": stats.from_pool,
+            "from_home": stats.from_home,
+            "merged": stats.merged,
+            "retransmits": stats.retransmits,
+            "corrupt": stats.corrupt,
+            "late": stats.late,
+            "dropped": self._endpoint.stats.dropped,
+        }
+
+
+def references(chain: list[str]) -> list[BlockRef]:
+    """The blocks of a chain with their places in it."""
+    keys = [bytes.fromhex(key) for key in chain]
+    parents = [0, *(int.from_bytes(key[:4], "big") for key in keys)]
+    return [
+        BlockRef(key, depth, len(keys), parent)
+        for depth, (key, parent) in enumerate(zip(keys, parents, strict=False))
+    ]
+
+
+async def run(config: ReaderConfig) -> None:
+    """Obey commands until "stop" or the end of stdin."""
+    commands = asyncio.StreamReader(limit=1 << 20)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    reader = Reader(config)
+    try:
+        _emit("ready")
+        while (line := await commands.readline()) and line.strip() != b"stop":
+            _emit("finished", **await reader.burst(**json.loads(line)))
+    finally:
+        reader.close()
+
+
+def _emit(event: str, **details: Any) -> None:
+    print(json.dumps({"event": event, **details}), flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 2 for a configuration that can't be used."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python -m experiments.incast.reader CONFIG.json", file=sys.stderr)
+        return 2
+    try:
+        asyncio.run(run(load_config(ReaderConfig, Path(arguments[0]))))
+    except (HostlibError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""From what was measured to the points of results/incast/summary.json."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.incast.emulation import Measurements
+from experiments.incast.patterns import distinct_blocks
+from experiments.incast.scenario import Case
+from experiments.run.machine import Strain
+from experiments.run.result import Percentiles, percentiles
+from hostlib.wire import VALUE_FRAME_BYTES
+
+CONTROL_MESSAGES = ("p4runtime_writes", "p4runtime_reads", "digest_lists", "packet_ins", "packet_outs")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measured point. Milliseconds of emulated time from the moment at which all nodes ask."""
+
+    mode: str
+    pattern: str
+    n: int
+    storage_egress_bytes: int
+    """Bytes that left the storage node's interface, headers included."""
+    storage_requests: int
+    """GETs that reached the storage node, one a fragment."""
+    copies: float
+    """Storage egress in multiples of one copy of all blocks asked for, a burst."""
+    block_ms: Percentiles
+    first_burst_ms: Percentiles
+    """Of the first burst alone: nothing is in the pool yet."""
+    later_bursts_ms: Percentiles
+    nodes: dict[str, Percentiles]
+    """block_ms by node."""
+    fairness: float
+    """Jain's index of the nodes' goodput: 1 all alike, 1/n one takes all (Jain et al., DEC-TR-301, 1984)."""
+    drops: int
+    """Packets dropped by the queues of the links."""
+    retransmits: int
+    sources: dict[str, int]
+    """Fragments that arrived, by what they came from; merged ones are copies of another node's reply."""
+    control_messages: int
+    control: dict[str, int]
+    """Those messages by kind, and what the controller did."""
+    errors: dict[str, int]
+    """Blocks that a node did not get, by error."""
+    corrupt: int
+    """Wrong values that arrived."""
+    wall_s: float
+    cpu_share: float
+    overloaded: bool
+    complaints: list[str]
+    """Why the point does not count."""
+
+
+def evaluate(case: Case, measured: Measurements, fragments: int) -> Point:
+    """The figures of one point."""
+    reports = [report for burst in measured.bursts for report in burst.values()]
+    once = sum(len(distinct_blocks(burst)) for burst in case.bursts) * fragments * VALUE_FRAME_BYTES
+    complaints = _strain(measured).complaints()
+    control = {name: measured.controller[name] for name in (*CONTROL_MESSAGES, "admitted", "digests")}
+    return Point(
+        mode=case.mode,
+        pattern=case.pattern,
+        n=case.n,
+        storage_egress_bytes=measured.storage_egress_bytes,
+        storage_requests=measured.storage_requests,
+        copies=round(measured.storage_egress_bytes / once, 3),
+        block_ms=_times(measured.bursts),
+        first_burst_ms=_times(measured.bursts[:1]),
+        later_bursts_ms=_times(measured.bursts[1:]),
+        nodes={node: _times([{node: burst[node]} for burst in measured.bursts]) for node in case.bursts[0]},
+        fairness=jain([_goodput(node, measured.bursts) for node in case.bursts[0]]),
+        drops=measured.link_drops,
+        retransmits=sum(report["retransmits"] for report in reports),
+        sources={name: sum(r[name] for r in reports) for name in ("from_pool", "from_home", "merged")},
+        control_messages=sum(control[name] for name in CONTROL_MESSAGES),
+        control=control,
+        errors=dict(sum((Counter(report["errors"]) for report in reports), Counter())),
+        corrupt=sum(report["corrupt"] for report in reports),
+        wall_s=measured.wall_s,
+        cpu_share=round(measured.cpu.mean, 3),
+        overloaded=bool(complaints),
+        complaints=complaints,
+    )
+
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's fairness index; 1 where nobody got anything."""
+    squares = sum(share * share for share in shares)
+    return round(sum(shares) ** 2 / (len(shares) * squares), 4) if squares else 1.0
+
+
+def write_summary(path: Path, about: dict[str, object], points: Sequence[Point]) -> None:
+    """Write the summary so that a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps({**about, "points": [asdict(point) for point in points]}, indent=1) + "\n")
+    part.replace(path)
+
+
+def _times(bursts: Sequence[dict[str, dict[str, Any]]]) -> Percentiles:
+    return percentiles([ms for burst in bursts for report in burst.values() for ms in report["block_ms"]])
+
+
+def _goodput(node: str, bursts: Sequence[dict[str, dict[str, Any]]]) -> float:
+    """Blocks a second while the node was waiting for any."""
+    times = [burst[node]["block_ms"] for burst in bursts]
+    waited_ms = sum(max(burst, default=0.0) for burst in times)
+    return 1000 * sum(map(len, times)) / waited_ms if waited_ms else 0.0
+
+
+def _strain(measured: Measurements) -> Strain:
+    late: dict[str, float] = {}
+    dropped: Counter[str] = Counter({"by the socket of the store": measured.store_drops})
+    for burst in measured.bursts:
+        for node, report in burst.items():
+            late[node] = max(late.get(node, 0.0), report["late_ms"])
+            dropped[f"by the socket of {node}"] += report["dropped"]
+    return Strain(measured.cpu, late, dropped)

@@ -1,0 +1,131 @@
+"""Options turned into a fabric, the points to measure, and configurations of hosts and controller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller.config import Config, PoolSize, Thresholds
+from experiments.control_plane import switch_configs
+from experiments.incast.options import IncastOptions
+from experiments.incast.patterns import Burst, bursts, distinct_blocks
+from topologies.engines import Artifacts
+from topologies.fabric import Fabric
+from topologies.network import Network
+from topologies.registry import make_topology
+from workload.cost import DEFAULT_GPU, make_cost_model
+from workload.keys import KeySpace
+from workload.scale import ScaleModel
+from workload.trace import MOONCAKE
+
+STORES = 1
+"""N-to-1: all blocks have one home."""
+POOL_BLOCKS = 2048
+"""More than any point asks for: what the experiment is about is merging and sharing, not eviction."""
+MERGING = ("merge", "both", "push")
+POOL = ("pool", "both", "push")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point to measure: `n` nodes and the bursts in which they ask."""
+
+    mode: str
+    pattern: str
+    n: int
+    bursts: list[Burst]
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.mode}, {self.pattern}, {self.n} nodes"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What all points have in common."""
+
+    options: IncastOptions
+    fabric: Fabric
+    scale: ScaleModel
+    block_bytes: int
+
+    @property
+    def fragments(self) -> int:
+        """Values, and so slots, that a block takes."""
+        return self.block_bytes // self.scale.fragment_bytes
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """Compile-time sizes of the P4 program."""
+        return {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * self.fragments}
+
+    def cases(self) -> Iterator[Case]:
+        """All points, those of a mode together."""
+        options = self.options
+        for mode in options.modes:
+            for pattern in options.patterns:
+                for n in options.nodes:
+                    asking = participants(self.fabric.nodes, n)
+                    made = bursts(
+                        pattern, asking, options.blocks, options.bursts, options.seed,
+                        f"{mode} {pattern} {n}", KeySpace(options.model),
+                    )  # fmt: skip
+                    yield Case(mode, pattern, n, made)
+
+
+def participants(nodes: tuple[str, ...], n: int) -> list[str]:
+    """`n` of the nodes, spread over all, so that in larger topologies they are behind different switches."""
+    return [nodes[index * len(nodes) // n] for index in range(n)]
+
+
+def make_scenario(options: IncastOptions) -> Scenario:
+    """Raises TopologyError, CostError or ScaleError."""
+    scale = ScaleModel(options.scale)
+    cost = make_cost_model(options.model, DEFAULT_GPU, MOONCAKE.block_tokens)
+    asked = {"leaves": options.leaves, "spines": options.spines, "pods": options.pods}
+    sizes = {name: size for name, size in asked.items() if size is not None}
+    rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
+    fabric = make_topology(options.topology, rate_bit_s, max(options.nodes), STORES, **sizes)
+    return Scenario(options, fabric, scale, scale.block_bytes(cost.block_bytes))
+
+
+def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
+    """A configuration file for every host, and the keys that the store holds from the start."""
+    fabric = scenario.fabric
+    homes = [str(fabric.hosts[name].ipv4) for name in fabric.stores]
+    keys = {key for case in scenario.cases() for burst in case.bursts for key in distinct_blocks(burst)}
+    held = directory / "store.keys"
+    held.write_text("".join(f"{key.hex()}\n" for key in sorted(keys)))
+    paths = {}
+    for name, endpoint in fabric.hosts.items():
+        common = {
+            "address": str(endpoint.ipv4),
+            "result": str(directory / f"{name}.result.json"),
+            "block_bytes": scenario.block_bytes,
+        }
+        specific: dict[str, object] = {"homes": homes}
+        if name in fabric.stores:
+            specific = {
+                "dram_bytes": len(keys) * scenario.block_bytes,
+                "preload": str(held),
+                "link_bit_s": fabric.link_rate_bit_s(name),
+            }
+        paths[name] = directory / f"{name}.json"
+        paths[name].write_text(json.dumps(common | specific, indent=1))
+    return paths
+
+
+def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, mode: str) -> Config:
+    """The controller's configuration in a mode."""
+    size = PoolSize(POOL_BLOCKS, scenario.defines["POOL_SLOTS"], scenario.fragments)
+    return Config(
+        switches=switch_configs(network, artifacts, size),
+        policy="lru",
+        seed=scenario.options.seed,
+        pool=mode in POOL,
+        merging=mode in MERGING,
+        thresholds=Thresholds(report_count=1, fill="on_the_way"),
+    )

@@ -1,0 +1,94 @@
+"""Options of experiments: command line, environment (as make sets it), defaults; in that order."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+Options = TypeVar("Options")
+
+
+class OptionError(Exception):
+    """A value that an option does not take; the message says which and what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its environment variable is also its name on the command line, in lower case."""
+
+    variable: str
+    parse: Callable[[str], Any]
+    default: Any
+    help: str
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise OptionError(f"must be a whole number, not {text!r}") from None
+        if not least <= value <= most:
+            raise OptionError(f"must be from {least} to {most}, not {value}")
+        return value
+
+    return parse
+
+
+def number(least: float, most: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise OptionError(f"must be a number, not {text!r}") from None
+        if not least <= value <= most:
+            raise OptionError(f"must be from {least:g} to {most:g}, not {text}")
+        return value
+
+    return parse
+
+
+def one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise OptionError(f"there is no {text!r}: choose one of {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """Values separated by commas, each once."""
+    return lambda text: tuple(dict.fromkeys(parse(part.strip()) for part in text.split(",")))
+
+
+def parse_into(
+    kind: type[Options], options: Sequence[Option], arguments: Sequence[str], program: str, description: str
+) -> Options:
+    """A dataclass whose fields are `options` in their order; raises OptionError."""
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=description,
+        epilog="Each option is also a variable of make and of the environment: --pool-blocks is POOL_BLOCKS.",
+    )
+    for option in options:
+        shown = "none" if option.default is None else option.default
+        flag = "--" + option.variable.lower().replace("_", "-")
+        parser.add_argument(flag, dest=option.variable, metavar="X", help=f"{option.help} (default: {shown})")
+    given = vars(parser.parse_args(arguments))
+    values = [_value(option, given[option.variable]) for option in options]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+    return kind(**dict(zip(names, values, strict=True)))
+
+
+def _value(option: Option, given: str | None) -> Any:
+    text = given if given is not None else os.environ.get(option.variable, "")
+    if not text:
+        return option.default
+    try:
+        return option.parse(text)
+    except OptionError as error:
+        raise OptionError(f"{option.variable} {error}") from None
