@@ -83,13 +83,11 @@ static bool copy_frame(const struct port *port, struct job *job, const struct ri
     return true;
 }
 
-int interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes) {
+uint32_t interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes) {
     struct ring_frame frame;
     uint32_t accepted = 0;
-    bool is_empty = true;
     while (accepted < count && ring_peek(&port->ring, &frame)) {
         struct job *job = jobs[accepted];
-        is_empty = false;
         if (copy_frame(port, job, &frame, frame_bytes)) {
             if (frame.has_tag) put_back_tag(job, &frame);
             port->statistics.received_packets++;
@@ -101,15 +99,15 @@ int interface_receive(struct port *port, struct job **jobs, uint32_t count, uint
         }
         ring_release(&port->ring);
     }
-    if (is_empty && count) { /* woken by something else than a frame */
-        int error = 0;
-        socklen_t length = sizeof error;
-        getsockopt(port->socket, SOL_SOCKET, SO_ERROR, &error, &length);
-        if (!error) return 0;
-        port->error = error;
-        return -1;
-    }
-    return (int)accepted;
+    return accepted;
+}
+
+bool interface_take_error(struct port *port) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (port->socket < 0 || getsockopt(port->socket, SOL_SOCKET, SO_ERROR, &error, &length) || !error) return false;
+    port->error = error;
+    return true;
 }
 
 static bool is_fault(int error) {

@@ -58,10 +58,12 @@ void port_failed(struct vswitch *sw, uint32_t number);
 /* interface.c: one socket. Errors as errno. */
 int interface_open(struct port *port, const char *interface, uint32_t ring_slots);
 void interface_close(struct port *port);
-/* Fills up to `count` jobs with frames; how many, or -1 for an error in port->error. */
-int interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes);
+/* Fills up to `count` jobs with frames; how many. */
+uint32_t interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes);
 /* Sends the queue; what can't be sent is counted and gone. false: for an error in port->error. */
 bool interface_send(struct port *port);
+/* Whether the socket has an error to report; it is in port->error then. */
+bool interface_take_error(struct port *port);
 void interface_count_kernel_drops(struct port *port);
 bool interface_is_gone(const struct port *port);
 

@@ -1,0 +1,96 @@
+"""The fuzzer runs sanitized code, reaches deep states, and fails when there is something to report."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from v1model.compile import compile_p4
+from v1model.fuzz.packets import packets
+from v1model.switch import Switch
+
+POOL = Path(__file__).resolve().parents[3] / "p4" / "weir.p4"
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "v1model.fuzz", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=110, env={**os.environ, **environment}
+    )
+
+
+def test_the_pool_program_survives() -> None:
+    result = run(str(POOL), "--packets", "4000", "-D", "POOL_SLOTS=64", "-D", "POOL_BLOCKS=16")
+    assert result.returncode == 0, result.stderr
+    assert "4000 packets, no report" in result.stdout
+
+
+def test_a_memory_error_is_reported() -> None:
+    """A copy of the runtime's table lookup that reads behind its key must not pass."""
+    code = """
+import ctypes, subprocess, sys, tempfile
+from v1model.backend import building
+source = "int weir_bug(int i) { int a[4] = {0}; return ((volatile int *) a)[i]; }"
+with tempfile.TemporaryDirectory() as directory:
+    open(directory + "/bug.c", "w").write(source)
+    flags = [*building.FLAGS, *building.SANITIZE_FLAGS, "-fvisibility=default", "-shared"]
+    subprocess.run([building.compiler(), *flags, directory + "/bug.c", "-o", directory + "/bug.so"], check=True)
+    ctypes.CDLL(directory + "/bug.so").weir_bug(5)
+"""
+    preload = " ".join(
+        subprocess.run(
+            ["cc", f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for name in ("libasan.so", "libubsan.so")
+    )
+    script = f"import os; os.environ.pop('LD_PRELOAD')\n{code}"
+    environment = {**os.environ, "LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0:exitcode=99"}
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=60,
+    )
+    assert result.returncode != 0
+    assert "AddressSanitizer" in result.stderr or "runtime error" in result.stderr
+
+
+def test_seeds_get_through_the_parser() -> None:
+    """Every state of the pool's parser that a packet can end in is reached by some seed."""
+    compiled = compile_p4(POOL, defines={"POOL_SLOTS": "64"})
+    seeds = packets(compiled.program, 400, random.Random(1))
+    with Switch(compiled) as switch:
+        for seed in seeds:
+            switch.inject(1, seed)
+    assert len({len(seed) // 100 for seed in seeds}) > 3  # with and without a value
+    assert packets(compiled.program, 5, random.Random(1)) == seeds[:5]
+
+
+def test_programs_that_are_not_there(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "v1model.fuzz"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(POOL.parents[1])},
+        timeout=60,
+    )
+    assert result.returncode == 2
+    assert "no program" in result.stderr
+
+
+@pytest.mark.parametrize("source", ["this is not P4"])
+def test_a_program_that_does_not_compile(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "bad.p4"
+    path.write_text(source)
+    result = run(str(path), "--packets", "1")
+    assert result.returncode == 1
+    assert "bad.p4:1" in result.stderr
