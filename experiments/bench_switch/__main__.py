@@ -25,6 +25,7 @@ from experiments.run.result import revision
 from topologies.errors import EngineError, TopologyError
 from topologies.network import check_root
 
+QUIET_CPU = 0.2
 BAD_INPUT = (BenchError, EngineError, TopologyError, ControllerError)
 
 
@@ -47,6 +48,11 @@ def main(arguments: Sequence[str]) -> int:
     for name, reason in results.skipped.items():
         console.print(f"[yellow]without {name}:[/] {reason}", highlight=False, soft_wrap=True)
     print_report(console, results.rounds, results.control, results.sink_per_s)
+    if results.background_cpu > QUIET_CPU:
+        console.print(
+            f"[yellow]Other programs used {results.background_cpu:.0%} of the CPU when the run began:[/] "
+            "all rates are too low, and BMv2's without loss most of all. Ratios to the echo hardly change."
+        )
     console.print(f"Written to {_write(options, results)}")
     if options.record:
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
@@ -65,6 +71,7 @@ def _write(options: BenchOptions, results: Results) -> str:
         "seconds": options.seconds,
         "versions": results.versions,
         "machine": {"kernel": platform.release(), "cpu": _cpu_model()},
+        "background_cpu": results.background_cpu,
         "generator_sink_per_s": results.sink_per_s or None,
         "control": {engine: asdict(figures) for engine, figures in results.control.items()},
         "workloads": to_json(results.rounds),

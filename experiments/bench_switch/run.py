@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from experiments.bench_switch.engines import ECHO, Contender, Echo, Switch
 from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.load import LoadGenerator
@@ -36,6 +38,8 @@ class Results:
     rounds: dict[str, dict[str, list[Measurement]]] = field(default_factory=dict)
     control: dict[str, ControlFigures] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    background_cpu: float = 0.0
+    """Share of the machine's CPU time that other programs used when the run began."""
     sink_per_s: float = 0.0
     """Frames that the generator can send when nobody answers."""
     skipped: dict[str, str] = field(default_factory=dict)
@@ -43,12 +47,14 @@ class Results:
 
 
 Show = Callable[[str], None]
+_LOOK_S: Final = 1.0
 
 
 def run(options: BenchOptions, show: Show) -> Results:
     """Measure all; `show` is told what is being done. Raises BenchError, EngineError."""
     cpus = _cpus()
-    results = Results()
+    show("looking how busy the machine is")
+    results = Results(background_cpu=psutil.cpu_percent(_LOOK_S) / 100)
     workloads = [workload for workload in WORKLOADS if workload.name in options.workloads]
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
