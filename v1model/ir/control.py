@@ -1,0 +1,149 @@
+"""What the control plane sees of a program: tables, actions, extern instances, digests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from v1model.frontend import types as p4
+    from v1model.frontend.ast import Annotation, Span
+    from v1model.ir.expressions import Expr
+    from v1model.ir.statements import Stmt
+    from v1model.ir.types import Bits, Type
+
+
+@dataclass(frozen=True, slots=True)
+class ActionParam:
+    """A parameter that the control plane gives. `type_name` for P4Info when it is a `type` (NewType);
+    `p4_type`, here and below, is the type in the source, for P4Info's type specifications."""
+
+    name: str
+    type: Bits
+    type_name: str = ""
+    annotations: tuple[Annotation, ...] = ()
+    p4_type: p4.Type | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`name` is the control plane's fully qualified name (`ingress.forward`, `NoAction`)."""
+
+    name: str
+    params: tuple[ActionParam, ...]
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableAction:
+    """An action in a table: its body here, with directional arguments bound and inlined.
+    In `body` the action's control-plane parameters are Var("$" + parameter name)."""
+
+    action: str
+    body: tuple[Stmt, ...]
+    default_only: bool = False
+    table_only: bool = False
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """match_kind: exact lpm ternary range optional selector. `name` as P4Info has it.
+    `type_name` for P4Info when the expression has a `type` (NewType)."""
+
+    expression: Expr
+    match_kind: str
+    name: str
+    type_name: str = ""
+    annotations: tuple[Annotation, ...] = ()
+    p4_type: p4.Type | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMatch:
+    """One field of an entry: exact value; lpm value/prefix_length; ternary value/mask; range low/high.
+    None in an entry's tuple stands for "don't care". Numbers are unsigned bit patterns."""
+
+    value: int
+    mask: int | None = None
+    prefix_length: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCall:
+    """Arguments in the order of the action's parameters, as unsigned bit patterns."""
+
+    action: str
+    arguments: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConstEntry:
+    """An entry in the source. priority: bigger wins, as in P4Runtime; None where keys need none."""
+
+    matches: tuple[KeyMatch | None, ...]
+    action: ActionCall
+    priority: int | None
+    is_const: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`direct`: names of the direct counters and meters attached. `implementation`: an action
+    profile's or selector's name. size 0: none given (P4Info then says 1024)."""
+
+    name: str
+    keys: tuple[Key, ...]
+    actions: tuple[TableAction, ...]
+    default_action: ActionCall
+    default_is_const: bool
+    entries: tuple[ConstEntry, ...] = ()
+    entries_are_const: bool = False
+    size: int = 0
+    direct: tuple[str, ...] = ()
+    implementation: str = ""
+    idle_timeout: bool = False
+    meter_target: Expr | None = None  # direct_meter.read(result) target, set before the action runs
+    annotations: tuple[Annotation, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExternInstance:
+    """kind: register counter direct_counter meter direct_meter action_profile action_selector.
+
+    register: `value_type`, `size`. counter, meter: `size`, `unit` (packets bytes packets_and_bytes).
+    action_profile: `size`. action_selector: `size`, `algorithm`, `output_width`.
+    """
+
+    kind: str
+    name: str
+    size: int = 0
+    unit: str = ""
+    value_type: Type | None = None
+    algorithm: str = ""
+    output_width: int = 0
+    annotations: tuple[Annotation, ...] = ()
+    span: Span | None = None
+    p4_types: tuple[p4.Type, ...] = ()  # type arguments: of register<T, I>, counter<I> ...
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A `digest<T>` in the program; `type` a Struct (or one Bits). `name` as in P4Info."""
+
+    name: str
+    type: Type
+    p4_type: p4.Type | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTranslation:
+    """A `type` (NewType) with @p4runtime_translation, or without (uri "")."""
+
+    name: str
+    type: Type
+    uri: str = ""
+    sdn_bits: int | None = None
+    sdn_string: bool = False

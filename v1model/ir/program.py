@@ -1,0 +1,89 @@
+"""A whole program: parser states, controls, and everything they name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from v1model.frontend import types as p4
+    from v1model.frontend.ast import Annotation
+    from v1model.ir.control import Action, Digest, ExternInstance, Table, TypeTranslation
+    from v1model.ir.expressions import Expr, Var
+    from v1model.ir.statements import Stmt
+    from v1model.ir.types import Header, Struct
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`next`: an expression-less target, or a Switch-like list of cases tried in order."""
+
+    name: str
+    body: tuple[Stmt, ...]
+    transition: Transition
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Cases are tried in order; each has one KeyMatch (None: don't care) per expression; no match:
+    error.NoMatch and reject. Targets are state names, "accept" or "reject"."""
+
+    expressions: tuple[Expr, ...]
+    cases: tuple[tuple[tuple[SelectMatch | None, ...], str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectMatch:
+    """value, value/mask or low..high; or a run-time `value_expr` compared for equality."""
+
+    value: int = 0
+    mask: int | None = None
+    high: int | None = None
+    value_expr: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """Sub-parsers are inlined (their states renamed); locals are initialised in the start state."""
+
+    name: str
+    locals: tuple[Var, ...]
+    start: str
+    states: tuple[State, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    name: str
+    locals: tuple[Var, ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`headers` and `metadata` are the user's two structs; `standard_metadata` is v1model's.
+    `errors` and `enums` map names to member names in order of their indices."""
+
+    name: str
+    headers: Struct
+    metadata: Struct
+    standard_metadata: Struct
+    parser: Parser
+    verify_checksum: Control
+    ingress: Control
+    egress: Control
+    compute_checksum: Control
+    deparser: Control
+    tables: tuple[Table, ...]  # in P4Info's order; ingress and egress
+    actions: tuple[Action, ...]  # those that tables have, or that a control's body calls
+    externs: tuple[ExternInstance, ...]
+    digests: tuple[Digest, ...]
+    translations: tuple[TypeTranslation, ...]
+    controller_headers: tuple[
+        tuple[Header, str, tuple[tuple[Annotation, ...], ...]], ...
+    ]  # header, packet_in/out
+    errors: tuple[str, ...]
+    enums: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    header_annotations: dict[str, tuple[Annotation, ...]] = field(default_factory=dict)
+    controller_header_types: dict[str, p4.RecordType] = field(default_factory=dict)  # by packet_in/out
+    annotations: tuple[Annotation, ...] = ()  # of `main`, @pkginfo

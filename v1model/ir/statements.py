@@ -1,0 +1,151 @@
+"""Statements of the IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from v1model.frontend.ast import Span
+    from v1model.ir.expressions import Const, Expr, Var
+    from v1model.ir.types import Header
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """target is Var, Member, Index, StackNext/StackLast or Slice of one; whole structs, headers
+    (with their validity), unions and stacks (with nextIndex) are assigned by value."""
+
+    target: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class SetValid:
+    """setValid / setInvalid of a header; of a union's member it invalidates the others."""
+
+    header: Expr
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """cases: (values, body); fall-through has been resolved; default last, possibly empty."""
+
+    subject: Expr
+    cases: tuple[tuple[tuple[Const, ...], tuple[Stmt, ...]], ...]
+    default: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`Leave(label)` inside jumps behind it. Labels are unique in a program block."""
+
+    label: str
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Repeats until a Leave of an enclosing Block; the back end bounds it against hostile input."""
+
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """packet.extract: target may be StackNext (advances nextIndex); `varbit_bits` for the two-argument
+    form. A target of None skips over a header of type `header` (`extract(_)`)."""
+
+    target: Expr | None
+    header: Header
+    varbit_bits: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    bits: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """verify(condition, error): when false, parser_error = error and the parser rejects."""
+
+    condition: Expr
+    error: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """packet.emit of a header, stack, union or struct: what is valid is appended."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """push_front (count > 0) or pop_front (count < 0) of a stack."""
+
+    stack: Expr
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyTable:
+    """`hit` (Bool) and `action` (Bits(32): index into table.actions) are variables to set, or None."""
+
+    table: str
+    hit: Var | None = None
+    action: Var | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExternCall:
+    """A v1model extern. `instance` names an ExternInstance, for digest the Digest, or is "" for any
+    other function.
+
+    `name` is the method or function as in v1model.p4: read write count execute_meter mark_to_drop
+    hash random digest clone clone3 clone_preserving_field_list resubmit
+    resubmit_preserving_field_list recirculate recirculate_preserving_field_list truncate
+    verify_checksum update_checksum verify_checksum_with_payload update_checksum_with_payload
+    log_msg assert assume. Arguments in the order of v1model.p4; `out` arguments are l-values.
+    resubmit<T>(data), clone3 and recirculate<T>(data) keep the l-values listed in data (structs are
+    given as they are), which is no longer among `arguments`. The *_preserving_field_list forms have
+    arguments (..., Const index), and in `kept` the l-values of metadata annotated @field_list(index).
+    """
+
+    instance: str
+    name: str
+    arguments: tuple[Expr, ...]
+    kept: tuple[Expr, ...] = ()
+    span: Span | None = None
+
+
+Stmt = (
+    Assign
+    | SetValid
+    | If
+    | Switch
+    | Block
+    | Leave
+    | Loop
+    | Extract
+    | Advance
+    | Verify
+    | Emit
+    | Shift
+    | ApplyTable
+    | ExternCall
+)
