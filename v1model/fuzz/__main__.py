@@ -19,9 +19,10 @@ SANITIZED = "WEIR_FUZZ_SANITIZED"  # set in the process that has the sanitizers'
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m v1model.fuzz", description=__doc__)
-    parser.add_argument("programs", nargs="+", metavar="PROGRAM.p4")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM.p4", help="default: those in p4/")
+    packets = int(os.environ.get("PACKETS") or 1_000_000)
     parser.add_argument(
-        "--packets", type=int, default=1_000_000, help="for each program (default: %(default)s)"
+        "--packets", type=int, default=packets, help="for each program (default: PACKETS or 1000000)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default: %(default)s)")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME=VALUE")

@@ -31,16 +31,17 @@ def test_the_pool_program_survives() -> None:
 
 
 def test_a_memory_error_is_reported() -> None:
-    """A copy of the runtime's table lookup that reads behind its key must not pass."""
+    """The flags of the sanitized build do find an access behind the end of an array."""
     code = """
 import ctypes, subprocess, sys, tempfile
 from v1model.backend import building
 source = "int weir_bug(int i) { int a[4] = {0}; return ((volatile int *) a)[i]; }"
 with tempfile.TemporaryDirectory() as directory:
-    open(directory + "/bug.c", "w").write(source)
+    bug = directory + "/bug"
+    open(bug + ".c", "w").write(source)
     flags = [*building.FLAGS, *building.SANITIZE_FLAGS, "-fvisibility=default", "-shared"]
-    subprocess.run([building.compiler(), *flags, directory + "/bug.c", "-o", directory + "/bug.so"], check=True)
-    ctypes.CDLL(directory + "/bug.so").weir_bug(5)
+    subprocess.run([building.compiler(), *flags, bug + ".c", "-o", bug + ".so"], check=True)
+    ctypes.CDLL(bug + ".so").weir_bug(5)
 """
     preload = " ".join(
         subprocess.run(
@@ -69,7 +70,9 @@ def test_seeds_get_through_the_parser() -> None:
     with Switch(compiled) as switch:
         for seed in seeds:
             switch.inject(1, seed)
-    assert len({len(seed) // 100 for seed in seeds}) > 3  # with and without a value
+        malformed = switch.counter("ingress.outcomes", 0).packets
+    assert {len(seed) // 100 for seed in seeds} >= {0, 1, 6}  # with and without a value
+    assert malformed < len(seeds) / 2
     assert packets(compiled.program, 5, random.Random(1)) == seeds[:5]
 
 

@@ -209,7 +209,10 @@ def test_the_control_plane_is_not_starved_by_packets(
         parser="state start { transition accept; }",
         ingress_declarations="""
         action send(bit<9> port) { std.egress_spec = port; }
-        table t { key = { std.ingress_port: exact; std.packet_length: exact; } actions = { send; NoAction; } }""",
+        table t {
+            key = { std.ingress_port: exact; std.packet_length: exact; }
+            actions = { send; NoAction; }
+        }""",
         ingress="t.apply();",
     )
     (one, left), (two, _) = pair(), pair()
