@@ -21,8 +21,8 @@ key: the caller resolves a fingerprint, or says None. From the moment of the dec
 carried out; what fails is reported with Lost or Found, so that both sides agree again. No event is needed
 for what succeeds.
 
-Decisions: Admit(key) and Evict(key, residual_s), where residual_s is what the block would still have saved
-in seconds (None: the policy cannot say); `fate.py` turns it into drop, demote or stub.
+Decisions: Admit(key) and Evict(key, reuse_chance), where reuse_chance is how likely the block is to be asked
+for again (None: the policy cannot say); `fate.py` turns it into drop, demote or stub.
 
 The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a
 live run can be replayed. `checked.py` wraps a policy and raises when an invariant breaks.

@@ -80,8 +80,8 @@ class Evict(NamedTuple):
     """Take the block out of the pool."""
 
     key: Key
-    residual_s: float | None = None
-    """Seconds it would still have saved; None where the policy cannot say."""
+    reuse_chance: float | None = None
+    """Chance that it will be asked for again; None where the policy cannot say."""
 
 
 Event = Miss | Hits | HomeLoad | Lost | Found | Pin | Unpin

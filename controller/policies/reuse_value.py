@@ -225,9 +225,8 @@ class ReuseValue(Policy):
     def _evict(self, block: Block) -> Evict:
         cohort = block.cohort
         chance = self._model.chance[cohort.kind][bucket_of(self._history.tick - cohort.tick)]
-        worth_s = self._worth_s.get(cohort.column // CLASSES, self._idle_worth_s)
         self._leave(block)
-        return Evict(block.key, chance * worth_s)
+        return Evict(block.key, chance)
 
     def _leave(self, block: Block) -> None:
         self._file_out(block)

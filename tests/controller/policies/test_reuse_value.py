@@ -7,7 +7,6 @@ from controller.policies.checked import Checked
 from controller.policies.reuse_model import TICK_ACCESSES
 from controller.policies.reuse_parts import Parts
 from controller.policies.reuse_value import ReuseValue
-from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import Trace
 
@@ -95,16 +94,29 @@ def test_blocks_of_a_loaded_home_are_worth_more() -> None:
     assert survivors(loaded=1) > 30 > 10 > survivors(loaded=0)
 
 
-def test_a_hit_saves_no_more_than_computing_the_block() -> None:
-    policy = ReuseValue(1)
-    policy.handle(HomeLoad(0, 0.0, 1e6))
-    policy.handle(Miss(1, 0.0))
-    decisions = []
-    for step in range(200):
-        decisions += policy.handle(Miss(2, step))
-    evicted = next(decision for decision in decisions if isinstance(decision, Evict))
-    assert evicted.residual_s is not None
-    assert 0 <= evicted.residual_s <= CostModel().block_prefill_s(0)
+def test_a_loaded_home_is_worth_no_more_than_computing_the_block() -> None:
+    waits_s = (1.0, 1e6)
+    choices = []
+    for wait_s in waits_s:
+        policy = ReuseValue(20)
+        policy.handle(HomeLoad(1, 0.0, wait_s))
+        chooser = random.Random(2)
+        for step in range(2000):
+            key = chooser.randrange(60)
+            policy.handle(Hits(key, step) if key in policy else Miss(key, step, home=key % 2))
+        choices.append(set(policy))
+    assert choices[0] == choices[1]
+
+
+def test_evictions_say_how_likely_reuse_is() -> None:
+    policy, chances = ReuseValue(200), []
+    for request in generate("chat", 1, 500).requests:
+        for depth, block in enumerate(request.blocks):
+            asked = Miss(block, request.arrival_s, depth, len(request.blocks))
+            decisions = policy.handle(Hits(block, request.arrival_s) if block in policy else asked)
+            chances += [decision.reuse_chance for decision in decisions if isinstance(decision, Evict)]
+    assert len(chances) > 100
+    assert all(chance is not None and 0 <= chance <= 1 for chance in chances)
 
 
 def test_memory_is_bounded() -> None:

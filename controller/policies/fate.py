@@ -1,0 +1,32 @@
+"""What becomes of a block that is evicted: dropped, demoted to a storage node, or only a stub of it kept.
+
+from __future__ import annotations
+
+from enum import Enum
+
+from workload.cost import CostModel
+
+
+class Fate(Enum):
+    """The three ways out of the pool."""
+
+    DROP = "drop"
+    """Another tier holds it: the slot is simply freed."""
+    DEMOTE = "demote"
+    """No other tier holds it and it is worth the transfer: it is sent to a storage node first."""
+    STUB = "stub"
+    """Not worth the transfer: only key and history stay, in the memory of the policy."""
+
+
+def fate_of(
+    reuse_chance: float | None, depth: int, held_elsewhere: bool, cost: CostModel, transfer_s: float
+) -> Fate:
+    """Decide by residual value: the time to compute the block again, times the chance that it is asked for.
+
+    `transfer_s` is what sending it takes now, waiting included. Without a chance (a policy that knows none)
+    nothing is lost.
+    """
+    if held_elsewhere:
+        return Fate.DROP
+    residual_s = (1.0 if reuse_chance is None else reuse_chance) * cost.block_prefill_s(depth)
+    return Fate.DEMOTE if residual_s > transfer_s else Fate.STUB
