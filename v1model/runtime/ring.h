@@ -9,9 +9,9 @@
 enum {
     RING_SLOT_BYTES = 2048,
     RING_BLOCK_BYTES = 1 << 16,
-    RING_SLOTS = 1024,      /* of each of the first RING_LARGE_PORTS ports */
+    RING_SLOTS = 2048,      /* of each of the first RING_LARGE_PORTS ports */
     RING_FEWER_SLOTS = 256, /* of the others: a ring is memory that can't be swapped out */
-    RING_LARGE_PORTS = 32,
+    RING_LARGE_PORTS = 16,
 };
 
 struct ring {
