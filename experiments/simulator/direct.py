@@ -117,7 +117,7 @@ class DirectClient:
             moved_s = self._copier.send(passage.tail_s, size_bytes, size_bytes).tail_s
             end_s = max(end_s + pool.fixed_s, moved_s)
         pool.stats.read += len(devices)
-        self.get_s += [(end_s - now_s) / len(devices)] * len(devices)
+        self.get_s += [(end_s - now_s) / max(1, len(devices))] * len(devices)
         after(self._env, end_s - now_s, finished, ["pool"] * len(devices))
 
     def store(self, blocks: Iterable[Block]) -> None:

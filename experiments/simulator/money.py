@@ -42,9 +42,8 @@ def bill(scenario: Scenario, switches: int) -> Bill:
         memory = storage.dram_gb * prices.dram_per_gb + storage.ssd_gb * prices.ssd_per_gb
         storage_dollars = storage.count * (prices.store_server + prices.nic + memory)
         if scenario.pool.memory != "none":
-            attached = scenario.pool.memory == "dram"
-            per_switch = scenario.pool.size_gb * prices.pool_per_gb + prices.pool_fixed if attached else 0.0
-            pool_dollars = switches * per_switch
+            attached_gb = scenario.pool.size_gb if scenario.pool.memory == "dram" else 0.0
+            pool_dollars = switches * (prices.pool_fixed + attached_gb * prices.pool_per_gb)
     else:
         storage_dollars = _direct_dollars(scenario)
     return Bill(

@@ -32,6 +32,8 @@ class Workload:
     """Second of the trace to begin at, what came before being stored; default: a third into it."""
     load: float = number(1.0, 1e-3, 1e3)
     """Requests arrive this many times as fast as in the trace."""
+    reuse: float = number(1.0, 0.0, 1.0)
+    """Share of the requests that keep their prefix; the others are made one of a kind."""
     clients: int = whole(0, 0, 100_000)
     """Closed loop: clients that each wait for an answer before they ask again; 0: the trace's times."""
     hit_share: float | None = number(None, 0.0, 1.0)
@@ -194,8 +196,8 @@ class Prices:
     switch: float = number(16_000.0, 0.0, 1e9)
     pool_per_gb: float = number(4.0, 0.0, 1e6)
     """Memory attached to the switch; SRAM is part of the switch's price."""
-    pool_fixed: float = number(0.0, 0.0, 1e9)
-    """What a switch with attached memory costs more."""
+    pool_fixed: float = number(16_000.0, 0.0, 1e9)
+    """What a switch with a pool costs more than one without; an assumption: as much again."""
     cxl_adapter: float = number(210.0, 0.0, 1e9)
     cxl_switch: float = number(5800.0, 0.0, 1e9)
     years: float = number(4.0, 0.01, 100.0)
@@ -226,6 +228,8 @@ class Scenario:
 
 
 NAMES = ("name", "source")
+BASES = 4
+"""How many files a scenario may be based on, one on the other."""
 TABLES: dict[str, Any] = {entry.name: entry.type for entry in fields(Scenario) if entry.name not in NAMES}
 
 
@@ -235,11 +239,7 @@ def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
     A file may name another as its `base`: it then only says what differs.
     """
     document = read_document(path)
-    base = document.values.pop("base", None)
-    if base is not None:
-        if not isinstance(base, str):
-            raise document.error("base", f"must be the name of a file, not {base!r}")
-        document.values = _merged(read_document(Path(path).parent / base), document)
+    document.values = _with_bases(Path(path), document, BASES)
     scenario = decode_scenario(document)
     trace = scenario.workload.trace
     if trace and not Path(trace).is_absolute():
@@ -247,15 +247,21 @@ def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
     return scenario, document
 
 
-def _merged(base: Document, document: Document) -> dict[str, Any]:
-    """The values of a base, which must be right by itself, with those of a document on top."""
-    if "base" in base.values:
-        raise base.error("base", "a base can't have a base itself")
+def _with_bases(path: Path, document: Document, deepest: int) -> dict[str, Any]:
+    """The values of a document on top of those of its base, which must be right by itself."""
+    own = dict(document.values)
+    name = own.pop("base", None)
+    if name is None:
+        return own
+    if not isinstance(name, str) or not deepest:
+        raise document.error("base", f"must be the name of a file, {BASES} deep at most, not {name!r}")
+    base = read_document(path.parent / name)
+    base.values = _with_bases(path.parent / name, base, deepest - 1)
     decode_scenario(base)
-    values = dict(base.values)
-    for name, given in document.values.items():
-        both = isinstance(given, dict) and isinstance(values.get(name), dict)
-        values[name] = {**values[name], **given} if both else given
+    values = base.values
+    for table, given in own.items():
+        both = isinstance(given, dict) and isinstance(values.get(table), dict)
+        values[table] = {**values[table], **given} if both else given
     return values
 
 

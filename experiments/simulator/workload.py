@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from random import Random
 
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Scenario, ScenarioError, Workload
@@ -14,6 +15,8 @@ from workload.generate import GenerateError, generate
 from workload.keys import NO_PARENT, KeySpace
 from workload.trace import MOONCAKE, Request, Trace, TraceError, load_trace
 
+ONE_OF_A_KIND = 1 << 40
+"""Ids from here on are no trace's."""
 PAST_SHARE = 1 / 3
 """Where in a trace a slice begins when start_s is not given, as in the demo; the past fills the stores."""
 
@@ -43,8 +46,26 @@ def make_demand(scenario: Scenario) -> Demand:
             f"model.block_tokens: blocks of {tokens} tokens can't be made of the trace's "
             f"{whole.block_tokens}: choose a multiple or a divisor"
         )
+    window = replace(
+        window,
+        requests=tuple(dilute(window.requests, workload.reuse, workload.seed)),
+        past=tuple(dilute(window.past, workload.reuse, workload.seed + 1)),
+    )
     recut = [tuple(recut_blocks(part, whole.block_tokens, tokens)) for part in (window.requests, window.past)]
     return Demand(recut[0], recut[1], tokens)
+
+
+def dilute(requests: Sequence[Request], reuse: float, seed: int) -> Iterator[Request]:
+    """Requests of which only a share keeps its blocks; the others get ids that nobody else has."""
+    draw = Random(seed)
+    fresh = ONE_OF_A_KIND * (1 + seed)
+    for request in requests:
+        if draw.random() < reuse:
+            yield request
+        else:
+            end = fresh + len(request.blocks)
+            yield replace(request, blocks=tuple(range(fresh, end)))
+            fresh = end
 
 
 def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) -> Iterator[Request]:

@@ -176,7 +176,7 @@ def test_a_pool_of_smaller_blocks_finds_as_much() -> None:
 def test_dollars_add_up() -> None:
     pooled = agents(pool={"memory": "dram", "size_gb": 1000.0})
     bare = agents(pool=NO_POOL)
-    per_hour = 1000.0 * 4.0 / (4 * 8760)
+    per_hour = (16_000.0 + 1000.0 * 4.0) / (4 * 8760)
     assert pooled.dollars_per_hour - bare.dollars_per_hour == pytest.approx(per_hour)
     assert pooled.dollars_per_saved_s is not None
     assert pooled.dollars_per_saved_s > 0

@@ -1,0 +1,152 @@
+"""A scenario on the packet-level emulator, at a sigma; and the scenario as that emulator carries it out.
+
+What the emulator does not have is refused: pools that are read directly, batched decoding, blocking loads,
+closed loops, gates. Needs root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from experiments.run.emulation import Emulation
+from experiments.run.evaluate import evaluate
+from experiments.run.options import RunOptions, parse_options
+from experiments.run.result import ROOT, RunResult
+from experiments.run.scenario import Scenario as RunScenario
+from experiments.run.scenario import make_scenario
+from experiments.simulator.checks import cost_model
+from experiments.simulator.scenario import GB, Scenario, ScenarioError
+from experiments.simulator.simulation import prepare
+from hostlib.wire import VALUE_BYTES, VALUE_FRAME_BYTES
+from topologies.engines import make_engine
+from topologies.network import Network, check_root
+
+PROGRAM = ROOT / "p4" / "weir.p4"
+HOP_LATENCY_S = 100e-6
+"""Of one hop in the emulation: the embedded switch's or a host's wake-up, at the emulation's own pace."""
+REPORT_COUNT = 1
+"""The demo's controller hears of every miss (experiments.run.scenario)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """What the emulator measured, in real seconds."""
+
+    run: RunResult
+    speed: float
+
+    def real_s(self, emulated_ms: float) -> float:
+        """Real seconds for milliseconds of the emulation."""
+        return emulated_ms / 1000 * self.speed
+
+
+class Emulator:
+    """One scenario on the emulator: prepare (refusals), then play, without or with the pool."""
+
+    def __init__(self, scenario: Scenario, sigma: float, speed: float | None = None) -> None:
+        self._scenario, _ = prepare(scenario)
+        for path, reason in _beyond(self._scenario):
+            raise ScenarioError(f"{path}: {reason}")
+        self._run = make_scenario(_options(self._scenario, sigma, speed))
+
+    @property
+    def speed(self) -> float:
+        """How many real seconds pass in one."""
+        return self._run.scale.speed
+
+    def play(self, pool: bool) -> Emulated:
+        """Set everything up, play once, take it down."""
+        check_root()
+        engine = make_engine("embedded")
+        with Network(self._run.fabric, engine) as network:
+            artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)
+            name = "pool" if pool else "no_pool"
+            measured = Emulation(self._run, network, artifacts).play(name, pool, _silent)
+        return Emulated(evaluate(measured), self.speed)
+
+    def matched(self, pool: bool) -> Scenario:
+        """The scenario as the emulator carries it out: its frames, rounding, delays and controller."""
+        return _matched(self._scenario, self._run, pool)
+
+
+def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOptions:
+    block_bytes = cost_model(scenario, scenario.model.block_tokens or 0).block_bytes
+    workload, network = scenario.workload, scenario.network
+    values = {
+        "topo": network.topology,
+        "trace": workload.trace or None,
+        "shape": workload.shape,
+        "requests": workload.requests,
+        "start": workload.start_s,
+        "speed": speed,
+        "hosts": scenario.nodes.count,
+        "stores": scenario.storage.count,
+        "leaves": network.leaves,
+        "spines": network.spines,
+        "pods": network.pods,
+        "scheduler": workload.scheduler,
+        "policy": scenario.pool.policy,
+        "pool-blocks": max(1, int(scenario.pool.size_gb * GB / block_bytes)),
+        "gpu-blocks": int(scenario.nodes.gpu_gb * GB / block_bytes),
+        "dram-blocks": int(scenario.nodes.dram_gb * GB / block_bytes),
+        "store-blocks": int(scenario.storage.dram_gb * GB / block_bytes),
+        "scale": sigma,
+        "model": scenario.model.name,
+        "gpu": scenario.model.gpu,
+        "link-gbit": network.link_gbit_s,
+        "seed": workload.seed,
+    }
+    arguments = [f"--{name}={value}" for name, value in values.items() if value is not None]
+    return parse_options(arguments, "experiments.simulator.emulate", "")
+
+
+def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
+    real_block_bytes = run.cost.block_bytes
+    fragment_bytes = real_block_bytes / run.fragments
+    sigma, speed = run.scale.sigma, run.scale.speed
+    none = {} if pool else {"memory": "none"}
+    return scenario.changed(
+        network={
+            "fragments": run.fragments,
+            "segments": min(8, run.fragments - 1),
+            "latency_us": HOP_LATENCY_S * speed * 1e6,
+            "target_backlog_ms": scenario.network.target_backlog_ms * speed,
+            "header_share": VALUE_FRAME_BYTES * sigma / fragment_bytes - 1,
+            "request_share": (VALUE_FRAME_BYTES - VALUE_BYTES) * sigma / fragment_bytes,
+        },
+        pool={
+            "size_gb": (run.options.pool_blocks + 0.5) * real_block_bytes / GB,
+            "pending_timeout_s": scenario.pool.pending_timeout_s * speed,
+            "sketch_epoch_s": scenario.pool.sketch_epoch_s * speed,
+            **none,
+        },
+        control={
+            "report_count": REPORT_COUNT,
+            "digest_latency_s": scenario.control.digest_latency_s * speed,
+            "digest_cpu_s": scenario.control.digest_cpu_s * speed,
+            "write_latency_s": scenario.control.write_latency_s * speed,
+            "writes_per_s": scenario.control.writes_per_s / speed,
+        },
+    )
+
+
+def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """What the emulator can't do."""
+    model, nodes = scenario.model, scenario.nodes
+    if scenario.storage.kind != "stores":
+        yield "storage.kind", "the emulator has storage nodes only"
+    if (nodes.decode, nodes.loading, nodes.gate) != ("apart", "overlapped", "always"):
+        yield "nodes", 'the emulator has decode = "apart", loading = "overlapped" and gate = "always" only'
+    if scenario.workload.clients or scenario.workload.hit_share is not None:
+        yield "workload", "the emulator plays traces only"
+    if scenario.workload.load != 1.0:
+        yield "workload.load", "the emulator plays traces at their own rate"
+    if (model.gpus, model.prefill_utilisation, model.memory_utilisation) != (8, 0.5, 0.7):
+        yield "model", "the emulator has the cost model's own GPUs only"
+    if scenario.pool.memory == "dram":
+        yield "pool.memory", "the emulator's pool serves at line rate only"
+
+
+def _silent(completed: int, total: int, blocks: dict[str, int]) -> None:
+    """Progress that nobody wants to see."""

@@ -1,0 +1,117 @@
+"""make study: where the pool pays, by simulation, with a report that opens offline."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from experiments.options import OptionError
+from experiments.run.result import revision
+from experiments.simulator.schema import ScenarioError
+from experiments.simulator.simulation import prepare
+from experiments.study.answers import answers
+from experiments.study.compute import ClusterError, Computer, cluster
+from experiments.study.options import StudyOptions, parse_options
+from experiments.study.panels import panels
+from experiments.study.plan import points
+from experiments.study.report import page
+from experiments.study.results import ResultStore
+from experiments.study.search import break_even, surface_settings
+from experiments.study.systems import Setting, system
+from experiments.study.table import edges_table, points_table
+
+BAD_INPUT = (OptionError, ScenarioError, ClusterError)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 where it could not run."""
+    console = Console()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        options = parse_options(arguments, "python -m experiments.study", __doc__ or "")
+        report = _study(options, console)
+    except BAD_INPUT as error:
+        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        console.print("interrupted; what was computed is kept, and the same command goes on from there")
+        return 130
+    console.print(f"Report: {report}")
+    return 0
+
+
+def _study(options: StudyOptions, console: Console) -> Path:
+    began_s = time.monotonic()
+    centre = _centre(options)
+    planned = list(points(centre, options.quick))
+    for point in planned:
+        prepare(point.scenario)
+    store = ResultStore(options.results / "points")
+    with cluster(options.scheduler, options.workers) as client, _progress(console) as progress:
+        task = progress.add_task("simulations", total=None, known=0)
+
+        def show(done: int, total: int, known: int) -> None:
+            progress.update(task, completed=done, total=total, known=known)
+
+        computer = Computer(client, store, show)
+        figures = computer.all([point.scenario for point in planned])
+        progress.update(task, description="break-even")
+        edges = break_even(surface_settings(centre, options.quick), options.quick, computer.all)
+    done = list(zip(planned, figures, strict=True))
+    about = {
+        "revision": revision(),
+        "seed": options.seed,
+        "requests of each simulation": options.requests_played,
+        "simulations": len(store),
+        "trace": options.trace or "none, generated traffic only",
+        "made in": f"{time.monotonic() - began_s:.0f} s",
+    }
+    everything = points_table(planned, figures)
+    for table in (everything, edges_table(edges)):
+        (options.results / f"{table.name}.csv").write_text(table.csv())
+    told = answers(done, edges)
+    for number, answer in enumerate(told, 1):
+        console.print(f"{number}. {answer}", highlight=False, soft_wrap=True)
+    report = options.results / "report.html"
+    report.write_text(
+        page("When does a pool in the switch pay?", about, told, panels(done, edges), everything)
+    )
+    return report
+
+
+def _centre(options: StudyOptions) -> Setting:
+    """Around which everything is varied; a trace that can't be used is refused here."""
+    if options.trace is not None:
+        trace = Setting(trace=str(options.trace.resolve()), requests=options.requests_played)
+        prepare(system("stores", trace))
+        return Setting(
+            trace=str(options.trace.resolve()), requests=options.requests_played, seed=options.seed
+        )
+    return Setting(requests=options.requests_played, seed=options.seed)
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[known]} known already"),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Computes points on a Dask cluster, a local one or one given by address, each at most once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster, as_completed
+
+# distributed has type hints for its users, but not on all of its functions: hence the ignores below.
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.simulation import simulate
+from experiments.study.results import Figures, ResultStore, point_name
+
+RETRIES = 3
+"""Times that a point is computed again when its worker died."""
+CONNECT_TIMEOUT_S = 10
+
+OnDone = Callable[[int, int, int], None]
+"""Called with points done, points in all, and how many of the done were there already."""
+
+
+class ClusterError(Exception):
+    """A cluster that can't be reached."""
+
+
+def compute_point(scenario: Scenario) -> Figures:
+    """What a worker does."""
+    return simulate(scenario).to_dict()
+
+
+@contextmanager
+def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]:
+    """A client of the scheduler at `address` (tcp://host:port), or of a local cluster on all cores."""
+    dask.config.set(
+        {"distributed.scheduler.allowed-failures": RETRIES, "distributed.logging.distributed": "error"}
+    )
+    if address:
+        try:
+            client = Client(address, timeout=CONNECT_TIMEOUT_S)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ClusterError(f"SCHEDULER {address}: no Dask scheduler answers there ({error})") from None
+        with client:
+            yield client
+        return
+    count = workers or len(os.sched_getaffinity(0))
+    with (
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as local,
+        Client(local) as client,  # type: ignore[no-untyped-call]
+    ):
+        yield client
+
+
+class Computer:
+    """Figures of scenarios, from the store or from the cluster."""
+
+    def __init__(self, client: Client, store: ResultStore, on_done: OnDone) -> None:
+        self._client, self._store, self._on_done = client, store, on_done
+
+    def all(self, scenarios: Sequence[Scenario]) -> list[Figures]:
+        """Figures in the order of the scenarios; each is stored as soon as it is there."""
+        names = [point_name(scenario) for scenario in scenarios]
+        found: dict[str, Figures] = {}
+        missing: dict[str, Scenario] = {}
+        for name, scenario in zip(names, scenarios, strict=True):
+            figures = self._store.get(name)
+            if figures is None:
+                missing[name] = scenario
+            else:
+                found[name] = figures
+        total, known = len(found) + len(missing), len(found)
+        self._on_done(known, total, known)
+        for name, figures in self._computed(missing):
+            self._store.put(name, figures)
+            found[name] = figures
+            self._on_done(len(found), total, known)
+        return [found[name] for name in names]
+
+    def _computed(self, missing: dict[str, Scenario]) -> Iterator[tuple[str, Figures]]:
+        futures: dict[Any, str] = {
+            self._client.submit(compute_point, scenario, key=f"point-{name}", retries=RETRIES): name
+            for name, scenario in missing.items()
+        }
+        arriving = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
+        for future, figures in arriving:
+            yield futures[future], figures

@@ -1,0 +1,111 @@
+"""What is swept: one axis at a time around a centre, the ablation, and where the break-even is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from experiments.simulator.scenario import Scenario
+from experiments.study.systems import BASELINES, Setting, system
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A field of Setting and the values that it takes."""
+
+    field: str
+    label: str
+    values: tuple[Any, ...]
+    quick: tuple[Any, ...]
+    systems: tuple[str, ...]
+    log: bool = True
+
+
+POOLED = (*BASELINES, "stores", "switch")
+AXES = (
+    Axis(
+        "pool_gb",
+        "pool, GB a switch",
+        (1.0, 4.0, 16.0, 64.0, 256.0, 1000.0, 4000.0, 16_000.0),
+        (4.0, 64.0, 1000.0),
+        ("stores", "switch"),
+    ),
+    Axis("nodes", "inference nodes (fan-in)", (1, 2, 4, 8, 16, 32, 60, 128, 256), (2, 16, 60), POOLED),
+    Axis("load", "load, times the traffic's own rate", (1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 32.0), (2.0, 24.0), POOLED),
+    Axis("reuse", "share of requests that keep their prefix", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0), POOLED, False),
+    Axis("link_gbit_s", "link, Gbit/s", (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0), (25.0, 200.0), POOLED),
+    Axis("scheduler", "scheduler", ("random", "round_robin", "locality"), ("random", "locality"), POOLED, False),
+    Axis("block_tokens", "tokens a block", (32, 64, 128, 256, 512), (128, 512), (*POOLED, "sram")),
+)  # fmt: skip
+"""SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it appears where blocks are small "
+"enough."""
+
+SHAPES = ("agents", "chat", "rag", "flash")
+QUICK_SHAPES = ("agents", "chat")
+
+Parts = dict[str, dict[str, Any]]
+ABLATION: dict[str, Parts] = {
+    "everything": {},
+    "no merging": {"pool": {"merging": False}},
+    "no multicast": {"pool": {"multicast": False}},
+    "merging only, nothing cached": {"pool": {"size_gb": 0.1}, "control": {"report_count": 0x8000}},
+    "admitted blocks are fetched at once": {"control": {"report_count": 1, "fill": "now"}},
+    "with reclaim": {"control": {"report_count": 1, "eviction": "reclaim"}},
+    "reclaim from stores that forget": {
+        "control": {"report_count": 1, "eviction": "reclaim"},
+        "storage": {"dram_gb": 200.0},
+    },
+    "stores that forget, no reclaim": {"storage": {"dram_gb": 200.0}},
+    "LRU instead of reuse value": {"pool": {"policy": "lru"}},
+}
+ABLATION_POOL_GB = 64.0
+
+CONTROL: dict[str, Parts] = {
+    "as measured: 1,150 updates/s": {},
+    "ten times slower switch tables": {"control": {"report_count": 1, "writes_per_s": 115.0}},
+    "digests take 100 ms": {"control": {"report_count": 1, "digest_latency_s": 0.1}},
+    "reports from the 2nd miss on": {"control": {"report_count": 2}},
+    "reports from the 4th miss on": {"control": {"report_count": 4}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One simulation of the study, and what it is for."""
+
+    sweep: str
+    """A field of Setting, "shape", "ablation" or "control"."""
+    value: Any
+    system: str
+    setting: Setting
+    scenario: Scenario
+
+
+def points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """All simulations whose place is known beforehand."""
+    yield from _shapes(centre, quick)
+    for axis in AXES:
+        for value in axis.quick if quick else axis.values:
+            setting = replace(centre, **{axis.field: value})
+            for name in axis.systems:
+                if name != "sram" or value <= 128:
+                    yield Point(axis.field, value, name, setting, system(name, setting))
+    small = replace(centre, pool_gb=ABLATION_POOL_GB)
+    for label, tables in ABLATION.items():
+        yield Point("ablation", label, "switch", small, system("switch", small).changed(**tables))
+    yield Point("ablation", "no pool", "stores", small, system("stores", small))
+    for label, tables in CONTROL.items():
+        yield Point("control", label, "switch", small, system("switch", small).changed(**tables))
+
+
+def _shapes(centre: Setting, quick: bool) -> Iterator[Point]:
+    """Every system on every kind of traffic, and on the trace, if one is given."""
+    settings = {
+        shape: replace(centre, shape=shape, trace="") for shape in (QUICK_SHAPES if quick else SHAPES)
+    }
+    if centre.trace:
+        settings["trace"] = centre
+    for label, setting in settings.items():
+        for name in POOLED:
+            yield Point("shape", label, name, setting, system(name, setting))

@@ -1,0 +1,68 @@
+"""Results by content: a point is computed once, whatever sweep asks for it and however often one is stopped.
+
+A point's name is the hash of its scenario and of the code that its result depends on.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from experiments.simulator.scenario import Scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("experiments/simulator", "controller", "workload", "hostlib", "topologies")
+"""What a result depends on."""
+
+Figures = dict[str, Any]
+"""A result as experiments.simulator.result.SimResult.to_dict gives it."""
+
+
+@cache
+def code_hash() -> str:
+    """Of all Python files below CODE."""
+    digest = blake2b(digest_size=8)
+    for folder in CODE:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def point_name(scenario: Scenario) -> str:
+    """The content address of a scenario's result; its own name and remarks don't matter."""
+    parts = asdict(scenario)
+    del parts["name"], parts["source"]
+    trace = scenario.workload.trace
+    if trace:
+        parts["workload"]["trace"] = blake2b(Path(trace).read_bytes(), digest_size=8).hexdigest()
+    text = json.dumps([parts, code_hash()], sort_keys=True)
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+class ResultStore:
+    """A folder with one JSON file a point; a file is there whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, name: str) -> Figures | None:
+        """A point's figures, None if they are still to be computed (or a file is damaged)."""
+        try:
+            figures: Figures = json.loads((self._folder / f"{name}.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return figures
+
+    def put(self, name: str, figures: Figures) -> None:
+        """Keep a point's figures."""
+        part = self._folder / f"{name}.part"
+        part.write_text(json.dumps(figures))
+        part.replace(self._folder / f"{name}.json")
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._folder.glob("*.json"))

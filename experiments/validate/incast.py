@@ -1,0 +1,37 @@
+"""The trace of an incast: in each round all nodes ask at once for one stored document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+DOCUMENT_BLOCKS = 24
+BLOCK_TOKENS = 512
+ROUND_MS = 4000
+
+
+def write_incast(path: Path, nodes: int, rounds: int) -> Path:
+    """Write the trace: what is stored comes at time 0, the rounds follow, each with a document of its own."""
+    stored = [(0, _document(number)) for number in range(rounds)]
+    asked = [
+        (ROUND_MS * (number + 1), [*_document(number), (rounds + number) * 1000 + node])
+        for number in range(rounds)
+        for node in range(nodes)
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(_line(at_ms, chain) for at_ms, chain in [*stored, *asked]))
+    return path
+
+
+def _document(number: int) -> list[int]:
+    return list(range(number * 1000, number * 1000 + DOCUMENT_BLOCKS))
+
+
+def _line(at_ms: int, chain: list[int]) -> str:
+    record = {
+        "timestamp": at_ms,
+        "input_length": BLOCK_TOKENS * len(chain),
+        "output_length": 10,
+        "hash_ids": chain,
+    }
+    return json.dumps(record) + "\n"
