@@ -1,4 +1,4 @@
-"""What becomes of a block that is evicted: dropped, demoted to a storage node, or only a stub of it kept.
+"""What becomes of a block that is evicted: dropped, demoted to a storage node, or only a stub kept."""
 
 from __future__ import annotations
 
