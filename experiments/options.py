@@ -75,9 +75,9 @@ def parse_into(
         epilog="Each option is also a variable of make and of the environment: --pool-blocks is POOL_BLOCKS.",
     )
     for option in options:
-        shown = "none" if option.default is None else option.default
+        shown = "" if option.default is None else f" (default: {option.default})"
         flag = "--" + option.variable.lower().replace("_", "-")
-        parser.add_argument(flag, dest=option.variable, metavar="X", help=f"{option.help} (default: {shown})")
+        parser.add_argument(flag, dest=option.variable, metavar="X", help=f"{option.help}{shown}")
     given = vars(parser.parse_args(arguments))
     values = [_value(option, given[option.variable]) for option in options]
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
