@@ -132,7 +132,8 @@ class Switch:
 
     def inject(self, port: int, data: bytes, timestamp_us: int | None = None) -> list[Output]:
         """Runs one packet to completion; what left the switch, in order, by ports that are not
-        attached to an interface. `timestamp_us` is the time that the program sees (default: now)."""
+        attached to an interface. `timestamp_us` is the time that the program sees (default: now).
+        While interfaces are served (`start`), the packet joins their packets and nothing is returned."""
         if not 0 <= port < PORTS:
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} is not within 0..{PORTS - 1}")
         with self._lock:
@@ -369,7 +370,8 @@ def _attach_error(port: int, interface: str, code: int) -> str:
     reasons = {
         errno.EPERM: "raw sockets need root (or CAP_NET_RAW)",
         errno.ENODEV: "there is no such interface",
-        errno.EBUSY: "the port or the interface is in use by this switch",
+        errno.EBUSY: "the port is in use",
+        errno.EADDRINUSE: "another switch has this interface",
         errno.ENAMETOOLONG: "interface names have at most 15 characters",
         errno.ENETDOWN: "the interface is down: ip link set up",
     }

@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 
     from v1model.backend.statements import Statements
 
-FUNCTIONS = {"crc32": "crc32", "crc32_custom": "crc32", "crc16": "crc16", "crc16_custom": "crc16"}
-FUNCTIONS |= {"identity": "identity", "xor16": "xor16"}
+# Algorithms over plain bytes: the C call up to the bytes. The custom CRCs have their defaults.
+HASHES = {
+    "crc32": "hash_crc32(&sw->crc32, ",
+    "crc32_custom": "hash_crc32(&sw->crc32, ",
+    "crc16": "hash_crc16(",
+    "crc16_custom": "hash_crc16(",
+    "identity": "hash_identity(",
+    "xor16": "hash_xor16(",
+}
 
 
 def call(statements: Statements, statement: ir.ExternCall) -> None:
@@ -124,16 +131,14 @@ def hash_of(statements: Statements, algorithm: str, value: ir.Expr, *, with_payl
     if algorithm == "csum16":
         rest = ", ".join(payload) if with_payload else "NULL, 0"
         return f"hash_csum16({fields.data}, {fields.length}, {rest})"
-    if algorithm not in FUNCTIONS:
-        raise UnsupportedError(
-            f"hash algorithm {algorithm}; there are csum16, random, {', '.join(FUNCTIONS)}"
-        )
+    if algorithm not in HASHES:
+        raise UnsupportedError(f"hash algorithm {algorithm}; there are csum16, random, {', '.join(HASHES)}")
     if not with_payload:
-        return f"hash_{FUNCTIONS[algorithm]}({fields.data}, {fields.length})"
+        return f"{HASHES[algorithm]}{fields.data}, {fields.length})"
     length = function.name("length")
     function.emit(f"uint32_t {length} = {fields.length};", f"memcpy(sw->scratch, {fields.data}, {length});")
     function.emit(f"memcpy(sw->scratch + {length}, {payload[0]}, {payload[1]});")
-    return f"hash_{FUNCTIONS[algorithm]}(sw->scratch, {length} + {payload[1]})"
+    return f"{HASHES[algorithm]}sw->scratch, {length} + {payload[1]})"
 
 
 def _integer(statements: Statements, value: ir.Expr) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.backend import wire
-from v1model.backend.layout import is_wide, storage_bytes, value_width, wire_bytes
+from v1model.backend.layout import MAX_BITS, is_wide, storage_bytes, value_width, wire_bytes
 from v1model.backend.names import Namer, identifier
+from v1model.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +33,8 @@ class Types:
         """`uint16_t name`, `uint8_t name[256]`, `struct h_ethernet name`."""
         if isinstance(value_type, ir.Bits | ir.Bool):
             width = value_width(value_type)
+            if width > MAX_BITS:
+                raise UnsupportedError(f"bit<{width}>: the widest is bit<{MAX_BITS}>")
             if is_wide(value_type):
                 return f"uint8_t {name}[{wire_bytes(width)}]"
             return f"{integer_type(width)} {name}"

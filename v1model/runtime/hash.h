@@ -6,7 +6,14 @@
 #include "bits.h"
 
 uint64_t hash_crc16(const uint8_t *data, size_t length); /* CRC-16/ARC; crc16_custom's default too */
-uint64_t hash_crc32(const uint8_t *data, size_t length); /* CRC-32/ISO-HDLC; crc32_custom's default too */
+
+struct crc32 {
+    uint32_t table[8][256];
+};
+void crc32_init(struct crc32 *crc32);
+/* CRC-32/ISO-HDLC; crc32_custom's default too */
+uint64_t hash_crc32(const struct crc32 *crc32, const uint8_t *data, size_t length);
+
 uint64_t hash_xor16(const uint8_t *data, size_t length);
 uint64_t hash_identity(const uint8_t *data, size_t length); /* the first 8 bytes as a number */
 

@@ -5,7 +5,10 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "bits.h"
@@ -37,13 +40,25 @@ static int configure(struct port *port, int index, uint32_t ring_slots) {
     return bind(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
 }
 
+/* One switch an interface: two would both forward every frame. The claim is a socket in the abstract
+ * namespace, which network namespaces don't share, and ends with the process. */
+static int claim(struct port *port, const char *interface) {
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "weir-port-%s", interface);
+    port->claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (port->claim < 0) return errno;
+    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    return bind(port->claim, (struct sockaddr *)&name, bytes) ? errno : 0;
+}
+
 int interface_open(struct port *port, const char *interface, uint32_t ring_slots) {
     if (strlen(interface) >= INTERFACE_NAME_BYTES) return ENAMETOOLONG;
     int index = (int)if_nametoindex(interface);
     if (!index) return ENODEV;
-    port->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (port->socket < 0) return errno;
-    int error = configure(port, index, ring_slots);
+    port->socket = port->claim = -1;
+    int error = claim(port, interface);
+    if (!error && (port->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0) error = errno;
+    if (!error) error = configure(port, index, ring_slots);
     if (error)
         interface_close(port);
     else
@@ -53,8 +68,9 @@ int interface_open(struct port *port, const char *interface, uint32_t ring_slots
 
 void interface_close(struct port *port) {
     ring_close(&port->ring);
-    close(port->socket);
-    port->socket = -1;
+    if (port->socket >= 0) close(port->socket);
+    if (port->claim >= 0) close(port->claim);
+    port->socket = port->claim = -1;
 }
 
 bool interface_is_gone(const struct port *port) { return if_nametoindex(port->interface) == 0; }

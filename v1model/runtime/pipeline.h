@@ -73,7 +73,6 @@ static void deparse(struct vswitch *sw, struct job *job, struct phv *p) {
         memmove(job->data, job->buffer, header_bytes);
     }
     job->length = header_bytes + payload_bytes;
-    if (job->length > job->truncate_bytes) job->length = job->truncate_bytes;
 }
 
 /* The frame goes to ingress again, as a packet of its own. Takes the job. */
@@ -106,8 +105,9 @@ static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
     job_push(&sw->egress, job);
 }
 
-/* One copy for each replica; takes the job for the last. */
-static void replicate(struct vswitch *sw, struct job *job, const struct replicas *replicas) {
+/* One copy for each replica; takes the job for the last. As in simple_switch, what ingress wanted of
+ * the packet itself (truncate, recirculate) is not for its copies. */
+static void replicate(struct vswitch *sw, struct job *job, const struct replicas *replicas, uint32_t truncate_bytes) {
     if (!replicas || !replicas->count) {
         drop(sw, job, DROPPED_NO_GROUP);
         return;
@@ -118,8 +118,9 @@ static void replicate(struct vswitch *sw, struct job *job, const struct replicas
             copy = copy_job(sw, job, job->payload_offset);
             if (!copy) continue;
             memcpy(copy->phv, job->phv, sizeof *copy->phv);
-            copy->truncate_bytes = job->truncate_bytes;
         }
+        copy->truncate_bytes = truncate_bytes;
+        copy->recirculate_site = 0;
         copy->phv->standard_metadata.f_egress_rid = replicas->replica[i].instance;
         queue_egress(sw, copy, replicas->replica[i].port);
     }
@@ -130,8 +131,7 @@ static const struct replicas *clone_session(const struct vswitch *sw, const stru
 }
 
 static void send_clone(struct vswitch *sw, struct job *clone, const struct replicas *session) {
-    if (session->packet_length_bytes) clone->truncate_bytes = session->packet_length_bytes;
-    replicate(sw, clone, session);
+    replicate(sw, clone, session, session->packet_length_bytes ? session->packet_length_bytes : UINT32_MAX);
 }
 
 /* The packet as it came in, parsed again. */
@@ -166,7 +166,7 @@ static void run_egress(struct vswitch *sw, struct job *job) {
     p->standard_metadata.f_egress_port = job->egress_port & DROP_PORT;
     p->standard_metadata.f_egress_spec = 0; /* DROP_PORT + 1 in 9 bits */
     p->standard_metadata.f_packet_length = job->packet_length;
-    job->clone_site = job->recirculate_site = 0;
+    job->clone_site = 0;
     p4_egress(sw, job, p);
     if (job->clone_site) clone_egress(sw, job);
     if (job->aborted) {
@@ -179,10 +179,12 @@ static void run_egress(struct vswitch *sw, struct job *job) {
     }
     p4_compute_checksum(sw, job, p);
     deparse(sw, job, p);
-    if (job->recirculate_site)
+    if (job->recirculate_site) {
         run_again(sw, job, job->recirculate_site, RECIRCULATED);
-    else
-        port_output(sw, job);
+        return;
+    }
+    if (job->length > job->truncate_bytes) job->length = job->truncate_bytes;
+    port_output(sw, job);
 }
 
 static void after_ingress(struct vswitch *sw, struct job *job) {
@@ -194,7 +196,7 @@ static void after_ingress(struct vswitch *sw, struct job *job) {
         run_again(sw, job, job->resubmit_site, RESUBMITTED);
     } else if (group) {
         p->standard_metadata.f_instance_type = REPLICATION;
-        replicate(sw, job, sw->replication.groups[group]);
+        replicate(sw, job, sw->replication.groups[group], UINT32_MAX);
     } else if (p->standard_metadata.f_egress_spec == DROP_PORT) {
         drop(sw, job, DROPPED_IN_INGRESS);
     } else {

@@ -18,6 +18,7 @@ struct port_statistics {
 
 struct port {
     int socket;
+    int claim;  /* keeps other switches off the interface */
     struct ring ring;
     bool down;  /* the interface is gone */
     int error;  /* errno of the last failure */

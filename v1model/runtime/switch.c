@@ -60,6 +60,7 @@ struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes) {
     pthread_mutex_init(&sw->state, NULL);
     if (getrandom(sw->seed, sizeof sw->seed, 0) != sizeof sw->seed) sw->seed[0] = clock_ns();
     sw->random_state = sw->seed[0] | 1;
+    crc32_init(&sw->crc32);
     uint32_t headroom = program->headroom_bytes + VLAN_HEADROOM;
     sw->scratch = zeroed(1, headroom + max_frame_bytes);
     if (!sw->scratch || job_pool_init(&sw->pool, JOBS, program->phv_bytes, headroom, max_frame_bytes) ||

@@ -57,6 +57,7 @@ struct vswitch {
     uint64_t start_ns;
     uint64_t random_state;
     uint64_t seed[2];
+    struct crc32 crc32;
     bool *digest_enabled;
     bool log_enabled;
     uint32_t max_frame_bytes;

@@ -18,6 +18,9 @@ int table_init(struct table *table, const struct table_spec *spec, const uint64_
 }
 
 void table_clear(struct table *table) {
+    free(table->default_entry->meter);
+    table->default_entry->meter = NULL;
+    table->default_entry->packets = table->default_entry->bytes = 0;
     for (uint32_t i = 0; i < table->high_water; i++) free(table_entry(table, i)->meter);
     for (uint32_t i = 0; i < table->tuple_count; i++) {
         free(table->tuples[i].slots);
@@ -34,9 +37,8 @@ void table_clear(struct table *table) {
 }
 
 void table_free(struct table *table) {
-    if (!table->spec) return;
+    if (!table->default_entry) return;
     table_clear(table);
-    free(table->default_entry->meter);
     free(table->default_entry);
 }
 

@@ -58,7 +58,7 @@ static inline uint8_t *entry_mask(const struct table *table, struct entry *entry
 
 int table_init(struct table *table, const struct table_spec *spec, const uint64_t seed[2]);
 void table_free(struct table *table);
-void table_clear(struct table *table); /* but for the default entry */
+void table_clear(struct table *table); /* but for the default entry's action */
 
 /* The new entry's handle, or NO_ENTRY when the table is full or memory ran out. The caller knows
  * that no entry has this key, mask and priority. `mask` NULL: MATCH_EXACT. */

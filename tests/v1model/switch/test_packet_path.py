@@ -143,6 +143,13 @@ def test_recirculate_parses_what_was_deparsed(make: Make) -> None:
     assert output == Output(4, frame(0, 0, 77, 4) + b"\x02rest")
 
 
+def test_truncate_in_ingress_is_not_for_replicas(make: Make) -> None:
+    switch = make(ingress="truncate(2); std.egress_spec = 5; if (hdr.h.a == 1) { std.mcast_grp = 1; }")
+    switch.set_multicast_group(1, [Replica(8), Replica(9)])
+    assert switch.inject(1, frame(1)) == [Output(8, frame(1)), Output(9, frame(1))]
+    assert switch.inject(1, frame(2)) == [Output(5, bytes((2, 0)))]
+
+
 def test_endless_recirculation_ends(make: Make) -> None:
     switch = make(egress="recirculate_preserving_field_list(1);")
     assert switch.inject(1, frame()) == []

@@ -198,8 +198,10 @@ def test_wrong_interfaces_are_refused(make: Make, pair: Callable[[], tuple[str, 
     ):
         with pytest.raises(DataPlaneError, match=reason):
             switch.attach(port, interface)
+    with pytest.raises(DataPlaneError, match="another switch"):
+        make().attach(1, name)
     switch.detach(1)
-    switch.attach(2, name)
+    make().attach(2, name)
 
 
 def test_the_control_plane_is_not_starved_by_packets(
