@@ -24,7 +24,7 @@ from experiments.study.plan import points
 from experiments.study.report import page
 from experiments.study.results import ResultStore
 from experiments.study.search import break_even, surface_settings
-from experiments.study.systems import Setting, system
+from experiments.study.systems import Setting
 from experiments.study.table import edges_table, points_table
 
 BAD_INPUT = (OptionError, ScenarioError, ClusterError)
@@ -50,8 +50,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _study(options: StudyOptions, console: Console) -> Path:
     began_s = time.monotonic()
-    centre = _centre(options)
-    planned = list(points(centre, options.quick))
+    centre = Setting(requests=options.requests_played, seed=options.seed)
+    planned = list(points(centre, options.trace, options.quick))
     for point in planned:
         prepare(point.scenario)
     store = ResultStore(options.results / "points")
@@ -71,7 +71,7 @@ def _study(options: StudyOptions, console: Console) -> Path:
         "seed": options.seed,
         "requests of each simulation": options.requests_played,
         "simulations": len(store),
-        "trace": options.trace or "none, generated traffic only",
+        "trace": options.trace.name if options.trace else "none, generated traffic only",
         "made in": f"{time.monotonic() - began_s:.0f} s",
     }
     everything = points_table(planned, figures)
@@ -85,17 +85,6 @@ def _study(options: StudyOptions, console: Console) -> Path:
         page("When does a pool in the switch pay?", about, told, panels(done, edges), everything)
     )
     return report
-
-
-def _centre(options: StudyOptions) -> Setting:
-    """Around which everything is varied; a trace that can't be used is refused here."""
-    if options.trace is not None:
-        trace = Setting(trace=str(options.trace.resolve()), requests=options.requests_played)
-        prepare(system("stores", trace))
-        return Setting(
-            trace=str(options.trace.resolve()), requests=options.requests_played, seed=options.seed
-        )
-    return Setting(requests=options.requests_played, seed=options.seed)
 
 
 def _progress(console: Console) -> Progress:

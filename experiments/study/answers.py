@@ -27,7 +27,7 @@ def _size(edges: Sequence[Edge]) -> str:
     mine = [edge for edge in edges if edge.against == "stores"]
     paying = [edge for edge in mine if edge.from_gb is not None]
     if not paying:
-        return "Below which size or fan-in does the pool not pay? In none of the settings searched does any pool pay."
+        return "Below which size or fan-in does the pool not pay? No pool pays in any setting searched."
     fewest = min(edge.setting.nodes for edge in paying)
     sizes = [edge.from_gb for edge in paying if edge.from_gb is not None]
     never = sorted({edge.setting.nodes for edge in mine} - {edge.setting.nodes for edge in paying})

@@ -49,7 +49,7 @@ def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]
     count = workers or len(os.sched_getaffinity(0))
     with (
         LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
         ) as local,
         Client(local) as client,  # type: ignore[no-untyped-call]
     ):
@@ -82,6 +82,8 @@ class Computer:
         return [found[name] for name in names]
 
     def _computed(self, missing: dict[str, Scenario]) -> Iterator[tuple[str, Figures]]:
+        if not missing:
+            return
         futures: dict[Any, str] = {
             self._client.submit(compute_point, scenario, key=f"point-{name}", retries=RETRIES): name
             for name, scenario in missing.items()

@@ -155,17 +155,16 @@ def _ablation(done: Done) -> Panel:
         label: figures["storage_egress_bytes"] / none["storage_egress_bytes"]
         for label, figures in mine.items()
     }
+    forgetting = mine["stores that forget, no reclaim"]["prefill_s"]
+    reclaimed = 1 - mine["reclaim from stores that forget"]["prefill_s"] / forgetting
     sentence = (
         f"With everything, storage nodes send {egress['everything']:.0%} of what they send without a "
-        f"pool and the mean "
-        f"first token comes {_ratio(1 - saved['everything'])}; without merging they send "
-        f"{egress['no merging']:.0%}, "
-        f"with merging alone {egress['merging only, nothing cached']:.0%}; multicast instead of copies "
-        f"one by one changes "
-        f"the mean TTFT by {abs(ttft(whole) / ttft(mine['no multicast']) - 1):.1%}; where stores "
-        f"forget, reclaim changes "
-        f"the GPU time for prefill by "
-        f"{1 - mine['reclaim from stores that forget']['prefill_s'] / mine['stores that forget, no reclaim']['prefill_s']:.1%}."
+        f"pool, and "
+        f"the mean first token comes {_ratio(1 - saved['everything'])}. Without merging they send "
+        f"{egress['no merging']:.0%}, with merging alone {egress['merging only, nothing cached']:.0%}. "
+        "Copies one by one instead of multicast change the mean TTFT by "
+        f"{abs(ttft(whole) / ttft(mine['no multicast']) - 1):.1%}; where storage nodes forget, reclaim "
+        f"saves {reclaimed:.1%} of the GPU time for prefill."
     )
     return Panel(
         "What each mechanism contributes",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from experiments.simulator.scenario import Scenario
 from experiments.study.systems import BASELINES, Setting, system
+from workload.schedule import SCHEDULERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,28 @@ AXES = (
         ("stores", "switch"),
     ),
     Axis("nodes", "inference nodes (fan-in)", (1, 2, 4, 8, 16, 32, 60, 128, 256), (2, 16, 60), POOLED),
-    Axis("load", "load, times the traffic's own rate", (1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 32.0), (2.0, 24.0), POOLED),
-    Axis("reuse", "share of requests that keep their prefix", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0), POOLED, False),
-    Axis("link_gbit_s", "link, Gbit/s", (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0), (25.0, 200.0), POOLED),
-    Axis("scheduler", "scheduler", ("random", "round_robin", "locality"), ("random", "locality"), POOLED, False),
+    Axis(
+        "load",
+        "load, times the traffic's own rate",
+        (1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 32.0),
+        (2.0, 24.0),
+        POOLED,
+    ),
+    Axis(
+        "reuse",
+        "share of requests that keep their prefix",
+        (0.0, 0.25, 0.5, 0.75, 1.0),
+        (0.0, 0.5, 1.0),
+        POOLED,
+        log=False,
+    ),
+    Axis(
+        "link_gbit_s", "link, Gbit/s", (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0), (25.0, 200.0), POOLED
+    ),
+    Axis("scheduler", "scheduler", tuple(SCHEDULERS), ("random", "locality"), POOLED, log=False),
     Axis("block_tokens", "tokens a block", (32, 64, 128, 256, 512), (128, 512), (*POOLED, "sram")),
-)  # fmt: skip
-"""SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it appears where blocks are small "
-"enough."""
+)
+"""SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it appears where blocks are small."""
 
 SHAPES = ("agents", "chat", "rag", "flash")
 QUICK_SHAPES = ("agents", "chat")
@@ -82,9 +98,9 @@ class Point:
     scenario: Scenario
 
 
-def points(centre: Setting, quick: bool) -> Iterator[Point]:
+def points(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:
     """All simulations whose place is known beforehand."""
-    yield from _shapes(centre, quick)
+    yield from _shapes(centre, trace, quick)
     for axis in AXES:
         for value in axis.quick if quick else axis.values:
             setting = replace(centre, **{axis.field: value})
@@ -99,13 +115,11 @@ def points(centre: Setting, quick: bool) -> Iterator[Point]:
         yield Point("control", label, "switch", small, system("switch", small).changed(**tables))
 
 
-def _shapes(centre: Setting, quick: bool) -> Iterator[Point]:
+def _shapes(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:
     """Every system on every kind of traffic, and on the trace, if one is given."""
-    settings = {
-        shape: replace(centre, shape=shape, trace="") for shape in (QUICK_SHAPES if quick else SHAPES)
-    }
-    if centre.trace:
-        settings["trace"] = centre
+    settings = {shape: replace(centre, shape=shape) for shape in (QUICK_SHAPES if quick else SHAPES)}
+    if trace is not None:
+        settings["trace"] = replace(centre, trace=str(trace.resolve()))
     for label, setting in settings.items():
         for name in POOLED:
             yield Point("shape", label, name, setting, system(name, setting))

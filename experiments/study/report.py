@@ -16,8 +16,9 @@ body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 svg { max-width: 100%; height: auto; } figure { margin: 0; }
 figcaption { margin: .3rem 0 .8rem; } .about { color: #555; }
-table { border-collapse: collapse; font-size: .8rem; } th, td { padding: .15rem .5rem; border: 1px solid #ddd; }
-td { text-align: right; } .scroll { overflow-x: auto; max-height: 24rem; }
+table { border-collapse: collapse; font-size: .8rem; }
+th, td { padding: .15rem .5rem; border: 1px solid #ddd; } td { text-align: right; }
+.scroll { overflow-x: auto; max-height: 24rem; }
 a.download { font-size: .9rem; }
 """
 

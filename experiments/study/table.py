@@ -34,8 +34,8 @@ class Table:
 
 COLUMNS = (
     "sweep", "value", "system", "shape", "nodes", "load", "reuse", "block_tokens", "link_gbit_s", "pool_gb",
-    "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "tpot_mean_s", "requests_per_s", "found_share", "
-    ""from_pool_share",
+    "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "tpot_mean_s", "requests_per_s", "found_share",
+    "from_pool_share",
     "prefill_gpu_s", "saved_prefill_gpu_s", "storage_egress_gb", "storage_busy_share", "switch_served_gb",
     "merged_fragments", "digests", "table_updates", "control_mb", "control_cpu_s",
     "dollars_per_hour", "cache_dollars_per_hour", "dollars_per_saved_gpu_s",

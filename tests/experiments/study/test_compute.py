@@ -1,0 +1,145 @@
+"""Computing on a real scheduler and real workers over TCP: nothing is lost, nothing computed twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.simulation import simulate
+from experiments.study.compute import ClusterError, Computer, cluster
+from experiments.study.results import ResultStore, point_name
+from experiments.study.systems import Setting, system
+
+WAIT_S = 60.0
+
+
+def scenarios(count: int, requests: int = 60) -> list[Scenario]:
+    setting = Setting(requests=requests, nodes=4)
+    return [system("switch", replace(setting, seed=seed)) for seed in range(1, count + 1)]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline_s, "took too long"
+        time.sleep(0.05)
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    started = subprocess.Popen(
+        [sys.executable, "-m", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[3],
+    )
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+
+
+@contextmanager
+def scheduler_with_workers(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A Dask scheduler and workers as processes of their own, over TCP."""
+    with ExitStack() as stack:
+        file = folder / "scheduler.json"
+        stack.enter_context(
+            process("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+                    "--no-dashboard", "--scheduler-file", str(file))
+        )  # fmt: skip
+        wait_until(lambda: file.exists() and '"address"' in file.read_text())
+        address = file.read_text().split('"address": "')[1].split('"')[0]
+        assert address.startswith("tcp://")
+        started = [
+            stack.enter_context(
+                process("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny",
+                        "--no-dashboard", "--local-directory", str(folder / f"worker{number}"))
+            )
+            for number in range(workers)
+        ]  # fmt: skip
+        yield address, started
+
+
+def ignore(done: int, total: int, known: int) -> None:
+    pass
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_killed_half_way_loses_nothing(tmp_path: Path) -> None:
+    wanted = scenarios(10)
+    killed = threading.Event()
+    with scheduler_with_workers(tmp_path, 2) as (address, workers), cluster(address) as client:
+        client.wait_for_workers(2, timeout=WAIT_S)
+
+        def kill_half_way(done: int, total: int, known: int) -> None:
+            if done >= total // 2 and not killed.is_set():
+                killed.set()
+                os.kill(workers[0].pid, signal.SIGKILL)
+
+        figures = Computer(client, ResultStore(tmp_path / "points"), kill_half_way).all(wanted)
+        assert killed.is_set()
+        assert workers[0].wait(WAIT_S) == -signal.SIGKILL
+        assert workers[1].poll() is None
+    assert [found["completed"] for found in figures] == [60] * 10
+    alone = simulate(wanted[-1]).to_dict()
+    assert {**figures[-1], "cpu_s": 0} == {**alone, "cpu_s": 0}
+
+
+@pytest.mark.timeout(180)
+def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
+    wanted = scenarios(4, requests=20)
+    store = ResultStore(tmp_path / "points")
+    seen: list[tuple[int, int, int]] = []
+    with cluster(None, workers=1) as client:
+        computer = Computer(client, store, lambda *counts: seen.append(counts))
+        computer.all(wanted[:2])
+        first = {
+            name: (tmp_path / "points" / f"{name}.json").stat().st_mtime_ns
+            for name in map(point_name, wanted[:2])
+        }
+        computer.all([*wanted, *wanted])
+        assert len(store) == 4
+        assert seen[-1] == (4, 4, 2)
+        for name, written in first.items():
+            assert (tmp_path / "points" / f"{name}.json").stat().st_mtime_ns == written
+    store.put(point_name(wanted[0]), {"marked": True})
+
+    class NoClient:
+        """Submitting anything to it fails."""
+
+    assert Computer(NoClient(), store, ignore).all([wanted[0]]) == [{"marked": True}]  # type: ignore[arg-type]
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupted_sweep_keeps_what_it_has(tmp_path: Path) -> None:
+    wanted, store = scenarios(4, requests=20), ResultStore(tmp_path / "points")
+
+    def interrupt(done: int, total: int, known: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with cluster(None, workers=1) as client:
+        with pytest.raises(KeyboardInterrupt):
+            Computer(client, store, interrupt).all(wanted)
+        assert len(store) == 2
+        seen: list[int] = []
+        Computer(client, store, lambda done, total, known: seen.append(known)).all(wanted)
+    assert seen[0] == 2
+    assert len(store) == 4
+
+
+def test_a_scheduler_that_is_not_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.study.compute.CONNECT_TIMEOUT_S", 1)
+    with pytest.raises(ClusterError, match="no Dask scheduler answers"), cluster("tcp://127.0.0.1:9"):
+        pass
