@@ -21,6 +21,7 @@ from controller.p4_constants import (
     PORT_ROLES,
     ROLE_CONTROL,
     ROUTES,
+    SUBSCRIPTION,
 )
 from controller.p4info import Prefix
 
@@ -53,7 +54,8 @@ def sync_base_state(client: SwitchClient, program: Program, config: SwitchConfig
     merge = program.entry(MERGE_SETTINGS, {}, "merge", on=merging)
     updates.append(_update(Update.MODIFY, Entity(table_entry=merge)))
     _write(client, updates)
-    _enable_digests(client, program)
+    for digest in (HOT_MISS, SUBSCRIPTION):
+        _enable_digest(client, program, digest)
 
 
 def _wanted(program: Program, config: SwitchConfig) -> Iterator[Any]:
@@ -72,10 +74,11 @@ def _wanted(program: Program, config: SwitchConfig) -> Iterator[Any]:
         hop = {"next_hop": route.next_hop, "port": route.port}
         entries.append(program.entry(ROUTES, {"dst_addr": prefix}, "forward", **hop))
     yield from (Entity(table_entry=entry) for entry in entries)
-    yield _group(MULTICAST_WAITERS, (port.port for port in config.ports))
+    yield multicast_group(MULTICAST_WAITERS, (port.port for port in config.ports))
 
 
-def _group(group_id: int, ports: Iterable[int]) -> Any:
+def multicast_group(group_id: int, ports: Iterable[int]) -> Any:
+    """The entity of a multicast group."""
     entity = Entity()
     group = entity.packet_replication_engine_entry.multicast_group_entry
     group.multicast_group_id = group_id
@@ -125,9 +128,9 @@ def _update(kind: int, entity: Any) -> Any:
     return Update(type=kind, entity=entity)
 
 
-def _enable_digests(client: SwitchClient, program: Program) -> None:
+def _enable_digest(client: SwitchClient, program: Program, name: str) -> None:
     entity = Entity()
-    entity.digest_entry.digest_id = program.digest_id(HOT_MISS)
+    entity.digest_entry.digest_id = program.digest_id(name)
     settings = entity.digest_entry.config
     settings.max_list_size, settings.max_timeout_ns = DIGEST_LIST_SIZE, DIGEST_TIMEOUT_NS
     # No acknowledgements: a switch that waits for them withholds equal digests, or even packets.
@@ -136,7 +139,7 @@ def _enable_digests(client: SwitchClient, program: Program) -> None:
     if code == code_pb2.ALREADY_EXISTS:
         _write(client, [_update(Update.MODIFY, entity)])
     elif code != code_pb2.OK:
-        raise SwitchError(f"digest {HOT_MISS}: {code_pb2.Code.Name(code)}")
+        raise SwitchError(f"digest {name}: {code_pb2.Code.Name(code)}")
 
 
 def _write(client: SwitchClient, updates: list[Any]) -> None:

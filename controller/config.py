@@ -123,6 +123,22 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class PushOptions:
+    """When a prefix is pushed to its subscribers, and how much of that at most."""
+
+    subscribers: int = 2
+    """Nodes (or switches) that must have subscribed to the prefix."""
+    hits: int = 2
+    """Requests for a resident block, since it was last pushed, from which it is pushed."""
+    lease_s: float = 60.0
+    """How long a node stays subscribed without asking again."""
+    interval_s: float = 0.2
+    """Between two pushes of a prefix."""
+    max_prefixes: int = 64
+    """Prefixes with subscribers at a switch, and so multicast groups; further ones are not pushed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of it."""
 
@@ -136,6 +152,8 @@ class Config:
     merging: bool = True
     """Whether requests for a fragment that is in flight are merged."""
     thresholds: Thresholds = field(default_factory=Thresholds)
+    push: PushOptions | None = None
+    """None: nothing is pushed."""
 
 
 def load_config(path: Path) -> Config:
@@ -175,7 +193,12 @@ def _faults(config: Config) -> Iterator[tuple[str, str]]:
         if switch.pool.whole_blocks <= config.thresholds.spare_blocks:
             yield f"switches[{index}].pool.blocks", "must be more than thresholds.reclaims_in_flight"
     for place, reason in _threshold_faults(config.thresholds):
-        yield f"thresholds.{place}", reason
+        yield place, reason
+    if config.push is not None:
+        yield from _out_of_range(
+            "push", config.push, subscribers=64, hits=1_000_000, lease_s=86_400, interval_s=3600,
+            max_prefixes=512,
+        )  # fmt: skip
 
 
 def _switch_faults(switch: SwitchConfig) -> Iterator[tuple[str, str]]:
@@ -206,10 +229,17 @@ def _switch_faults(switch: SwitchConfig) -> Iterator[tuple[str, str]]:
 def _threshold_faults(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
     for name, choices in (("fill", FILL_MODES), ("eviction", EVICTION_MODES)):
         if getattr(thresholds, name) not in choices:
-            yield name, f"no {getattr(thresholds, name)!r}: choose one of {', '.join(choices)}"
-    for name, most in (
-        ("report_count", 0x8000), ("max_digests_per_s", 1_000_000), ("reclaims_in_flight", 4096),
-        ("control_fragments_in_flight", 4096), ("answer_timeout_s", 60), ("answer_tries", 100),
-    ):  # fmt: skip
-        if not 0 < getattr(thresholds, name) <= most:  # false for NaN too
-            yield name, f"must be above 0, at most {most}"
+            yield (
+                f"thresholds.{name}",
+                f"no {getattr(thresholds, name)!r}: choose one of {', '.join(choices)}",
+            )
+    yield from _out_of_range(
+        "thresholds", thresholds, report_count=0x8000, max_digests_per_s=1_000_000, reclaims_in_flight=4096,
+        control_fragments_in_flight=4096, answer_timeout_s=60, answer_tries=100,
+    )  # fmt: skip
+
+
+def _out_of_range(place: str, options: Thresholds | PushOptions, **most: float) -> Iterator[tuple[str, str]]:
+    for name, limit in most.items():
+        if not 0 < getattr(options, name) <= limit:  # false for NaN too
+            yield f"{place}.{name}", f"must be above 0, at most {limit}"

@@ -60,6 +60,12 @@ class PoolCounts:
     """Reports of blocks with more fragments than the pool gives a block."""
     hits: int = 0
     """Requests for resident blocks, in blocks."""
+    subscriptions: int = 0
+    """Requests that asked for what else there is of their prefix."""
+    group_changes: int = 0
+    """Multicast groups of subscribers set or removed."""
+    pushes: int = 0
+    """Blocks that were multicast to their subscribers unasked."""
     read_backs: int = 0
     """Times that the switch's entries were read back and compared."""
 

@@ -26,8 +26,9 @@ _TTL: Final = 64
 def control_frame(operation: PacketOperation, controller: Host) -> bytes:
     """The frame of an operation, from the controller's address at the switch."""
     message = wire.Message(
-        operation.op, operation.key, operation.fragment, operation.fragments, sequence=operation.sequence
-    )
+        operation.op, operation.key, operation.fragment, operation.fragments, operation.flags,
+        sequence=operation.sequence, parent=operation.parent,
+    )  # fmt: skip
     payload = wire.encode(message)
     source, destination = controller.ipv4.packed, operation.destination.packed
     udp_bytes = _UDP.size + len(payload)

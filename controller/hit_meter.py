@@ -33,6 +33,11 @@ class HitMeter:
         """A block was installed; so many packets will pass that only fill it."""
         self._readings[key] = _Reading(fragments, 0, -own_packets)
 
+    def passed(self, key: bytes, packets: int) -> None:
+        """So many packets hit the entry that were no requests."""
+        if key in self._readings:
+            self._readings[key].left_over -= packets
+
     def found(self, key: bytes, fragments: int) -> None:
         """A block was there already, with an unknown count."""
         if key not in self._readings:

@@ -45,7 +45,17 @@ class SetThreshold:
     count: int
 
 
-TableOperation = Install | Remove | SetThreshold
+@dataclass(frozen=True, slots=True)
+class SetGroup:
+    """Have a multicast group hold these ports; none: remove it."""
+
+    group: int
+    ports: frozenset[int]
+    present: bool
+    """Whether the switch has the group already."""
+
+
+TableOperation = Install | Remove | SetThreshold | SetGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,10 @@ class PacketOperation:
     """The storage node concerned."""
     sequence: int
     """Comes back in the answer."""
+    parent: int = 0
+    """First 32 bits of the parent's key, where who gets the value should know it."""
     op: ClassVar[int]
+    flags: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,14 @@ class Invalidate(PacketOperation):
     """Empty a fragment's slot; comes back, or NOT_FOUND if the slot is empty."""
 
     op = wire.OP_INVALIDATE
+
+
+@dataclass(frozen=True, slots=True)
+class PushFragment(PacketOperation):
+    """Multicast a fragment to the group in `sequence`; NOT_FOUND, flagged PUSHED, if the slot is empty."""
+
+    op = wire.OP_PUSH
+    flags = wire.FLAG_PUSHED
 
 
 class Result(Enum):
@@ -116,6 +137,17 @@ class HotMiss:
     def nodes(self) -> int:
         """Nodes (or switches) that wanted the block together."""
         return max(1, self.waiters.bit_count())
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """The digest `subscription_t`: a node asked for a block and wants more of its prefix pushed."""
+
+    key: bytes
+    parent: int
+    """First 32 bits of the parent's key, 0 for none."""
+    port: int
+    """Behind which it is, or the switch that passed its request on."""
 
 
 @dataclass(frozen=True, slots=True)

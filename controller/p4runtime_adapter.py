@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any, Final
 
 from google.rpc import code_pb2
 from p4.v1 import p4runtime_pb2
 
+from controller.base_state import multicast_group
 from controller.errors import ConnectionLostError, P4InfoError
 from controller.frames import control_frame, parse_answer
-from controller.operations import Answer, HotMiss, Install, Remove, Replace, Result, SetThreshold
-from controller.p4_constants import BLOCKS, HOT_MISS, MISS_SETTINGS, OUTCOME_NAMES, OUTCOMES
+from controller.operations import (
+    Answer,
+    HotMiss,
+    Install,
+    Remove,
+    Replace,
+    Result,
+    SetGroup,
+    SetThreshold,
+    Subscription,
+)
+from controller.p4_constants import BLOCKS, HOT_MISS, MISS_SETTINGS, OUTCOME_NAMES, OUTCOMES, SUBSCRIPTION
 from hostlib.wire import KEY_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from controller.config import Host
     from controller.costs import Costs
@@ -42,10 +53,7 @@ class P4RuntimeAdapter:
         """That of the open session, if there is one."""
         self._program = program
         self._controller, self._costs = controller, costs
-        self._digest_id = program.digest_id(HOT_MISS)
-        self._digest_fields = program.digest_fields(HOT_MISS)
-        if set(self._digest_fields) != {field.name for field in fields(HotMiss)}:
-            raise P4InfoError(f"digest {HOT_MISS} has other fields: {', '.join(self._digest_fields)}")
+        self._digests = dict(_digests(program))
         self._blocks_id = program.table_id(BLOCKS)
 
     @property
@@ -95,26 +103,18 @@ class P4RuntimeAdapter:
                 packets[entity.counter_entry.index.index] = entity.counter_entry.data.packet_count
         return packets
 
-    def reports(self, message: Any) -> list[HotMiss | Answer]:
+    def reports(self, message: Any) -> list[HotMiss | Subscription | Answer]:
         """What a stream message says; nothing for what is not for us."""
-        if message.HasField("digest") and message.digest.digest_id == self._digest_id:
+        if message.HasField("digest") and message.digest.digest_id in self._digests:
             self._costs.digest_lists += 1
             self._costs.digests += len(message.digest.data)
-            return [self._hot_miss(sample.struct) for sample in message.digest.data]
+            digest = self._digests[message.digest.digest_id]
+            return [digest.report(sample.struct) for sample in message.digest.data]
         if message.HasField("packet"):
             self._costs.packet_ins += 1
             answer = parse_answer(message.packet.payload)
             return [] if answer is None else [answer]
         return []
-
-    def _hot_miss(self, struct: Any) -> HotMiss:
-        values: dict[str, Any] = {
-            name: int.from_bytes(member.bitstring, "big")
-            for name, member in zip(self._digest_fields, struct.members, strict=True)
-        }
-        values["key"] = values["key"].to_bytes(KEY_BYTES, "big")
-        values["home"] = IPv4Address(values["home"])
-        return HotMiss(**values)
 
     def _update(self, operation: TableOperation) -> Any:
         entry, kind = self._program.entry, Update.MODIFY
@@ -129,7 +129,44 @@ class P4RuntimeAdapter:
                 changed = entry(BLOCKS, _match(key))
             case SetThreshold(count):
                 changed = entry(MISS_SETTINGS, {}, "report_from", count=count)
+            case SetGroup():
+                return _group_update(operation)
         return Update(type=kind, entity=Entity(table_entry=changed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Digest:
+    """A digest whose fields are those of a report."""
+
+    kind: type[HotMiss] | type[Subscription]
+    names: tuple[str, ...]
+
+    def report(self, struct: Any) -> HotMiss | Subscription:
+        values: dict[str, Any] = {
+            name: int.from_bytes(member.bitstring, "big")
+            for name, member in zip(self.names, struct.members, strict=True)
+        }
+        values["key"] = values["key"].to_bytes(KEY_BYTES, "big")
+        if "home" in values:
+            values["home"] = IPv4Address(values["home"])
+        return self.kind(**values)
+
+
+def _digests(program: Program) -> Iterator[tuple[int, _Digest]]:
+    """By id; raises P4InfoError where the program's digest has other fields."""
+    kinds: dict[str, type[HotMiss] | type[Subscription]] = {HOT_MISS: HotMiss, SUBSCRIPTION: Subscription}
+    for name, kind in kinds.items():
+        names = program.digest_fields(name)
+        if set(names) != {field.name for field in fields(kind)}:
+            raise P4InfoError(f"digest {name} has other fields: {', '.join(names)}")
+        yield program.digest_id(name), _Digest(kind, names)
+
+
+def _group_update(change: SetGroup) -> Any:
+    kind = Update.INSERT
+    if change.present:
+        kind = Update.MODIFY if change.ports else Update.DELETE
+    return Update(type=kind, entity=multicast_group(change.group, sorted(change.ports)))
 
 
 def _match(key: bytes) -> dict[str, int]:

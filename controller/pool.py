@@ -17,6 +17,7 @@ from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
 from controller.operations import Install, Remove, Replace, Result, SetThreshold
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
+from controller.push import Push
 from controller.reclaim import Reclaims
 from controller.slots import SlotAllocator, Slots
 from hostlib import wire
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from ipaddress import IPv4Address
 
-    from controller.config import PoolSize, Thresholds
-    from controller.operations import Adapter, Answer, HotMiss
+    from controller.config import PoolSize, PushOptions, Thresholds
+    from controller.operations import Adapter, Answer, HotMiss, PushFragment, Subscription
     from controller.policies import Decision, Event, Policy
     from controller.reclaim import Finished
 
@@ -55,6 +56,7 @@ class Pool:
         policy: Policy,
         adapter: Adapter,
         log: Callable[[Event], None] | None = None,
+        push: PushOptions | None = None,
     ) -> None:
         self.counts = PoolCounts()
         self.needs_read_back = False
@@ -71,6 +73,11 @@ class Pool:
         self.fills = Fills(
             thresholds.control_fragments_in_flight, thresholds.answer_timeout_s, size.whole_blocks
         )
+        self.push: Push | None = None
+        """What multicasts blocks unasked, if that is wanted."""
+        if push is not None:
+            limits = thresholds.control_fragments_in_flight, thresholds.answer_timeout_s
+            self.push = Push(push, *limits)
         self._thresholds, self._stores = thresholds, stores
         self._adapter, self._log = adapter, log
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
@@ -85,6 +92,8 @@ class Pool:
         """The switch reported a block that is not in the pool and should perhaps be."""
         self._governor.reported(1)
         times = self._known.report(miss) + miss.nodes - 1
+        if self.push is not None:
+            self.push.heard_of(miss.key, miss.parent)
         if miss.home in self._stores:
             self._tell(HomeLoad(int(miss.home), now_s, miss.hint_ms / 1000))
         if not 0 < miss.fragments <= self.slots.fragments:
@@ -92,6 +101,13 @@ class Pool:
         elif miss.key not in self.policy:
             parent, home = self._known.key_of(miss.parent), int(self._home(miss.key))
             self._tell(Miss(miss.key, now_s, miss.depth, miss.chain_blocks, parent, times, home))
+
+    def subscribed(self, subscription: Subscription, now_s: float) -> None:
+        """A node wants more of the prefix that it asks for."""
+        self._governor.reported(1)
+        if self.push is not None:
+            self.counts.subscriptions += 1
+            self.push.subscribed(subscription.key, subscription.parent, subscription.port, now_s)
 
     def dropped(self, reports: int) -> None:
         """So many reports were lost because they came too fast."""
@@ -102,6 +118,8 @@ class Pool:
         for key, times in self._hits.read(packets):
             self.counts.hits += times
             self._tell(Hits(key, now_s, times))
+            if self.push is not None:
+                self.push.hits(key, times)
 
     def answered(self, answer: Answer, now_s: float) -> None:
         """A message of the protocol came to the controller."""
@@ -110,6 +128,8 @@ class Pool:
             self._tell(HomeLoad(int(answer.source), now_s, message.hint_ms / 1000))
         if message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
             self._nowhere(message.key, now_s)
+        elif message.flags & wire.FLAG_PUSHED:
+            pass  # a slot that is not filled yet: its subscribers ask for that fragment
         elif finished := self.reclaims.answered(answer):
             self._finish([finished], now_s)
 
@@ -127,10 +147,25 @@ class Pool:
         """Send what is due: fills, reclaims and their repetitions, another threshold."""
         reclaims, given_up = self.reclaims.poll(now_s)
         self._finish(given_up, now_s)
-        if packets := [*reclaims, *self.fills.poll(now_s)]:
+        if packets := [*reclaims, *self.fills.poll(now_s), *self._pushes(now_s)]:
             self._adapter.send(packets)
         if (count := self._governor.adjust(now_s)) is not None:
             self._adapter.write([SetThreshold(count)])
+
+    def _pushes(self, now_s: float) -> list[PushFragment]:
+        """Bring the groups of subscribers up to date; what is to be pushed to them."""
+        if self.push is None:
+            return []
+        if changes := self.push.groups(now_s):
+            self.counts.group_changes += len(changes)
+            for change, result in zip(changes, self._adapter.write(changes), strict=True):
+                if result is not Result.OK:
+                    self.push.refused(change)
+        fragments = list(self.push.due(now_s, self.resident, self._stores[0]))
+        for fragment in fragments:
+            self._hits.passed(fragment.key, 1)
+        self.counts.pushes = self.push.blocks
+        return fragments
 
     def read_back(self, now_s: float) -> None:
         """Take the switch's entries as the truth: adopt what fits, remove the rest, tell the policy."""
@@ -141,6 +176,8 @@ class Pool:
         self._evict.clear()
         self.reclaims.clear()
         self.fills.clear()
+        if self.push is not None:
+            self.push.clear()
         self.slots.free_all()
         before, self.resident = self.resident, {}
         foreign = [Remove(entry.key) for entry in entries if not self._adopt(entry)]
@@ -210,6 +247,8 @@ class Pool:
                 self.slots.free(self.resident.pop(key).slots)
                 self._hits.ended(key)
                 self.fills.cancel(key)
+                if self.push is not None:
+                    self.push.removed(key)
                 self.counts.evicted += 1
             else:
                 self.needs_read_back = True

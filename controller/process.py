@@ -124,7 +124,7 @@ class ControllerProcess:
             raise ConfigError(str(error)) from None
         session = Session(switch, first_election_id, config.merging)
         log = None if logs is None else self._event_log(logs / f"{switch.name}.jsonl")
-        pool = Pool(size, thresholds, switch.stores, policy, session.adapter, log)
+        pool = Pool(size, thresholds, switch.stores, policy, session.adapter, log, config.push)
         return SwitchWorker(switch.name, session, pool)
 
     def _event_log(self, path: Path) -> Callable[[Event], None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller.errors import SwitchError
 from controller.hit_meter import MIN_PERIOD_S, next_period_s
-from controller.operations import HotMiss
+from controller.operations import HotMiss, Subscription
 from controller.p4_constants import OUTCOME_NAMES
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class SwitchWorker:
             for report in self.session.adapter.reports(message):
                 if isinstance(report, HotMiss):
                     self.pool.hot_miss(report, now_s)
+                elif isinstance(report, Subscription):
+                    self.pool.subscribed(report, now_s)
                 else:
                     self.pool.answered(report, now_s)
         dropped, self._dropped = self._dropped, self.session.costs.messages_dropped

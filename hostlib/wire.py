@@ -56,6 +56,7 @@ FLAG_MERGED: Final = 0x0008
 FLAG_FILL: Final = 0x0010
 FLAG_RECLAIM: Final = 0x0020
 FLAG_PUSHED: Final = 0x0040
+FLAG_SUBSCRIBE: Final = 0x0080
 
 # (name, bits) of kv_t, in order; the struct below is the same layout.
 FIELDS: Final = (

@@ -16,6 +16,7 @@
 #ifdef FAULTS
 #include "include/faults.p4"
 #endif
+#include "include/subscribe.p4"
 #include "include/pool_index.p4"
 #include "include/slots.p4"
 #include "include/sketch.p4"
@@ -32,6 +33,7 @@ control ingress(
     counter(OUTCOMES, CounterType.packets_and_bytes) outcomes;
 
     role_check() roles;
+    subscribe() subscriptions;
     pool_index() index;
     slots() pool;
     sketch() misses;
@@ -55,6 +57,7 @@ control ingress(
             injected.apply(headers, metadata, standard_metadata);
 #endif
             if (metadata.fate != fate_t.DROP) {
+                subscriptions.apply(headers, standard_metadata);
                 if (headers.kv.op == OP_PUT || headers.kv.op == OP_PUT_ACK) {
                     metadata.outcome = OUTCOME_PUT;
                 } else {

@@ -29,6 +29,7 @@ const bit<16> FLAG_FROM_POOL = 0x0004;  // VALUE: served by a switch
 const bit<16> FLAG_MERGED    = 0x0008;  // VALUE, NOT_FOUND: a copy of a reply that several ports waited for
 const bit<16> FLAG_FILL      = 0x0010;  // GET, VALUE: on behalf of the pool; ends in the switch
 const bit<16> FLAG_RECLAIM   = 0x0020;  // PUT, PUT_ACK: a block on its way out of the pool
-const bit<16> FLAG_PUSHED    = 0x0040;  // VALUE: nobody asked; the controller expects that it will be wanted
+const bit<16> FLAG_PUSHED    = 0x0040;  // VALUE, PUSH: nobody asked; the controller expects that it will be wanted
+const bit<16> FLAG_SUBSCRIBE = 0x0080;  // GET: push to me what else there is of this prefix
 
 #endif

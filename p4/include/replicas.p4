@@ -36,8 +36,10 @@ control replicas(
         if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
             if (metadata.waiters >> (bit<8>) standard_metadata.egress_port & 1 == 0) {
                 mark_to_drop(standard_metadata);
-            } else {
-                hosts.apply();
+            } else if (!hosts.apply().hit && headers.kv.flags & FLAG_PUSHED != 0
+                && metadata.role & ROLE_CONTROL == 0) {
+                // What another switch pushed ends at this one's hosts: groups can't make a loop.
+                mark_to_drop(standard_metadata);
             }
         }
     }

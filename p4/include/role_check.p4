@@ -40,7 +40,10 @@ control role_check(
         // A node that asks in the pool's name could make a reply end in the switch.
         bool in_the_pools_name = needed == ROLE_REQUEST && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0
             && metadata.role & ROLE_REPLY == 0;
-        if (!known || metadata.role & needed == 0 || in_the_pools_name) {
+        // Only another switch passes on what was pushed: a store's reply must not go to a whole group.
+        bool forged_push = headers.kv.op == OP_VALUE && headers.kv.flags & FLAG_PUSHED != 0
+            && metadata.role & ROLE_REQUEST == 0;
+        if (!known || metadata.role & needed == 0 || in_the_pools_name || forged_push) {
             metadata.fate = fate_t.DROP;
             metadata.outcome = OUTCOME_FORBIDDEN;
         }

@@ -70,13 +70,17 @@ control slots(
         metadata.outcome = OUTCOME_CONTROL;
     }
 
+    action to_group() {
+        metadata.group = headers.kv.sequence[15:0];
+        metadata.waiters = ~(waiters_t) 0;      // the group alone says who
+        metadata.fate = fate_t.FAN_OUT;
+    }
+
     action push() {
         read_value();
         headers.kv.op = OP_VALUE;
         headers.kv.flags = headers.kv.flags | FLAG_FROM_POOL | FLAG_PUSHED;
-        metadata.group = headers.kv.sequence[15:0];
-        metadata.waiters = ~(waiters_t) 0;      // the group alone says who
-        metadata.fate = fate_t.FAN_OUT;
+        to_group();
         metadata.outcome = OUTCOME_CONTROL;
     }
 
@@ -112,6 +116,10 @@ control slots(
                 if (checksum == headers.kv.checksum) {
                     write_value();
                 }
+            }
+            if (headers.kv.flags & FLAG_PUSHED != 0) {
+                to_group();                     // pushed by another switch
+                metadata.outcome = OUTCOME_FANNED_OUT;
             }
         } else if (headers.kv.op == OP_RECLAIM) {
             if (metadata.filled) {

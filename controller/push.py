@@ -1,0 +1,169 @@
+"""Push: prefixes that several nodes keep asking for are multicast to their subscribers before they ask.
+
+A node subscribes by asking for the first block of a prefix with the flag SUBSCRIBE; after `lease_s` without
+that it is no subscriber any more. A resident block that was asked for again since it was last pushed, of a
+prefix with enough subscribers, is pushed. What was pushed is asked for no more, so pushing ends by itself.
+
+A prefix has the same group number at every switch, computed from its root: a pushed value names its group,
+and the next switch has its own subscribers in the group of that number. Pure: time is a parameter.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from controller.known_blocks import fingerprint
+from controller.operations import PushFragment, SetGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from ipaddress import IPv4Address
+
+    from controller.config import PushOptions
+    from controller.pool import Resident
+
+FIRST_GROUP: Final = 2
+"""Group 1 is that of all ports."""
+GROUPS: Final = 1024
+MAX_PLACES: Final = 65_536
+"""Blocks whose place in a prefix is remembered; the oldest are forgotten."""
+
+
+class _Place(NamedTuple):
+    root: int
+    parent: int
+
+
+@dataclass(slots=True)
+class _Prefix:
+    """One prefix with subscribers."""
+
+    leases: dict[int, float] = field(default_factory=dict)
+    """Port -> until when."""
+    group: frozenset[int] = frozenset()
+    """Ports in the group on the switch; empty: it is not there."""
+    asked: dict[bytes, int] = field(default_factory=dict)
+    """Resident blocks -> requests since the block was last pushed."""
+    pushed_s: float = float("-inf")
+
+
+class _Job(NamedTuple):
+    key: bytes
+    place: _Place
+    fragment: int
+
+
+class Push:
+    """The pushes of one switch."""
+
+    def __init__(self, options: PushOptions, max_fragments: int, interval_s: float) -> None:
+        self.blocks = 0
+        """Blocks pushed."""
+        self._options = options
+        self._max_fragments, self._interval_s = max_fragments, interval_s
+        self._places: OrderedDict[bytes, _Place] = OrderedDict()
+        self._roots: dict[int, int] = {}
+        self._prefixes: dict[int, _Prefix] = {}
+        self._jobs: deque[_Job] = deque()
+        self._sent: deque[float] = deque()
+
+    # What happens.
+
+    def heard_of(self, key: bytes, parent: int) -> None:
+        """A block and its parent's fingerprint (0: it is the first of its prefix)."""
+        own = fingerprint(key)
+        root = self._roots.get(parent, parent) if parent else own
+        self._roots[own] = root
+        self._places[key] = _Place(root, parent)
+        self._places.move_to_end(key)
+        if len(self._places) > MAX_PLACES:
+            oldest, _ = self._places.popitem(last=False)
+            self._roots.pop(fingerprint(oldest), None)
+
+    def subscribed(self, key: bytes, parent: int, port: int, now_s: float) -> None:
+        """Who is behind `port` asks for `key` and wants more of its prefix."""
+        self.heard_of(key, parent)
+        root = self._places[key].root
+        prefix = self._prefixes.get(root)
+        if prefix is None:
+            taken = {group_of(other) for other in self._prefixes}
+            if len(self._prefixes) >= self._options.max_prefixes or group_of(root) in taken:
+                return  # as if it had not subscribed: it asks, and is served
+            prefix = self._prefixes[root] = _Prefix()
+        prefix.leases[port] = now_s + self._options.lease_s
+
+    def hits(self, key: bytes, times: int) -> None:
+        """A resident block was asked for."""
+        if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
+            prefix.asked[key] = prefix.asked.get(key, 0) + times
+
+    def removed(self, key: bytes) -> None:
+        """A block left the pool."""
+        if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
+            prefix.asked.pop(key, None)
+        self._jobs = deque(job for job in self._jobs if job.key != key)
+
+    def clear(self) -> None:
+        """Nothing is known of the switch's groups any more: they are not there. Leases stay."""
+        self._jobs.clear()
+        for prefix in self._prefixes.values():
+            prefix.group = frozenset()
+
+    # What is done about it.
+
+    def groups(self, now_s: float) -> list[SetGroup]:
+        """The groups that have to change: subscribers came, or their lease ended."""
+        changes = []
+        for root, prefix in list(self._prefixes.items()):
+            prefix.leases = {port: until for port, until in prefix.leases.items() if until > now_s}
+            ports = frozenset(prefix.leases)
+            if ports != prefix.group:
+                changes.append(SetGroup(group_of(root), ports, present=bool(prefix.group)))
+                prefix.group = ports
+            if not ports:
+                del self._prefixes[root]
+        return changes
+
+    def refused(self, change: SetGroup) -> None:
+        """A group is not as it should be: it is set anew with the next change of its prefix."""
+        for root, prefix in self._prefixes.items():
+            if group_of(root) == change.group:
+                prefix.group = frozenset()
+
+    def due(
+        self, now_s: float, resident: Mapping[bytes, Resident], controller: IPv4Address
+    ) -> Iterator[PushFragment]:
+        """Fragments to push now, within the bound of what may be on its way."""
+        self._plan(now_s, resident)
+        while self._sent and self._sent[0] <= now_s - self._interval_s:
+            self._sent.popleft()
+        while self._jobs and len(self._sent) < self._max_fragments:
+            key, place, fragment = self._jobs.popleft()
+            if key in resident:
+                self._sent.append(now_s)
+                yield PushFragment(
+                    key, fragment, resident[key].fragments, controller, group_of(place.root),
+                    parent=place.parent,
+                )  # fmt: skip
+
+    def _plan(self, now_s: float, resident: Mapping[bytes, Resident]) -> None:
+        options = self._options
+        for prefix in self._prefixes.values():
+            if len(prefix.group) < options.subscribers or now_s < prefix.pushed_s + options.interval_s:
+                continue
+            hot = [key for key, times in prefix.asked.items() if times >= options.hits and key in resident]
+            if not hot or len(self._jobs) >= self._max_fragments * options.max_prefixes:
+                continue
+            prefix.pushed_s = now_s
+            self.blocks += len(hot)
+            for key in hot:
+                del prefix.asked[key]
+                fragments = range(resident[key].fragments)
+                self._jobs.extend(_Job(key, self._places[key], fragment) for fragment in fragments)
+
+
+def group_of(root: int) -> int:
+    """The multicast group of a prefix, at every switch the same."""
+    return FIRST_GROUP + root % GROUPS
