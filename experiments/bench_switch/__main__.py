@@ -25,6 +25,7 @@ from experiments.run.result import revision
 from topologies.errors import EngineError, TopologyError
 from topologies.network import check_root
 
+SUMMARY = "summary.json"
 QUIET_CPU = 0.2
 BAD_INPUT = (BenchError, EngineError, TopologyError, ControllerError)
 
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         options = parse_options(arguments)
         check_root()
         with console.status("compiling") as status:
-            results = run(options, status.update)
+            results = run(options, status.update, lambda results: _write(options, results))
     except BAD_INPUT as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         return 2
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
             f"[yellow]Other programs used {results.background_cpu:.0%} of the CPU when the run began:[/] "
             "all rates are too low, and BMv2's without loss most of all. Ratios to the echo hardly change."
         )
-    console.print(f"Written to {_write(options, results)}")
+    console.print(f"Written to {options.results / SUMMARY}")
     if options.record:
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         added = history.record(results.rounds, today, revision())
@@ -61,8 +62,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _write(options: BenchOptions, results: Results) -> str:
-    path = options.results / "summary.json"
+def _write(options: BenchOptions, results: Results) -> None:
+    path = options.results / SUMMARY
     path.parent.mkdir(parents=True, exist_ok=True)
     summary = {
         "seed": options.seed,
@@ -79,7 +80,6 @@ def _write(options: BenchOptions, results: Results) -> str:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
     part.replace(path)
-    return str(path)
 
 
 def _cpu_model() -> str:

@@ -15,9 +15,7 @@ from experiments.bench_switch.errors import BenchError
 from topologies.network import end_process
 
 _GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
-# Before all else that runs on this machine, also where the kernel groups processes by session (sched(7)).
-_PRECEDENCE = 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -20 "$@"'
-_FIRST = ("setsid", "sh", "-c", _PRECEDENCE, "sh")
+_HOLD = ("unshare", "--net", "--", "sh", "-c", "echo ready && exec sleep infinity")
 _QUIET = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"  # no router solicitations
 
 
@@ -28,17 +26,9 @@ class Namespace:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Namespace:
-        command = (
-            *_GUARD,
-            "unshare",
-            "--net",
-            "--",
-            *_GUARD,
-            "sh",
-            "-c",
-            "echo ready && exec sleep infinity",
+        holder = subprocess.Popen(
+            (*_GUARD, *_HOLD), stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
         )
-        holder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._stack.callback(end_process, holder)
         assert holder.stdout is not None
         assert holder.stderr is not None
@@ -52,26 +42,21 @@ class Namespace:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @property
+    def _enter(self) -> tuple[str, ...]:
+        return ("nsenter", f"--net=/proc/{self.pid}/ns/net", "--")
+
     def popen(self, command: Sequence[str], cpus: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start a process in the namespace, on CPUs as taskset writes them; it is ended with it."""
-        full = (
-            "nsenter",
-            f"--net=/proc/{self.pid}/ns/net",
-            "--",
-            *_FIRST,
-            "taskset",
-            "-c",
-            cpus,
-            *_GUARD,
-            *command,
-        )
-        process = subprocess.Popen(full, **options)
+        # A process group of its own: Ctrl-C at the terminal is for us, who then end it.
+        where = (*self._enter, "taskset", "-c", cpus)
+        process = subprocess.Popen((*where, *_GUARD, *command), process_group=0, **options)
         self._stack.callback(end_process, process)
         return process
 
     def run(self, *command: str) -> None:
         """Run a command in the namespace; raises BenchError with its words."""
-        run_tool("nsenter", f"--net=/proc/{self.pid}/ns/net", "--", *command)
+        run_tool(*self._enter, *command)
 
 
 def run_tool(*command: str) -> None:

@@ -44,7 +44,7 @@ class Contender(Protocol):
         """Make it ready for a workload."""
 
     def cpu_s(self) -> float:
-        """CPU time that its process has used so far."""
+        """CPU time that its process has used so far; raises BenchError if it has ended."""
 
 
 class Echo:
@@ -84,7 +84,8 @@ class Echo:
 
     def cpu_s(self) -> float:
         """CPU time of the present process."""
-        return 0.0 if self._process is None else _cpu_s(self._process.pid)
+        assert self._process is not None  # prepared
+        return _cpu_s(self._process, "echo")
 
 
 class Switch:
@@ -142,13 +143,15 @@ class Switch:
 
     def cpu_s(self) -> float:
         """CPU time of the switch's process."""
-        return _cpu_s(self.process.pid)
+        return _cpu_s(self.process, f"{self.name}: {self._said()}")
 
     def resident_bytes(self) -> int:
         """Memory of the switch's process."""
         return int(psutil.Process(self.process.pid).memory_info().rss)
 
 
-def _cpu_s(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
+def _cpu_s(process: subprocess.Popen[bytes], who: str) -> float:
+    if process.poll() is not None:
+        raise BenchError(f"{who}: it ended during the measurement, with exit code {process.returncode}")
+    times = psutil.Process(process.pid).cpu_times()
     return float(times.user + times.system)

@@ -41,9 +41,9 @@ def print_report(
 
 
 def _packets(rounds: Rounds) -> Table:
-    table = Table(title="Packets answered a second: median of the rounds ± half their range")
+    table = Table(title="Packets answered a second (median ± half the range), latency at half of no loss")
     table.add_column("", no_wrap=True)
-    for heading in ("without loss", "x echo", "x bmv2", "at overload", "of offered", "p50 / p99 us at half"):
+    for heading in ("no loss", "x echo", "x bmv2", "overload", "offered", "p50 / p99 us"):
         table.add_column(heading, justify="right")
     for workload, engines in rounds.items():
         table.add_row(f"[bold]{_TITLES[workload]}")
@@ -63,7 +63,7 @@ def _row(
         f"  {engine}",
         _rate(of["lossless_per_s"]),
         *compared,
-        _rate(of["overload_per_s"]),
+        f"{of['overload_per_s'].median:,.0f}",
         f"{of['offered_per_s'].median:,.0f}",
         latency,
     ]
@@ -83,7 +83,7 @@ def _compared(
 
 def _rate(of: Figure) -> str:
     spread = (of.high - of.low) / 2 / of.median if of.median else 0
-    return f"{of.median:,.0f} ±{spread:.0%}"
+    return f"{of.median:,.0f}" + (f" ±{spread:.0%}" if spread else "")
 
 
 def _control(control: Mapping[str, ControlFigures]) -> Table:

@@ -25,6 +25,7 @@ from experiments.bench_switch.load import LoadGenerator
 from experiments.bench_switch.measure import AS_FAST_AS_POSSIBLE, Bench, Measurement
 from experiments.bench_switch.options import ENGINE_NAMES, BenchOptions
 from experiments.bench_switch.plan import encode
+from experiments.bench_switch.precedence import precedence
 from experiments.bench_switch.startup import ControlFigures, measure_control
 from experiments.bench_switch.workloads import WORKLOADS, Workload
 from experiments.run.result import revision
@@ -51,13 +52,16 @@ Show = Callable[[str], None]
 _LOOK_S: Final = 1.0
 
 
-def run(options: BenchOptions, show: Show) -> Results:
-    """Measure all; `show` is told what is being done. Raises BenchError, EngineError."""
+def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> Results:
+    """Measure all; `show` is told what is being done, `save` gets what there is after each round.
+
+    Raises BenchError, EngineError.
+    """
     cpus = _cpus()
     show("looking how busy the machine is")
     results = Results(background_cpu=psutil.cpu_percent(_LOOK_S) / 100)
     workloads = [workload for workload in WORKLOADS if workload.name in options.workloads]
-    with contextlib.ExitStack() as stack:
+    with precedence(), contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
         plans = _write_plans(workloads, options.seed, directory)
         contenders = list(_start(options, stack, results, cpus, show))
@@ -66,8 +70,10 @@ def run(options: BenchOptions, show: Show) -> Results:
             for workload in workloads:
                 for bench in benches:
                     _measure(bench, workload, f"round {number + 1}/{options.rounds}", results, show)
+            save(results)
         _measure_beside(contenders, results, show)
         _measure_sink(contenders, cpus.generator, options, directory, results, show)
+        save(results)
     return results
 
 

@@ -163,7 +163,7 @@ WORKLOADS: Final = (
     Workload("misses", "GET misses", (0, STORE), ("0:1:0", "1:0:0"), _misses),
     Workload(
         "merges",
-        "merges of 4 GETs",
+        "GETs merged",
         tuple(range(CABLES)),
         (f"0:{STORE}:0", f"{STORE}:0,1,2,3:0"),
         _merges,
