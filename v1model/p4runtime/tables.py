@@ -53,6 +53,8 @@ class TableTranslator:
         self._mandatory = [field for field in self.fields if not field.may_be_omitted]
         self._actions = {ref.id: actions[ref.id] for ref in info.action_refs if ref.id in actions}
         self._actions_by_name = {action.name: action for action in self._actions.values()}
+        if missing := {action.action for action in table.actions} - set(self._actions_by_name):
+            raise self._invalid(f"the P4Info leaves out its actions {', '.join(sorted(missing))}")
         self._entry_actions = {ref.id for ref in info.action_refs if ref.scope in _ENTRY_SCOPES}
         self._default_actions = {ref.id for ref in info.action_refs if ref.scope in _DEFAULT_SCOPES}
 

@@ -1,4 +1,4 @@
-// A select without a match ends parsing, without the error that P4_16 has for it: p4c tells BMv2 nothing of it.
+// A select without a match ends the parser without an error, as p4c compiles it for BMv2.
 #include <core.p4>
 #include <v1model.p4>
 
