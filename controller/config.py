@@ -15,6 +15,7 @@ from typing import Final
 from controller.addressing import Mac
 from controller.errors import ConfigError
 from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, WAITER_PORTS
+from controller.placement import AUTO, PLACEMENTS
 from controller.records import read_json, to_record
 
 ROLES: Final = {"node": ROLE_REQUEST, "store": ROLE_REPLY, "switch": ROLE_REQUEST | ROLE_REPLY, "none": 0}
@@ -149,6 +150,8 @@ class Config:
     """Of the policy's random choices."""
     pool: bool = True
     """False: the switches report and store nothing; what lies in their pools is removed."""
+    placement: str = AUTO
+    """Which of the switches on a block's way keep it: one of PLACEMENTS (`placement`)."""
     merging: bool = True
     """Whether requests for a fragment that is in flight are merged."""
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -192,6 +195,8 @@ def _faults(config: Config) -> Iterator[tuple[str, str]]:
             yield f"switches[{index}].{place}", reason
         if switch.pool.whole_blocks <= config.thresholds.spare_blocks:
             yield f"switches[{index}].pool.blocks", "must be more than thresholds.reclaims_in_flight"
+    if config.placement not in PLACEMENTS:
+        yield "placement", f"no {config.placement!r}: choose one of {', '.join(PLACEMENTS)}"
     for place, reason in _threshold_faults(config.thresholds):
         yield place, reason
     if config.push is not None:

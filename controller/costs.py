@@ -56,6 +56,8 @@ class PoolCounts:
     """Admissions that found no free slots."""
     refused: int = 0
     """Admissions that the switch refused, such as for a full table."""
+    elsewhere: int = 0
+    """Reports of blocks that another switch on their way should keep."""
     misfits: int = 0
     """Reports of blocks with more fragments than the pool gives a block."""
     hits: int = 0

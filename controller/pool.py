@@ -57,6 +57,7 @@ class Pool:
         adapter: Adapter,
         log: Callable[[Event], None] | None = None,
         push: PushOptions | None = None,
+        admits: Callable[[HotMiss], bool] = lambda miss: True,
     ) -> None:
         self.counts = PoolCounts()
         self.needs_read_back = False
@@ -79,7 +80,7 @@ class Pool:
             limits = thresholds.control_fragments_in_flight, thresholds.answer_timeout_s
             self.push = Push(push, *limits)
         self._thresholds, self._stores = thresholds, stores
-        self._adapter, self._log = adapter, log
+        self._adapter, self._log, self._admits = adapter, log, admits
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
         self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.whole_blocks))
         self._hits = HitMeter()
@@ -98,6 +99,8 @@ class Pool:
             self._tell(HomeLoad(int(miss.home), now_s, miss.hint_ms / 1000))
         if not 0 < miss.fragments <= self.slots.fragments:
             self.counts.misfits += 1
+        elif not self._admits(miss):
+            self.counts.elsewhere += 1
         elif miss.key not in self.policy:
             parent, home = self._known.key_of(miss.parent), int(self._home(miss.key))
             self._tell(Miss(miss.key, now_s, miss.depth, miss.chain_blocks, parent, times, home))

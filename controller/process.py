@@ -8,10 +8,12 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from controller.costs import add_up
 from controller.errors import ConfigError, ControllerError
+from controller.placement import View, admits
 from controller.policies import PolicyError, make_policy
 from controller.policies.eventlog import to_line
 from controller.pool import Pool
@@ -124,7 +126,10 @@ class ControllerProcess:
             raise ConfigError(str(error)) from None
         session = Session(switch, first_election_id, config.merging)
         log = None if logs is None else self._event_log(logs / f"{switch.name}.jsonl")
-        pool = Pool(size, thresholds, switch.stores, policy, session.adapter, log, config.push)
+        placed_here = partial(admits, config.placement, View.of(switch))
+        pool = Pool(
+            size, thresholds, switch.stores, policy, session.adapter, log, config.push, placed_here
+        )  # fmt: skip
         return SwitchWorker(switch.name, session, pool)
 
     def _event_log(self, path: Path) -> Callable[[Event], None]:

@@ -15,6 +15,7 @@ from functools import partial
 
 from hostlib.errors import OverloadedError, TransferError
 from hostlib.exchange import ClientOptions, ClientStats, Exchange
+from hostlib.pushed import PushedBlocks
 from hostlib.transfer import BlockRef, FetchedBlock, Get
 from hostlib.transport import Transport
 
@@ -37,8 +38,10 @@ class Client:
         block_bytes: int,
         verify: Callable[[bytes, bytes], bool],
         options: ClientOptions | None = None,
+        pushed: PushedBlocks | None = None,
     ) -> None:
-        self._exchange = Exchange(transport, homes, block_bytes, verify, options or ClientOptions())
+        """`pushed` takes what comes unasked; without it the client subscribes to nothing."""
+        self._exchange = Exchange(transport, homes, block_bytes, verify, options or ClientOptions(), pushed)
 
     @property
     def stats(self) -> ClientStats:

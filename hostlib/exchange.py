@@ -24,6 +24,7 @@ from hostlib.errors import (
 )
 from hostlib.homes import home_of
 from hostlib.lane import Lane, LaneOptions, Request
+from hostlib.pushed import PushedBlocks
 from hostlib.transfer import BlockRef, Get, Put
 from hostlib.transport import Transport
 
@@ -83,6 +84,7 @@ class Exchange:
         block_bytes: int,
         verify: Callable[[bytes, bytes], bool],
         options: ClientOptions,
+        pushed: PushedBlocks | None = None,
     ) -> None:
         self.stats = ClientStats()
         self.gets: dict[bytes, Get] = {}
@@ -95,6 +97,7 @@ class Exchange:
         self._homes = tuple(homes)
         self._block_bytes = block_bytes
         self._verify = verify
+        self._pushed = pushed
         self._loop = asyncio.get_running_loop()
         self._lanes: dict[tuple[str, int], Lane[Transfer]] = {}
         self._sequence = 0
@@ -107,6 +110,8 @@ class Exchange:
         self._check_room(block.key)
         lane = self._lane(block.key, wire.OP_GET)
         transfer = self.gets[block.key] = Get(block, lane, self._block_bytes, self._new_future())
+        if self._pushed is not None and self._pushed.asks(block, self._loop.time()):
+            transfer.requests[0].flags |= wire.FLAG_SUBSCRIBE
         self._ask(lane, transfer.requests[:1])
         return transfer
 
@@ -243,6 +248,9 @@ class Exchange:
         return None
 
     def _on_value(self, message: wire.Message, now_s: float) -> None:
+        if self._pushed is not None and message.flags & wire.FLAG_PUSHED and message.key not in self.gets:
+            self._pushed.offer(message)
+            return
         awaited = self._awaited_get(message)
         if awaited is None:
             return

@@ -112,6 +112,14 @@ class LocalTiers:
         while len(self._gpu) > self._gpu_blocks:
             self._demote(self._evict(self._gpu))
 
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._gpu or key in self._dram
+
+    def place(self, key: bytes) -> None:
+        """The block came unasked: into DRAM, if it is nowhere yet and there is any."""
+        if key not in self and self._dram_blocks:
+            self._put_into_dram(key)
+
     def sizes(self) -> dict[str, int]:
         """Blocks in each tier."""
         return {"gpu": len(self._gpu), "dram": len(self._dram)}
@@ -121,6 +129,9 @@ class LocalTiers:
             self.stats.dropped += 1
             return
         self.stats.demoted += 1
+        self._put_into_dram(key)
+
+    def _put_into_dram(self, key: bytes) -> None:
         self._dram.touch(key)
         while len(self._dram) > self._dram_blocks:
             self._evict(self._dram)

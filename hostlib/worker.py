@@ -19,6 +19,7 @@ from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.inference import SOURCES, InferenceNode
 from hostlib.process import HostProcess, main
+from hostlib.pushed import PushedBlocks
 from hostlib.tiers import LocalTiers
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.keys import KeySpace
@@ -39,6 +40,8 @@ class WorkerConfig(HostConfig):
     block_tokens: int = MOONCAKE.block_tokens
     model: str = DEFAULT_MODEL
     gpu: str = DEFAULT_GPU
+    push: bool = False
+    """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
     sigma: float = DEFAULT_SIGMA
     speed: float = 1.0
 
@@ -93,7 +96,11 @@ class WorkerProcess(HostProcess):
         cost, scale = config.cost, config.scale
         self._tiers = LocalTiers(config.gpu_blocks, config.dram_blocks)
         self._endpoint = UdpEndpoint(config.address)
-        self._client = Client(self._endpoint, config.homes, scale.block_bytes(cost.block_bytes), is_intact)
+        block_bytes = scale.block_bytes(cost.block_bytes)
+        self._pushed = PushedBlocks(block_bytes, is_intact, self._tiers.__contains__, self._tiers.place)
+        self._client = Client(
+            self._endpoint, config.homes, block_bytes, is_intact, pushed=self._pushed if config.push else None
+        )
         key_space = KeySpace(config.model, block_tokens=config.block_tokens)
         self._node = InferenceNode(self._client, self._tiers, key_space, cost, scale)
 
@@ -120,6 +127,7 @@ class WorkerProcess(HostProcess):
             "node": asdict(self._node.stats),
             "blocks": self._blocks(),
             "client": asdict(self._client.stats),
+            "pushed": asdict(self._pushed.stats),
             "tiers": asdict(self._tiers.stats) | {"held": self._tiers.sizes()},
             "endpoint": self._endpoint.stats.report(),
             "get_ms": [round(1000 * latency_s, 3) for latency_s in self._client.get_latencies_s],

@@ -113,23 +113,35 @@ class Fabric:
         return float(edge["rate_bit_s"])
 
     def _route(self, switch: str, vertex: str, endpoint: Endpoint) -> Route:
-        next_vertex = self._next_hops[switch][vertex]
+        if self.graph.nodes[vertex]["kind"] == STORE:
+            next_vertex = self._path_from_store(vertex, switch)[-2]
+        else:
+            next_vertex = self._next_hop(switch, vertex)
         return Route(endpoint.ipv4, endpoint.mac, self.graph.edges[switch, next_vertex]["ports"][switch])
 
+    def _path_from_store(self, store: str, switch: str) -> list[str]:
+        """What a reply passes. Requests take it in reverse: so all requests for one home meet in the same
+        switches, where they merge, and the reply comes by where its waiters are noted."""
+        path = [store, *self.graph.adj[store]]
+        while path[-1] != switch:
+            path.append(self._next_hop(path[-1], switch))
+        return path
+
+    def _next_hop(self, switch: str, destination: str) -> str:
+        """Towards anything but a store: of equal paths each switch has one of its own, which spreads the
+        traffic of the stores behind different switches."""
+        distance = self._distances[destination]
+        closer = [vertex for vertex in self.graph.adj[switch] if distance[vertex] < distance[switch]]
+        closer.sort(key=self._order.__getitem__)
+        return str(closer[self._order[switch] % len(closer)])
+
     @cached_property
-    def _next_hops(self) -> dict[str, dict[str, str]]:
-        """switch -> destination -> next vertex. Equal-cost paths are spread by destination, so that
-        all requests for one home meet in the same switches, where they can merge."""
-        table: dict[str, dict[str, str]] = {switch: {} for switch in self.switches}
-        order = {name: index for index, name in enumerate(self.graph)}
-        for destination in self.graph:
-            distance = nx.single_source_shortest_path_length(self.graph, destination)
-            for switch in self.switches:
-                if switch != destination:
-                    closer = [v for v in self.graph.adj[switch] if distance[v] < distance[switch]]
-                    closer.sort(key=order.__getitem__)
-                    table[switch][destination] = closer[order[destination] % len(closer)]
-        return table
+    def _order(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.graph)}
+
+    @cached_property
+    def _distances(self) -> dict[str, dict[str, int]]:
+        return dict(nx.all_pairs_shortest_path_length(self.graph))
 
     def _of_kind(self, kind: str) -> tuple[str, ...]:
         return tuple(name for name, data in self.graph.nodes(data=True) if data["kind"] == kind)

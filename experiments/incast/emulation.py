@@ -6,7 +6,7 @@ import json
 import queue
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,13 +64,13 @@ class Emulation:
         finally:
             self._network.stop_switches()
 
-    def burst(self, burst: Burst) -> dict[str, dict[str, Any]]:
+    def burst(self, burst: Burst, push: bool) -> dict[str, dict[str, Any]]:
         """Have all nodes ask at the same moment; what each reports."""
         readers = [self._hosts[node] for node in burst]
         at_s = time.monotonic() + START_DELAY_S
         for reader in readers:
             chains = [[key.hex() for key in chain] for chain in burst[reader.name]]
-            reader.send(json.dumps({"at_s": at_s, "chains": chains}))
+            reader.send(json.dumps({"at_s": at_s, "chains": chains, "push": push}))
         wait_for("finished", readers, self._events, SILENCE_S)
         return {reader.name: reader.said["finished"] for reader in readers}
 
@@ -119,7 +119,7 @@ class Mode:
         watch = CpuWatch()
         watch.start()
         started_s = time.monotonic()
-        measured.bursts = list(self._play(case.bursts, pause_s))
+        measured.bursts = list(self._play(case, pause_s))
         measured.wall_s = round(time.monotonic() - started_s, 3)
         measured.cpu = watch.stop()
         after = self._emulation.counts(self._controller)
@@ -128,11 +128,11 @@ class Mode:
         measured.controller = _difference(before["controller"], after["controller"])
         return measured
 
-    def _play(self, bursts: Sequence[Burst], pause_s: float) -> Iterator[dict[str, dict[str, Any]]]:
-        for index, burst in enumerate(bursts):
+    def _play(self, case: Case, pause_s: float) -> Iterator[dict[str, dict[str, Any]]]:
+        for index, burst in enumerate(case.bursts):
             if index:
                 time.sleep(pause_s)
-            yield self._emulation.burst(burst)
+            yield self._emulation.burst(burst, push=case.mode == "push")
 
 
 def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controller.placement import AUTO, PLACEMENTS
 from experiments.incast.patterns import DIFFERENT, PATTERNS, SAME
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from topologies.engines import ENGINES
@@ -33,6 +34,7 @@ class IncastOptions:
     leaves: int | None
     spines: int | None
     pods: int | None
+    placement: str
     scale: float
     model: str
     link_gbit_s: float
@@ -58,6 +60,7 @@ _OPTIONS = (
     Option("LEAVES", whole(1, 32), None, "leaf switches of leafspine and tree"),
     Option("SPINES", whole(1, 32), None, "spine switches of leafspine"),
     Option("PODS", whole(2, 8), None, "pods of fattree"),
+    Option("PLACEMENT", one_of(PLACEMENTS), AUTO, "which of several switches keep a block"),
     Option("SCALE", number(1, 1e9), 40_000.0, "sigma: bytes and link rates are divided by it"),
     Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),

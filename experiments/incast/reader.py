@@ -3,7 +3,8 @@
     python -m experiments.incast.reader CONFIG.json
 
     stdout  < {"event": "ready"}
-    stdin   > {"at_s": CLOCK_MONOTONIC, "chains": [[KEY, ...], ...]}     a burst; keys in hexadecimal
+    stdin   > {"at_s": CLOCK_MONOTONIC, "chains": [[KEY, ...], ...], "push": BOOL}   a burst;
+                                       keys in hexadecimal; push: whether to subscribe
     stdout  < {"event": "finished", "block_ms": [...], "errors": {...}, ...}
     stdin   > stop                                                       or its end
 
@@ -27,7 +28,10 @@ from hostlib.content import is_intact
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import HostlibError, TransferError
 from hostlib.observe import SelfObserver
+from hostlib.pushed import PushedBlocks
+from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
+from hostlib.wire import fragment_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,37 +40,45 @@ class ReaderConfig(HostConfig):
 
     homes: list[str]
     block_bytes: int
+    pushed_blocks: int
+    """Blocks of DRAM for what is pushed."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for home in self.homes:
             check_address("homes", home)
-        check_positive(homes=len(self.homes), block_bytes=self.block_bytes)
+        check_positive(homes=len(self.homes), block_bytes=self.block_bytes, pushed_blocks=self.pushed_blocks)
 
 
 class Reader:
-    """One node; `burst` may be called again and again."""
+    """One node; `burst` may be called again and again, and reports what was counted since the one before."""
 
     def __init__(self, config: ReaderConfig) -> None:
+        self._fragments = fragment_count(config.block_bytes)
         self._endpoint = UdpEndpoint(config.address)
-        self._client = Client(self._endpoint, config.homes, config.block_bytes, is_intact)
+        self._tiers = LocalTiers(0, config.pushed_blocks)
+        block_bytes, tiers = config.block_bytes, self._tiers
+        self._pushed = PushedBlocks(block_bytes, is_intact, tiers.__contains__, tiers.place)
+        self._client = Client(self._endpoint, config.homes, block_bytes, is_intact, pushed=self._pushed)
+        self._reported = self._counts()
 
-    async def burst(self, at_s: float, chains: list[list[str]]) -> dict[str, Any]:
+    async def burst(self, at_s: float, chains: list[list[str]], push: bool) -> dict[str, Any]:
         """Ask for all blocks at `at_s`; how long each took from then, and what went wrong."""
+        self._pushed.subscribing = push
         blocks = [block for chain in chains for block in references(chain)]
         observer = SelfObserver()
-        before = self._counts()
         await asyncio.sleep(at_s - asyncio.get_running_loop().time())
         observer.start()
         async with asyncio.TaskGroup() as tasks:
             fetches = [tasks.create_task(self._fetch(block, at_s)) for block in blocks]
         observer.stop()
         done = [fetch.result() for fetch in fetches]
+        before, self._reported = self._reported, self._counts()
         return {
             "block_ms": [took for took in done if isinstance(took, float)],
             "errors": Counter(error for error in done if isinstance(error, str)),
             "late_ms": observer.report()["timer_late_ms"]["p99"],
-            **{name: count - before[name] for name, count in self._counts().items()},
+            **{name: count - before[name] for name, count in self._reported.items()},
         }
 
     def close(self) -> None:
@@ -76,7 +88,8 @@ class Reader:
 
     async def _fetch(self, block: BlockRef, at_s: float) -> float | str:
         try:
-            await self._client.get(block)
+            if self._tiers.use(block.key) is None:
+                await self._client.get(block)
         except TransferError as error:
             return type(error).__name__
         return round(1000 * (asyncio.get_running_loop().time() - at_s), 3)
@@ -89,7 +102,9 @@ class Reader:
             "merged": stats.merged,
             "retransmits": stats.retransmits,
             "corrupt": stats.corrupt,
-            "late": stats.late,
+            "local": self._tiers.stats.dram_hits * self._fragments,
+            "pushed": self._pushed.stats.fragments,
+            "unwanted": self._pushed.stats.unwanted,
             "dropped": self._endpoint.stats.dropped,
         }
 

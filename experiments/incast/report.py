@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
 from experiments.incast.result import Point
 from experiments.run.machine import ADVICE
 
+LEGEND = (
+    "kB: left the storage node; copies: that, in multiples of all blocks asked for a burst; p50, p99 (also "
+    "of the first burst and of those after it): ms from the moment at which all ask to a block's arrival; "
+    "msgs: of the control plane."
+)
+
 
 def print_report(console: Console, title: str, points: Sequence[Point]) -> None:
     """The table, the findings, and the points that don't count."""
     console.print(_table(title, points))
-    console.print(
-        "kB: left the storage node; copies: that, in multiples of all blocks asked for a burst; p50, p99: ms "
-        "from the\nmoment at which all ask to a block's arrival, also of the first burst and of those after "
-        "it; msgs: of the control plane."
-    )
+    console.print(LEGEND)
     for line in findings(points):
         console.print(line)
     overloaded = [point for point in points if point.overloaded]
@@ -55,10 +58,10 @@ def findings(points: Sequence[Point]) -> list[str]:
 
 
 def _table(title: str, points: Sequence[Point]) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", padding=(0, 0, 0, 1), box=SIMPLE)
     for name in ("pattern", "mode"):
         table.add_column(name)
-    for name in ("N", "kB", "copies", "p50", "p99", "1st p99", "later", "Jain", "drops", "msgs"):
+    for name in ("N", "kB", "copies", "p50", "p99", "first", "later", "Jain", "drops", "msgs"):
         table.add_column(name, justify="right")
     previous = None
     for p in sorted(points, key=lambda p: (p.pattern, points.index(p))):

@@ -16,6 +16,8 @@ from experiments.run.machine import Strain
 from experiments.run.result import Percentiles, percentiles
 from hostlib.wire import VALUE_FRAME_BYTES
 
+SOURCES = ("from_pool", "from_home", "merged", "local", "pushed", "unwanted")
+CONTROL_COUNTS = ("admitted", "digests", "subscriptions", "group_changes", "pushes")
 CONTROL_MESSAGES = ("p4runtime_writes", "p4runtime_reads", "digest_lists", "packet_ins", "packet_outs")
 
 
@@ -44,7 +46,7 @@ class Point:
     """Packets dropped by the queues of the links."""
     retransmits: int
     sources: dict[str, int]
-    """Fragments that arrived, by what they came from; merged ones are copies of another node's reply."""
+    """Fragments by where they came from (merged: copies of another node's reply), and those pushed."""
     control_messages: int
     control: dict[str, int]
     """Those messages by kind, and what the controller did."""
@@ -64,7 +66,7 @@ def evaluate(case: Case, measured: Measurements, fragments: int) -> Point:
     reports = [report for burst in measured.bursts for report in burst.values()]
     once = sum(len(distinct_blocks(burst)) for burst in case.bursts) * fragments * VALUE_FRAME_BYTES
     complaints = _strain(measured).complaints()
-    control = {name: measured.controller[name] for name in (*CONTROL_MESSAGES, "admitted", "digests")}
+    control = {name: measured.controller[name] for name in (*CONTROL_MESSAGES, *CONTROL_COUNTS)}
     return Point(
         mode=case.mode,
         pattern=case.pattern,
@@ -79,7 +81,7 @@ def evaluate(case: Case, measured: Measurements, fragments: int) -> Point:
         fairness=jain([_goodput(node, measured.bursts) for node in case.bursts[0]]),
         drops=measured.link_drops,
         retransmits=sum(report["retransmits"] for report in reports),
-        sources={name: sum(r[name] for r in reports) for name in ("from_pool", "from_home", "merged")},
+        sources={name: sum(report[name] for report in reports) for name in SOURCES},
         control_messages=sum(control[name] for name in CONTROL_MESSAGES),
         control=control,
         errors=dict(sum((Counter(report["errors"]) for report in reports), Counter())),

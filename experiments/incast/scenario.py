@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.config import Config, PoolSize, Thresholds
+from controller.config import Config, PoolSize, PushOptions, Thresholds
 from experiments.control_plane import switch_configs
 from experiments.incast.options import IncastOptions
 from experiments.incast.patterns import Burst, bursts, distinct_blocks
@@ -24,6 +24,8 @@ STORES = 1
 """N-to-1: all blocks have one home."""
 POOL_BLOCKS = 2048
 """More than any point asks for: what the experiment is about is merging and sharing, not eviction."""
+PUSHED_BLOCKS = 256
+"""DRAM of a node for what is pushed."""
 MERGING = ("merge", "both", "push")
 POOL = ("pool", "both", "push")
 
@@ -106,7 +108,7 @@ def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
             "result": str(directory / f"{name}.result.json"),
             "block_bytes": scenario.block_bytes,
         }
-        specific: dict[str, object] = {"homes": homes}
+        specific: dict[str, object] = {"homes": homes, "pushed_blocks": PUSHED_BLOCKS}
         if name in fabric.stores:
             specific = {
                 "dram_bytes": len(keys) * scenario.block_bytes,
@@ -126,6 +128,8 @@ def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts
         policy="lru",
         seed=scenario.options.seed,
         pool=mode in POOL,
+        placement=scenario.options.placement,
         merging=mode in MERGING,
         thresholds=Thresholds(report_count=1, fill="on_the_way"),
+        push=PushOptions() if mode == "push" else None,
     )

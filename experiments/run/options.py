@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from experiments.options import Option, number, one_of, parse_into, whole
 from topologies.engines import ENGINES
@@ -33,6 +34,7 @@ class RunOptions:
     leaves: int | None
     spines: int | None
     pods: int | None
+    placement: str
     scheduler: str
     policy: str
     pool_blocks: int
@@ -66,6 +68,7 @@ _OPTIONS = (
     Option("LEAVES", whole(1, 32), None, "leaf switches of leafspine and tree"),
     Option("SPINES", whole(1, 32), None, "spine switches of leafspine"),
     Option("PODS", whole(2, 8), None, "pods of fattree"),
+    Option("PLACEMENT", one_of(PLACEMENTS), AUTO, "which of several switches keep a block"),
     Option("SCHEDULER", one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
     Option("POOL_BLOCKS", whole(1, 65536), 2048, "blocks that the switch's pool holds"),

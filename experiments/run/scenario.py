@@ -183,6 +183,7 @@ def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts
         policy=scenario.options.policy,
         seed=scenario.options.seed,
         pool=pool,
+        placement=scenario.options.placement,
         merging=pool,
         thresholds=Thresholds(report_count=1, fill="on_the_way"),
     )

@@ -109,6 +109,23 @@ def test_requests_for_one_store_meet_in_one_spine() -> None:
     assert len(spines) == 1
 
 
+def test_stores_behind_different_leaves_use_different_spines() -> None:
+    fabric = make_topology("leafspine", 1e6)
+    homes = {store: next(iter(fabric.graph.adj[store])) for store in fabric.stores}
+    far = {home: "node1" if home != "leaf1" else "node16" for home in homes.values()}
+    assert {hops(fabric, home, far[home])[1] for home in homes.values()} == {"spine1", "spine2"}
+
+
+@pytest.mark.parametrize("name", ["star", "leafspine", "tree", "fattree"])
+def test_replies_pass_the_switches_of_their_requests(name: str) -> None:
+    """Otherwise they would miss the pending tables that know who waits."""
+    fabric = make_topology(name, 1e6)
+    for node in fabric.nodes:
+        for store in fabric.stores:
+            (first,), (last,) = fabric.graph.adj[node], fabric.graph.adj[store]
+            assert hops(fabric, last, node) == hops(fabric, first, store)[::-1]
+
+
 def test_uplinks_carry_what_the_hosts_of_a_leaf_send() -> None:
     fabric = make_topology("leafspine", 1e6, nodes=16, stores=4)
     rates = {port.peer: port.rate_bit_s for port in fabric.ports("leaf1")}

@@ -1,0 +1,143 @@
+"""Blocks that come unasked: which of them a node takes, and their assembly.
+
+A node wants a pushed block if it asked for that block before, or for the block before it in its chain, not
+too long ago, and does not hold it already. Its request for the first block of a prefix carries SUBSCRIBE:
+so the controller knows whom to push to. Everything here is bounded; what does not fit is not taken.
+Pure: time is a parameter.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from hostlib.wire import VALUE_BYTES, Message, fragment_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostlib.transfer import BlockRef
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class PushedOptions:
+    """Bounds of what a node takes."""
+
+    max_partial: int = 256
+    """Blocks of which some fragments are there; the oldest gives way."""
+    max_interests: int = 8192
+    """Blocks asked for that are remembered."""
+    subscribe_again_s: float = 20.0
+    """A node renews its subscription when it asks again after that."""
+
+
+@dataclass(slots=True)
+class PushedStats:
+    """Blocks unless the name says otherwise."""
+
+    fragments: int = 0
+    """Fragments that came unasked."""
+    unwanted: int = 0
+    """Of them: not taken."""
+    taken: int = 0
+    corrupt: int = 0
+    """Complete, but wrong: dropped."""
+    dropped: int = 0
+    """Incomplete: dropped for newer ones."""
+
+
+@dataclass(slots=True)
+class _Partial:
+    content: bytearray
+    missing: set[int] = field(default_factory=set)
+
+
+class PushedBlocks:
+    """`holds(key)` says whether the node has a block already, `keep(key)` gives it one that is whole."""
+
+    def __init__(
+        self,
+        block_bytes: int,
+        verify: Callable[[bytes, bytes], bool],
+        holds: Callable[[bytes], bool],
+        keep: Callable[[bytes], None],
+        options: PushedOptions | None = None,
+    ) -> None:
+        self.stats = PushedStats()
+        self.subscribing = True
+        """Whether the node wants to be pushed to at all."""
+        self._block_bytes, self._fragments = block_bytes, fragment_count(block_bytes)
+        self._verify, self._holds, self._keep = verify, holds, keep
+        self._options = options or PushedOptions()
+        self._partial: OrderedDict[bytes, _Partial] = OrderedDict()
+        self._interests: OrderedDict[int, None] = OrderedDict()
+        self._subscribed_s: OrderedDict[int, float] = OrderedDict()
+
+    def asks(self, block: BlockRef, now_s: float) -> bool:
+        """The node asks for a block; whether it should subscribe to the prefix that begins with it."""
+        own = _fingerprint(block.key)
+        starts_here = block.parent not in self._interests
+        self._remember(self._interests, own, None)
+        if (
+            not self.subscribing
+            or not starts_here
+            or now_s - self._subscribed_s.get(own, -1e9) < self._options.subscribe_again_s
+        ):
+            return False
+        self._remember(self._subscribed_s, own, now_s)
+        return True
+
+    def offer(self, message: Message) -> None:
+        """A pushed fragment that nobody here asked for."""
+        self.stats.fragments += 1
+        if not self._wants(message):
+            self.stats.unwanted += 1
+            return
+        key = message.key
+        partial = self._partial.get(key) or self._open(key)
+        if message.fragment not in partial.missing:
+            return
+        at = message.fragment * VALUE_BYTES
+        partial.content[at : at + len(message.value)] = message.value
+        partial.missing.remove(message.fragment)
+        if not partial.missing:
+            del self._partial[key]
+            self._finish(key, bytes(partial.content))
+
+    def _wants(self, message: Message) -> bool:
+        at = message.fragment * VALUE_BYTES
+        if message.fragments != self._fragments or len(message.value) != min(
+            VALUE_BYTES, self._block_bytes - at
+        ):
+            return False
+        known = _fingerprint(message.key) in self._interests or message.parent in self._interests
+        return known and not self._holds(message.key)
+
+    def _open(self, key: bytes) -> _Partial:
+        if len(self._partial) >= self._options.max_partial:
+            self._partial.popitem(last=False)
+            self.stats.dropped += 1
+        partial = self._partial[key] = _Partial(bytearray(self._block_bytes), set(range(self._fragments)))
+        return partial
+
+    def _finish(self, key: bytes, content: bytes) -> None:
+        if not self._verify(key, content):
+            self.stats.corrupt += 1
+            return
+        self.stats.taken += 1
+        self._remember(self._interests, _fingerprint(key), None)  # so its children are wanted too
+        self._keep(key)
+
+    def _remember(self, memory: OrderedDict[int, Value], fingerprint: int, value: Value) -> None:
+        memory[fingerprint] = value
+        memory.move_to_end(fingerprint)
+        if len(memory) > self._options.max_interests:
+            memory.popitem(last=False)
+
+
+def _fingerprint(key: bytes) -> int:
+    """How a block refers to its parent."""
+    return int.from_bytes(key[:4], "big")
