@@ -130,11 +130,12 @@ def test_an_interface_that_is_not_there_is_one_line() -> None:
 
 
 @needs_root
-def test_two_switches_on_one_interface() -> None:
-    with interface() as name, running_switch("--no-p4", "-i", f"1@{name}", *ANY_PORT):
+@pytest.mark.parametrize("program", ["--no-p4", PROGRAM], ids=["reserved", "attached"])
+def test_two_switches_on_one_interface(program: str | Path) -> None:
+    with interface() as name, running_switch(program, "-i", f"1@{name}", *ANY_PORT):
         done = run("switch", "--no-p4", "-i", f"3@{name}", *ANY_PORT)
         assert done.returncode == 1
-        assert f"port 3 on {name}: the interface is in use by another switch" in done.stderr
+        assert f"port 3 on {name}: another switch has this interface" in done.stderr
         assert done.stderr.count("\n") == 1
 
 

@@ -3,13 +3,14 @@ them."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.p4runtime.device_config import DeviceConfig
-from v1model.p4runtime.interfaces import InterfaceClaims
+from v1model.p4runtime.interfaces import Reservations
 from v1model.switch import PORTS, Switch
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 NO_CPU_PORT = PORTS  # a port that no packet can name
 
+logger = logging.getLogger(__name__)
+
 
 class EmbeddedEngine:
     """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out."""
@@ -26,10 +29,11 @@ class EmbeddedEngine:
     def __init__(self, ports: Mapping[int, str], cpu_port: int | None) -> None:
         self._ports = dict(ports)
         self._cpu_port = NO_CPU_PORT if cpu_port is None else cpu_port
-        self._claims = InterfaceClaims()
+        self._reservations = Reservations()
         self._connected: Switch | None = None
+        self._attached: list[int] = []
         for port, interface in self._ports.items():
-            self._claims.claim(port, interface)
+            self._reservations.reserve(port, interface)
 
     def load(self, device_config: bytes) -> Switch:
         """Compiles (or finds compiled) and loads; INVALID_ARGUMENT with place and reason if it can't."""
@@ -40,22 +44,28 @@ class EmbeddedEngine:
             raise DataPlaneError("INVALID_ARGUMENT", error.render()) from error
 
     def connect(self, data_plane: DataPlane) -> None:
-        """Packets in flight between the two switches are lost."""
+        """Packets in flight between the two switches are lost. An interface that is gone by now does not
+        keep the other ports from working."""
         assert isinstance(data_plane, Switch)
         if self._connected:
             self._connected.stop()
-            for port in self._ports:
+            for port in self._attached:
                 self._connected.detach(port)
-        self._connected = data_plane
+        self._connected, self._attached = data_plane, []
+        self._reservations.release()  # the ports themselves claim their interfaces now
         for port, interface in self._ports.items():
-            data_plane.attach(port, interface)
+            try:
+                data_plane.attach(port, interface)
+                self._attached.append(port)
+            except DataPlaneError as error:
+                logger.warning("%s", error)
         data_plane.start()
 
     def discard(self, data_plane: DataPlane) -> None:
         assert isinstance(data_plane, Switch)
         if data_plane is self._connected:
-            self._connected = None
+            self._connected, self._attached = None, []
         data_plane.close()
 
     def close(self) -> None:
-        self._claims.release()
+        self._reservations.release()

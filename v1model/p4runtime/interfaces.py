@@ -1,4 +1,4 @@
-"""Claims on network interfaces: two switches on one interface would each forward every packet."""
+"""Interfaces that are to become ports, before there is a program whose switch could attach them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,28 @@ import socket
 from v1model.dataplane import DataPlaneError
 
 
-class InterfaceClaims:
-    """Held until `release` or the end of the process, in this network namespace.
-
-    A claim is an abstract Unix socket address, which the kernel gives to one process at a time and
-    takes back by itself."""
+class Reservations:
+    """Held until `release` or the end of the process. The same abstract socket address by which an
+    attached port claims its interface (runtime/interface.c), so that a second switch finds it taken."""
 
     def __init__(self) -> None:
-        self._sockets: dict[str, socket.socket] = {}
+        self._sockets: list[socket.socket] = []
 
-    def claim(self, port: int, interface: str) -> None:
+    def reserve(self, port: int, interface: str) -> None:
         """FAILED_PRECONDITION, with the reason, if the interface can't become a port."""
         place = f"port {port} on {interface}"
         _check(place, interface)
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
-            claim.bind(f"\0v1model-switch/{interface}")
+            reservation.bind(f"\0weir-port-{interface}")
         except OSError:
-            claim.close()
-            raise _unusable(
-                f"{place}: the interface is in use by another switch, which must end first"
-            ) from None
-        self._sockets[interface] = claim
+            reservation.close()
+            raise _unusable(f"{place}: another switch has this interface") from None
+        self._sockets.append(reservation)
 
     def release(self) -> None:
-        for claim in self._sockets.values():
-            claim.close()
+        for reservation in self._sockets:
+            reservation.close()
         self._sockets.clear()
 
 
