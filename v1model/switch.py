@@ -143,6 +143,8 @@ class Switch:
             return _outputs(self.handle.read("take_outputs"))
 
     def packet_out(self, data: bytes) -> None:
+        if not 0 <= self.cpu_port < PORTS:
+            raise DataPlaneError("FAILED_PRECONDITION", "the switch has no CPU port (--cpu-port)")
         with self._lock:
             self.handle.call("inject", self.cpu_port, data, len(data), NOW)
 

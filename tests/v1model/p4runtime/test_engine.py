@@ -15,7 +15,7 @@ from v1model.dataplane import DataPlaneError
 from v1model.ir import ActionCall
 from v1model.p4runtime.engine import EmbeddedEngine
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="interfaces need root")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="interfaces need root")
 ETH_P_ALL = 3
 TIMEOUT_S = 5.0
 
@@ -46,6 +46,15 @@ def is_answered(interface: str) -> bool:
                 return True
 
 
+def test_without_a_cpu_port_there_is_no_packet_out(embedded_artifacts: Artifacts) -> None:
+    engine = EmbeddedEngine({}, None)
+    switch = engine.load(embedded_artifacts.device_config)
+    with pytest.raises(DataPlaneError, match="no CPU port"):
+        switch.packet_out(bytes(30))
+    engine.discard(switch)
+
+
+@needs_root
 def test_ports_go_from_one_switch_to_the_next(embedded_artifacts: Artifacts, veth: tuple[str, str]) -> None:
     engine = EmbeddedEngine({1: veth[0]}, None)
     with pytest.raises(DataPlaneError, match="another switch has this interface"):
@@ -61,6 +70,7 @@ def test_ports_go_from_one_switch_to_the_next(embedded_artifacts: Artifacts, vet
     engine.close()
 
 
+@needs_root
 def test_an_interface_that_is_gone_does_not_stop_a_new_pipeline(
     embedded_artifacts: Artifacts, veth: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
