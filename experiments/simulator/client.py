@@ -151,7 +151,7 @@ class Client:
             if reply.found:
                 self._take(transfer, reply)
             else:
-                homes.update(self._not_found(transfer))
+                homes.update(self._not_found(transfer, reply.ask.part))
         self._pump(homes)
 
     def acknowledged(self, put: Put) -> None:
@@ -178,10 +178,12 @@ class Client:
             for chain, place in transfer.chains:
                 chain.arrived(place, source)
 
-    def _not_found(self, transfer: _Transfer) -> dict[str, None]:
+    def _not_found(self, transfer: _Transfer, part: int) -> dict[str, None]:
         """The block is nowhere: every chain through it ends before it. The homes that this relieves."""
         del self._transfers[transfer.block.key]
         self.stats.not_found += 1
+        if part != PROBE:  # its home dropped it meanwhile: the rest of the body is not waited for
+            self._abandon(self._lane(transfer.block.home), {transfer.block.key: transfer})
         relieved: dict[str, None] = {}
         for chain, place in transfer.chains:
             if place < chain.length:

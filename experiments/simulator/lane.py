@@ -37,7 +37,8 @@ class Lane(Generic[Kind]):
         waiting = self.waiting
         while waiting:
             fragments = waiting[0].fragments
-            if self.in_flight and self.in_flight + fragments > self.window:
+            # Below 0 for a moment where a reply to an earlier request answers one that still waits here.
+            if self.in_flight > 0 and self.in_flight + fragments > self.window:
                 return
             self.in_flight += fragments
             yield waiting.popleft()

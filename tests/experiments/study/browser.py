@@ -17,8 +17,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 START_S = 60.0
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-    "--remote-debugging-port=0",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--remote-debugging-port=0",
 )  # fmt: skip
 
 

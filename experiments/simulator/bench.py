@@ -1,0 +1,91 @@
+"""What simulating costs: CPU time over requests and nodes.
+
+    python -m experiments.simulator.bench [--trace FILE]
+
+The load grows with the nodes. With a trace, its first hour on 16 nodes as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.simulator.result import SimResult
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.schema import ScenarioError
+from experiments.simulator.simulation import simulate
+
+NODES = (1, 4, 16, 60, 256)
+REQUESTS = (500, 2000)
+TRACE_REQUESTS = 1_000_000
+"""As many as the trace has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One simulation."""
+
+    nodes: int
+    result: SimResult
+
+    @property
+    def ms_per_request(self) -> float:
+        """CPU time."""
+        return 1000 * self.result.cpu_s / self.result.requests
+
+
+def generated(requests: int, nodes: int) -> Scenario:
+    """Agents on so many nodes with cache-aware scheduling, the dearest; leaf-spine above a star's ports."""
+    fabric = {"topology": "star"} if nodes <= 60 else {"topology": "leafspine", "leaves": 8, "spines": 4}
+    return Scenario().changed(
+        workload={"requests": requests, "load": nodes / 4, "scheduler": "locality"},
+        nodes={"count": nodes},
+        network=fabric,
+    )
+
+
+def costs(requests: Sequence[int] = REQUESTS, nodes: Sequence[int] = NODES) -> Iterator[Cost]:
+    """All combinations."""
+    for count in nodes:
+        for number in requests:
+            yield Cost(count, simulate(generated(number, count)))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 where the trace can't be used."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.simulator.bench", description=__doc__)
+    parser.add_argument("--trace", type=Path, help="a trace file")
+    chosen = parser.parse_args(arguments)
+    table = Table("workload", "nodes", "requests", "CPU, s", "CPU a request, ms")
+    found = [("agents", cost) for cost in costs()]
+    if chosen.trace:
+        scenario = Scenario().changed(
+            workload={"trace": str(chosen.trace), "requests": TRACE_REQUESTS, "start_s": 0.0},
+            nodes={"count": 16},
+        )
+        try:
+            found.append((chosen.trace.name, Cost(16, simulate(scenario))))
+        except ScenarioError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+    for name, cost in found:
+        result = cost.result
+        table.add_row(
+            name,
+            str(cost.nodes),
+            f"{result.requests:,}",
+            f"{result.cpu_s:.2f}",
+            f"{cost.ms_per_request:.2f}",
+        )
+    Console().print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

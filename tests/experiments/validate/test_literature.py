@@ -1,0 +1,75 @@
+"""Published figures: the arithmetic exactly, the end-to-end scenarios with one set of parameters."""
+
+import re
+from dataclasses import asdict
+
+import pytest
+
+from experiments.simulator.scenario import Scenario, load_scenario
+from experiments.simulator.simulation import simulate
+from experiments.validate.literature import BELUGA, SCENARIOS, arithmetic, mooncake_rule
+
+
+def scenario(name: str) -> Scenario:
+    return load_scenario(SCENARIOS / f"{name}.toml")[0]
+
+
+def test_mooncakes_arithmetic_is_exact() -> None:
+    rows = list(arithmetic())
+    assert all(row.agrees for row in rows)
+    assert mooncake_rule(8 * 312e12) == pytest.approx(5.86e9, rel=1e-3)
+
+
+def test_rows_differ_only_in_what_they_vary() -> None:
+    """One set of parameters: a row's file may name hits, blocks or the way of the data, no more."""
+    base, mooncake = scenario("beluga"), scenario("mooncake")
+    for name in BELUGA:
+        mine = asdict(scenario(name))
+        reference = asdict(mooncake if name.startswith("mooncake") else base)
+        for table, values in mine.items():
+            if table in ("name", "source"):
+                continue
+            for field, value in values.items():
+                if value != reference[table][field]:
+                    assert (table, field) in {
+                        ("workload", "hit_share"),
+                        ("model", "block_tokens"),
+                        ("nodes", "gate"),
+                        ("direct", "interleaved"),
+                        ("direct", "read_gbyte_s"),
+                    }, (name, table, field)
+
+
+def test_the_common_parameters_are_those_of_one_testbed() -> None:
+    base, mooncake = asdict(scenario("beluga")), asdict(scenario("mooncake"))
+    for table in ("workload", "nodes", "prices"):
+        assert base[table] == mooncake[table]
+
+
+def test_every_number_of_the_testbeds_says_where_it_is_from() -> None:
+    """In a comment behind it, or right above."""
+    bare = {
+        "requests = ",
+        "count = 16",
+        "dram_gb = 0.0",
+        "device_gb",
+        "block_s = 0.0",
+        "write_gbyte_s = 200.0",
+    }
+    for name in ("beluga", "mooncake"):
+        for line in (SCENARIOS / f"{name}.toml").read_text().splitlines():
+            number = re.match(r"\w+ = [\d.]", line)
+            assert not number or "#" in line or any(line.startswith(text) for text in bare), (name, line)
+
+
+def test_all_scenario_files_can_be_read() -> None:
+    for path in SCENARIOS.glob("*.toml"):
+        load_scenario(path)
+
+
+@pytest.mark.timeout(120)
+def test_computing_everything_is_as_fast_as_published() -> None:
+    """vLLM alone: no pool is involved, so this is the cost model's own test."""
+    result = simulate(scenario("vllm").changed(workload={"requests": 120}, model={"block_tokens": 256}))
+    assert result.ttft_s.mean == pytest.approx(18.76, rel=0.25)
+    assert result.requests_per_s == pytest.approx(0.96, rel=0.25)
