@@ -234,10 +234,8 @@ def _truncate(statements: Statements, statement: ir.ExternCall) -> None:
 
 
 def _digest(statements: Statements, statement: ir.ExternCall) -> None:
-    """The sample is taken when ingress is over, as in simple_switch; of locals, which are gone by
-    then, the present value."""
-    data = statement.arguments[1]
-    leaves = [leaf if root(leaf) in SHARED else _capture(statements, leaf) for leaf in fieldlist.fields(data)]
+    """The sample leaves when ingress is over, with the values of now: p4c copies the arguments."""
+    leaves = [_capture(statements, leaf) for leaf in fieldlist.fields(statement.arguments[1])]
     statements.unit.digest_calls.append((statements.unit.digest_number(statement.instance), tuple(leaves)))
     statements.function.emit(f"job->digest_site = {len(statements.unit.digest_calls)};")
 
