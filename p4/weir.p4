@@ -92,8 +92,13 @@ control egress(
     apply {
         waiters.apply(headers, metadata, standard_metadata);
         if (standard_metadata.egress_port == CPU_PORT) {
-            headers.packet_in.setValid();
-            headers.packet_in.ingress_port = (bit<16>) standard_metadata.ingress_port;
+            if (metadata.readdressed && headers.value.isValid()) {
+                // A packet grows by 512 bytes at most: BMv2 has no room for a value from a slot and packet_in.
+                mark_to_drop(standard_metadata);
+            } else {
+                headers.packet_in.setValid();
+                headers.packet_in.ingress_port = (bit<16>) standard_metadata.ingress_port;
+            }
         }
     }
 }

@@ -102,7 +102,9 @@ control slots(
             metadata.filled = stored == metadata.generation;
         }
         if (headers.kv.op == OP_GET) {
-            if (metadata.filled && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) == 0) {
+            // The controller's go to the home: it could not have the answer (egress in weir.p4).
+            if (metadata.filled && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) == 0
+                && metadata.role & ROLE_CONTROL == 0) {
                 serve();
             }
         } else if (headers.kv.op == OP_VALUE) {

@@ -162,3 +162,21 @@ def test_push_sends_the_block_to_a_group_unasked(rig: Rig) -> None:
         assert packet[KV].flags & wire.FLAG_PUSHED
         assert bytes(wire.decode(bytes(packet[UDP].payload)).value) == value_of(KEY, 1)
         assert checksums_right(packet)
+
+
+def test_a_value_from_a_slot_never_goes_to_the_controller(rig: Rig) -> None:
+    """With packet_in it would grow by 514 bytes, which BMv2 does not survive."""
+    rig.install(KEY)
+    rig.fill(KEY)
+    reclaim = rig.frame(p4.CPU_PORT, CONTROLLER_IP, KV(op=wire.OP_RECLAIM, key=KEY, fragments=FRAGMENTS))
+    assert rig.send(p4.CPU_PORT, reclaim) == []
+    rig.switch.set_multicast_group(7, [Replica(NODE), Replica(p4.CPU_PORT)])
+    ((port, _),) = rig.send(p4.CPU_PORT, rig.control(wire.OP_PUSH, KEY, sequence=7))
+    assert (port, rig.to_cpu) == (NODE, [])
+
+
+def test_the_controllers_get_goes_to_the_home(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.fill(KEY)
+    ((port, request),) = rig.send(p4.CPU_PORT, rig.get(p4.CPU_PORT, KEY))
+    assert (port, request[KV].op) == (STORE, wire.OP_GET)
