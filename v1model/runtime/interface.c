@@ -85,10 +85,19 @@ static void put_back_tag(struct job *job, const struct ring_frame *frame) {
     job->length += VLAN_TAG_BYTES;
 }
 
+/* The socket's queue has the long frames in the ring's order; an error that is reported in between must
+ * not take the place of one. */
+static ssize_t receive_long(struct port *port, struct job *job, uint32_t frame_bytes) {
+    ssize_t length = recv(port->socket, job->data, frame_bytes, MSG_DONTWAIT | MSG_TRUNC);
+    if (length >= 0 || errno == EAGAIN) return length;
+    port->error = errno;
+    return recv(port->socket, job->data, frame_bytes, MSG_DONTWAIT | MSG_TRUNC);
+}
+
 /* Copies a frame out of the ring, or off the socket; false: it does not fit. */
-static bool copy_frame(const struct port *port, struct job *job, const struct ring_frame *frame, uint32_t frame_bytes) {
+static bool copy_frame(struct port *port, struct job *job, const struct ring_frame *frame, uint32_t frame_bytes) {
     if (frame->copied) {
-        ssize_t length = recv(port->socket, job->data, frame_bytes, MSG_DONTWAIT | MSG_TRUNC);
+        ssize_t length = receive_long(port, job, frame_bytes);
         if (length < 0 || length > (ssize_t)frame_bytes) return false;
         job->length = (uint32_t)length;
         return true;

@@ -132,6 +132,22 @@ def test_multicast_and_packet_out_while_forwarding(make: Make, pair: Callable[[]
     assert switch.take_outputs() == []
 
 
+def test_frames_of_all_lengths_keep_their_order(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    """Those longer than a slot of the receive ring take another way."""
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, right) = pair(), pair()
+    switch.attach(0, one)
+    switch.attach(1, two)
+    switch.start()
+    frames = [
+        FRAME + bytes([number]) * length for number, length in enumerate((0, 8000, 10, 1900, 2048, 5000, 1))
+    ]
+    for frame in frames:
+        left.send(frame)
+    assert [right.receive() for _ in frames] == frames
+    assert ports(switch, 0)["received_bytes"] == sum(map(len, frames))
+
+
 def test_frames_that_do_not_fit_are_dropped(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
     switch = make(parser="state start { transition accept; }", **FORWARD)
     small = Switch(switch.compiled, max_frame_bytes=1000)
