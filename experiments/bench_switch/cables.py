@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.bench_switch.errors import BenchError
+from experiments.bench_switch.precedence import put_session_first
 from topologies.network import end_process
 
 _GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
@@ -26,8 +27,9 @@ class Namespace:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Namespace:
+        # A session of its own: Ctrl-C at the terminal is for us, who then end it.
         holder = subprocess.Popen(
-            (*_GUARD, *_HOLD), stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+            (*_GUARD, *_HOLD), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
         self._stack.callback(end_process, holder)
         assert holder.stdout is not None
@@ -48,10 +50,10 @@ class Namespace:
 
     def popen(self, command: Sequence[str], cpus: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start a process in the namespace, on CPUs as taskset writes them; it is ended with it."""
-        # A process group of its own: Ctrl-C at the terminal is for us, who then end it.
         where = (*self._enter, "taskset", "-c", cpus)
-        process = subprocess.Popen((*where, *_GUARD, *command), process_group=0, **options)
+        process = subprocess.Popen((*where, *_GUARD, *command), start_new_session=True, **options)
         self._stack.callback(end_process, process)
+        put_session_first(process.pid)
         return process
 
     def run(self, *command: str) -> None:

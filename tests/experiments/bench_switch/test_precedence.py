@@ -2,14 +2,18 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from experiments.bench_switch.precedence import AUTOGROUP, HIGHEST, precedence
+from experiments.bench_switch.precedence import HIGHEST, precedence, put_session_first
+
+AUTOGROUP = Path("/proc/self/autogroup")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a higher priority needs root")
 
 
+@needs_root
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="a higher priority needs root")
 def test_what_is_started_meanwhile_comes_first() -> None:
     before, session = os.getpriority(os.PRIO_PROCESS, 0), AUTOGROUP.exists() and AUTOGROUP.read_text()
     with precedence():
@@ -17,3 +21,13 @@ def test_what_is_started_meanwhile_comes_first() -> None:
         assert int(child.stdout) == HIGHEST
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
     assert (AUTOGROUP.exists() and AUTOGROUP.read_text()) == session
+
+
+@needs_root
+@pytest.mark.root
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="the kernel has no groups by session")
+def test_a_session_that_was_started_comes_first() -> None:
+    with subprocess.Popen(("sleep", "infinity"), start_new_session=True) as child:
+        put_session_first(child.pid)
+        assert Path(f"/proc/{child.pid}/autogroup").read_text().split()[-1] == str(HIGHEST)
+        child.kill()
