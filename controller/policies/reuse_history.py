@@ -15,6 +15,7 @@ from controller.policies.reuse_model import AGE_EDGES, TICK_ACCESSES, ReuseModel
 from controller.policies.reuse_parts import Parts
 
 REFRESH_TICKS = 64
+GAP_MEMORY = 32
 MAX_HOMES = 64
 MAX_TIMES = 4096
 """More requests than that in one event are not believed."""
@@ -38,7 +39,7 @@ class Cohort:
 class Block:
     """What is remembered of a block."""
 
-    __slots__ = ("children", "cohort", "count", "in_pool", "key", "lineage", "parent")
+    __slots__ = ("children", "cohort", "count", "gap_ticks", "in_pool", "key", "lineage", "parent")
 
     cohort: Cohort
 
@@ -46,6 +47,8 @@ class Block:
         self.key = key
         self.parent = parent
         self.count = 0
+        self.gap_ticks = 0.0
+        """Mean time between the times it was asked for, the last GAP_MEMORY of them above all."""
         self.in_pool = False
         self.lineage = 0
         """How often the block it grew from had been asked for."""
@@ -94,34 +97,37 @@ class History:
         if block is None:
             parent = None if parent_key is None else self.blocks.get(parent_key)
             block = self.blocks[key] = Block(key, parent)
-        parts = self._parts
-        block.count += times
-        lineage = block.lineage if parts.lineage else 0
-        kind = (
-            class_of(block.count, lineage, chain_blocks, is_last)
-            if parts.place
-            else class_of(block.count, lineage, 0, False)
-        )
+        self._ask(block, times)
+        lineage = block.lineage if self._parts.lineage else 0
+        if not self._parts.place:
+            chain_blocks, is_last = 0, False
+        kind = class_of(block.count, block.gap_ticks, lineage, chain_blocks, is_last)
         self._move(block, (self.home_place(home) if home else 0) * CLASSES + kind, times)
         return block
 
     def hit(self, block: Block, times: int) -> None:
         """A block was asked for that is in the pool, or was until just now."""
         self._advance(times)
-        block.count += times
-        kind = class_of(block.count, block.lineage, 0, False)
+        self._ask(block, times)
+        kind = class_of(block.count, block.gap_ticks, block.lineage, 0, False)
         self._move(block, block.cohort.column // CLASSES * CLASSES + kind, times)
 
     def left_pool(self, block: Block) -> None:
         """A block left the pool and may be forgotten one day."""
         self._asked.append(block.key)
 
+    def _ask(self, block: Block, times: int) -> None:
+        if block.count:
+            gap_ticks = (self.tick - block.cohort.tick) / times
+            block.gap_ticks += (gap_ticks - block.gap_ticks) / min(block.count, GAP_MEMORY)
+        block.count += times
+
     def _move(self, block: Block, column: int, times: int) -> None:
         """Put a block that was just asked for into the cohort of now."""
         kind = column % CLASSES
         if block.count > times:
             cohort = block.cohort
-            self._model.reused(cohort.kind, bucket_of(self.tick - cohort.tick), kind)
+            self._model.reused(cohort.kind, bucket_of(self.tick - cohort.tick))
             self._detach(cohort)
         self._model.entered(kind)
         if times > 1:

@@ -11,9 +11,10 @@ classes at that age times how much more this class is reused than they are (prop
 seen seldom borrows the shape of all.
 
 The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block
-on can reach, over all ages until which one might hold it. A hit counts one plus what holding the block is
-worth in the class it then enters. Unlike the hazard, the index looks ahead: a turn that comes in a minute
-is worth waiting for."""
+on can reach, over all ages until which one might hold it. Unlike the hazard it looks ahead: a turn that comes
+in a minute is worth waiting for. Only the next hit counts: from then on the future is the same whether the
+block was held or came anew.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.policies.reuse_classes import CLASSES, COUNT_EDGES, FIRST_COUNT_CLASS, next_class_prior
+from controller.policies.reuse_classes import CLASSES, FIRST_COUNT_CLASS
 from controller.policies.reuse_parts import Parts
 
 TICK_ACCESSES = 64
@@ -36,10 +37,8 @@ PRIOR_REUSES = 1.0
 """Weight of the prior of a class and bucket, in reuses."""
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
-MOVE_PRIOR = 4.0
-"""Weight of the prior of the next class, in moves."""
-COUNT_EXPONENT = 0.5
-"""Before anything is seen, reuse grows with the square root of the count."""
+CLASS_GROWTH = 1.5
+"""Before anything is seen, a class of blocks asked for again is reused that much more than the one before."""
 START_REUSES, START_TICKS = 0.8, 8.0
 """Before anything is seen, the hazard is START_REUSES / START_TICKS / (1 + age)."""
 
@@ -49,13 +48,6 @@ _WIDTHS = np.diff(np.array((0, *AGE_EDGES, 2 * AGE_EDGES[-1]), dtype=float))
 _MIDDLES = np.array((0, *AGE_EDGES), dtype=float) + _WIDTHS / 2
 _BUCKET_OF_AGE = [sum(age >= edge for edge in AGE_EDGES) for age in range(AGE_EDGES[-1] + 1)]
 _FROM_ON = np.triu(np.ones((BUCKETS, BUCKETS), dtype=bool))
-_CHARGE_LOG_STEP = 1.0 / 6
-_CHARGE_LOG_START = -6.0
-_CHARGES = 10.0 ** (_CHARGE_LOG_START + _CHARGE_LOG_STEP * np.arange(49))
-"""Charges per tick at which the worth of entering a class is tabulated."""
-_WORTH_LIMIT = 1e4
-_WORTH_STEPS = 2
-_INDEX_STEPS = 3
 
 
 def bucket_of(age_ticks: int) -> int:
@@ -75,10 +67,6 @@ class ReuseModel:
         self._reuses = _table()
         self._exposure = _table()
         self._at_risk = [[0] * BUCKETS for _ in range(CLASSES)]
-        self._moves = [[0.0] * CLASSES for _ in range(CLASSES)]
-        self._move_prior = next_class_prior()
-        self._worth: Floats = np.zeros((CLASSES, len(_CHARGES)))
-        self._index: Floats = np.zeros((CLASSES, BUCKETS))
         self.refresh(0)
 
     def entered(self, kind: int) -> None:
@@ -91,11 +79,10 @@ class ReuseModel:
         """A block of this class and age is no longer observed."""
         self._at_risk[kind][bucket] -= 1
 
-    def reused(self, kind: int, bucket: int, next_kind: int) -> None:
-        """A block of this class and age was asked for again and changes class."""
+    def reused(self, kind: int, bucket: int) -> None:
+        """A block of this class and age was asked for again and leaves the class."""
         self._reuses[kind][bucket] += 1.0
         self._at_risk[kind][bucket] -= 1
-        self._moves[kind][next_kind] += 1.0
 
     def repeated(self, kind: int, times: int) -> None:
         """A block that has just entered this class was asked for more times at once."""
@@ -118,23 +105,13 @@ class ReuseModel:
     def refresh(self, ticks: float) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""
         fade = float(np.exp(-ticks / FADE_TICKS))
-        reuses, exposure, moves = (np.array(t) * fade for t in (self._reuses, self._exposure, self._moves))
-        self._reuses, self._exposure, self._moves = reuses.tolist(), exposure.tolist(), moves.tolist()
+        reuses, exposure = np.array(self._reuses) * fade, np.array(self._exposure) * fade
+        self._reuses, self._exposure = reuses.tolist(), exposure.tolist()
         hazard = _hazards(reuses, exposure)
-        chances = (moves + MOVE_PRIOR * self._move_prior) / (moves.sum(1, keepdims=True) + MOVE_PRIOR)
-        self._tabulate(hazard, chances)
-
-    def _tabulate(self, hazard: Floats, next_class: Floats) -> None:
         stay = np.exp(-hazard * _WIDTHS)
-        held_ticks = (1.0 - stay) / hazard
-        for _ in range(_WORTH_STEPS if self._parts.gain else 0):
-            gain = 1.0 + next_class @ self._worth
-            self._worth = np.minimum(_entering_worth(stay, held_ticks, gain), _WORTH_LIMIT)
-        gain = 1.0 + next_class @ self._worth
         survival = np.concatenate([np.ones((CLASSES, 1)), np.cumprod(stay, axis=1)], axis=1)
-        rate = _best_hit_rate(survival, held_ticks) if self._parts.lookahead else hazard
-        self._index = _with_gain(rate, gain, np.maximum(self._index, rate))
-        self.index = self._index.tolist()
+        held_ticks = (1.0 - stay) / hazard
+        self.index = (_best_hit_rate(survival, held_ticks) if self._parts.lookahead else hazard).tolist()
         self.chance = (1.0 - survival[:, -1:] / np.maximum(survival[:, :-1], 1e-300)).tolist()
 
 
@@ -148,27 +125,12 @@ def _hazards(reuses: Floats, exposure: Floats) -> Floats:
     expected = (exposure * of_all).sum(1)
     relative = (reuses.sum(1) + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
     for kind in range(FIRST_COUNT_CLASS + 1, CLASSES):
-        position = kind - FIRST_COUNT_CLASS
-        growth = (COUNT_EDGES[position] / COUNT_EDGES[position - 1]) ** COUNT_EXPONENT
-        prior = CLASS_PRIOR_REUSES * relative[kind - 1] * growth
+        prior = CLASS_PRIOR_REUSES * relative[kind - 1] * CLASS_GROWTH
         relative[kind] = (reuses[kind].sum() + prior) / (expected[kind] + CLASS_PRIOR_REUSES)
     prior_hazard = of_all * relative[:, None]
     weight = PRIOR_REUSES / prior_hazard
     hazard: Floats = (reuses + PRIOR_REUSES) / (exposure + weight)
     return hazard
-
-
-def _entering_worth(stay: Floats, held_ticks: Floats, gain: Floats) -> Floats:
-    """Worth of a block that enters a class, [class, charge]: hits to come less the charge for holding.
-
-    From the last bucket back: hold the block through the bucket, or let go where that is worth nothing.
-    """
-    worth: Floats = np.zeros_like(gain)
-    for bucket in range(BUCKETS - 1, -1, -1):
-        kept = stay[:, bucket : bucket + 1]
-        held = (1.0 - kept) * gain - held_ticks[:, bucket : bucket + 1] * _CHARGES + kept * worth
-        worth = np.maximum(held, 0.0)
-    return worth
 
 
 def _best_hit_rate(survival: Floats, held_ticks: Floats) -> Floats:
@@ -178,17 +140,3 @@ def _best_hit_rate(survival: Floats, held_ticks: Floats) -> Floats:
     ticks = held[:, None, 1:] - held[:, :-1, None]
     rates: Floats = np.where(_FROM_ON, hits / np.maximum(ticks, 1e-300), 0.0).max(axis=2)
     return rates
-
-
-def _with_gain(rate: Floats, gain: Floats, guess: Floats) -> Floats:
-    """The charge at which holding just pays when a hit brings `gain`: a fixed point, near the last one."""
-    rows = np.arange(CLASSES)[:, None]
-    index = guess
-    for step in range(_INDEX_STEPS):
-        place = (np.log10(np.maximum(index, 1e-30)) - _CHARGE_LOG_START) / _CHARGE_LOG_STEP
-        place = np.clip(place, 0.0, len(_CHARGES) - 1.001)
-        low = place.astype(int)
-        part = place - low
-        found = rate * (gain[rows, low] * (1.0 - part) + gain[rows, low + 1] * part)
-        index = found if step == 0 else (index + found) / 2.0
-    return index

@@ -19,7 +19,5 @@ class Parts:
     """The last block of a chain, and new blocks of long chains, are told apart."""
     lookahead: bool = True
     """The index looks ahead; without, it is the hazard at the block's age."""
-    gain: bool = True
-    """A hit counts what the block is worth afterwards, too."""
     prefix: bool = True
     """Leaves are evicted first, and no block is admitted without its parent."""

@@ -37,7 +37,7 @@ from controller.policies.reuse_model import ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
-MARGIN = 0.02
+MARGIN = 0.01
 """Hysteresis: by how much a newcomer's value must exceed that of the block it displaces."""
 HISTORY_BLOCKS = 100_000
 """Blocks remembered at least; a few bytes each, where a block itself is tens of megabytes."""

@@ -16,7 +16,7 @@ from workload.trace import Trace
 ABLATION = "reuse without "
 WITHOUT = {
     ABLATION + part: Parts(**{part: False})
-    for part in ("learning", "memory", "lineage", "place", "lookahead", "gain", "prefix")
+    for part in ("learning", "memory", "lineage", "place", "lookahead", "prefix")
 }
 """The reuse-value policy with one part switched off, by the name that reports give it."""
 

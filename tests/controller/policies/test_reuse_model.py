@@ -3,32 +3,31 @@ import pytest
 from controller.policies.reuse_classes import (
     CLASSES,
     FIRST_COUNT_CLASS,
+    FIRST_GAP_CLASS,
     LAST,
     class_of,
     lineage_of,
-    next_class_prior,
 )
 from controller.policies.reuse_model import AGE_EDGES, BUCKETS, ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 
-YOUNG = class_of(1, 0, 4, False)
+YOUNG = class_of(1, 0.0, 0, 4, False)
 
 
 def test_classes() -> None:
     kinds = {
-        class_of(count, lineage, length, False)
+        class_of(count, gap_ticks, lineage, length, False)
         for count in (1, 2, 5, 20, 10**6)
+        for gap_ticks in (0.0, 0.3, 7.0, 1e9)
         for lineage in (0, lineage_of(2), lineage_of(10**6))
         for length in (0, 8, 9, 100, 10**6)
     }
     assert all(LAST < kind < CLASSES for kind in kinds)
-    assert class_of(1, 5, 40, True) == LAST
-    assert class_of(2, 3, 9, False) == FIRST_COUNT_CLASS
-    assert class_of(10**6, 0, 0, False) == CLASSES - 1
-
-
-def test_next_class_prior_is_a_distribution() -> None:
-    assert next_class_prior().sum(axis=1) == pytest.approx(1.0)
+    assert class_of(1, 0.0, 5, 40, True) == LAST
+    assert class_of(2, 9.0, 3, 9, False) == FIRST_COUNT_CLASS
+    assert class_of(15, 0.0, 0, 0, False) == FIRST_GAP_CLASS - 1
+    assert class_of(16, 0.0, 0, 0, False) == CLASSES - 1
+    assert class_of(16, 1e9, 0, 0, False) == FIRST_GAP_CLASS
 
 
 def test_buckets_follow_the_edges() -> None:
@@ -42,7 +41,9 @@ def test_buckets_follow_the_edges() -> None:
 def test_before_anything_is_seen_young_and_often_is_better() -> None:
     index = ReuseModel(Parts()).index
     assert index[YOUNG][2] > index[YOUNG][10] > index[YOUNG][20] > 0
-    assert index[class_of(40, 0, 0, False)][8] > index[class_of(3, 0, 0, False)][8] > index[YOUNG][8]
+    assert (
+        index[class_of(40, 1.0, 0, 0, False)][8] > index[class_of(3, 1.0, 0, 0, False)][8] > index[YOUNG][8]
+    )
 
 
 def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
@@ -57,7 +58,7 @@ def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
             model.ticked()
         if bucket == reuse_bucket:
             for _ in range(reused):
-                model.reused(YOUNG, bucket, FIRST_COUNT_CLASS)
+                model.reused(YOUNG, bucket)
                 model.entered(FIRST_COUNT_CLASS)
             blocks -= reused
     model.refresh(0.0)
@@ -79,12 +80,6 @@ def test_chance_of_reuse_is_the_share_that_was_reused() -> None:
     chance = learned(Parts(), reuse_bucket=10, share=0.3).chance[YOUNG]
     assert chance[2] == pytest.approx(0.3, abs=0.06)
     assert chance[14] < 0.06
-
-
-def test_a_hit_that_leads_to_more_hits_is_worth_more() -> None:
-    once = learned(Parts(gain=False), reuse_bucket=10, share=0.5)
-    again = learned(Parts(), reuse_bucket=10, share=0.5)
-    assert again.index[YOUNG][0] > once.index[YOUNG][0]
 
 
 def test_what_was_learned_fades() -> None:
