@@ -35,7 +35,8 @@ class LaneOptions:
     min_timeout_s: float = 0.2
     max_timeout_s: float = 2.0
     deadline_s: float = 10.0
-    """How long one fragment is asked for, from its first transmission."""
+    """How long one fragment is asked for, from its first transmission; and how long a home may be silent
+    while anything is in flight before all that waits for it is given up."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +67,7 @@ class Lane(Generic[Owner]):
         self._smoothed_s = 0.0
         self._variance_s = 0.0
         self._halved_s = 0.0
+        self._heard_s = 0.0
 
     @property
     def busy(self) -> bool:
@@ -92,6 +94,10 @@ class Lane(Generic[Owner]):
     def take(self, now_s: float) -> list[Request[Owner]]:
         """Requests to transmit now."""
         taken: list[Request[Owner]] = []
+        while self._waiting and self._waiting[0].done:
+            self._waiting.popleft()
+        if not self._in_flight and self._waiting and not self._waiting[0].tries:
+            self._heard_s = now_s  # nothing was asked for, so the home had nothing to say
         room = int(self.window) - len(self._in_flight)
         while self._waiting and len(taken) < room:
             request = self._waiting.popleft()
@@ -110,6 +116,8 @@ class Lane(Generic[Owner]):
     def settle(self, request: Request[Owner], now_s: float, backlog_ms: int | None) -> None:
         """The request is answered: by the home, which reports its backlog, or by someone nearer (None)."""
         request.done = True
+        if backlog_ms is not None:
+            self._heard_s = now_s
         if request not in self._in_flight:
             return
         del self._in_flight[request]
@@ -129,6 +137,8 @@ class Lane(Generic[Owner]):
 
     def expire(self, now_s: float) -> tuple[list[Request[Owner]], list[Request[Owner]]]:
         """What timed out: (queued again, past the deadline and dropped)."""
+        if self._in_flight and now_s - self._heard_s >= self._options.deadline_s:
+            return [], self._drop_all()
         late = [request for request in self._in_flight if now_s - request.sent_s >= request.timeout_s]
         if late and now_s - self._halved_s > self._smoothed_s:
             self.window = max(self._options.min_window, self.window / 2)
@@ -143,6 +153,14 @@ class Lane(Generic[Owner]):
                 self.again(request)
                 retried.append(request)
         return retried, dead
+
+    def _drop_all(self) -> list[Request[Owner]]:
+        """The home is silent: what waits behind what is in flight has nothing to wait for."""
+        dropped = [request for request in (*self._in_flight, *self._waiting) if not request.done]
+        for request in dropped:
+            self.drop(request)
+        self._waiting.clear()
+        return dropped
 
     def _measure(self, sample_s: float) -> None:
         if not self._smoothed_s:

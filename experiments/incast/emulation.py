@@ -45,8 +45,8 @@ class Emulation:
 
     def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts) -> None:
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
-        self._events: Events = queue.SimpleQueue()
-        self._hosts = self._start_hosts()
+        self.events: Events = queue.SimpleQueue()
+        self.hosts = self._start_hosts()
         self._store = scenario.fabric.stores[0]
 
     @contextmanager
@@ -57,8 +57,8 @@ class Emulation:
         self._network.start_switches()
         try:
             config = controller_config(self._scenario, self._network, self._artifacts, name)
-            controller = start_controller(config, self._network, directory, self._events)
-            wait_for("ready", [controller], self._events, READY_TIMEOUT_S)
+            controller = start_controller(config, self._network, directory, self.events)
+            wait_for("ready", [controller], self.events, READY_TIMEOUT_S)
             yield Mode(self, controller)
             controller.stop()
         finally:
@@ -66,23 +66,23 @@ class Emulation:
 
     def burst(self, burst: Burst, push: bool) -> dict[str, dict[str, Any]]:
         """Have all nodes ask at the same moment; what each reports."""
-        readers = [self._hosts[node] for node in burst]
+        readers = [self.hosts[node] for node in burst]
         at_s = time.monotonic() + START_DELAY_S
         for reader in readers:
             chains = [[key.hex() for key in chain] for chain in burst[reader.name]]
             reader.send(json.dumps({"at_s": at_s, "chains": chains, "push": push}))
-        wait_for("finished", readers, self._events, SILENCE_S)
+        wait_for("finished", readers, self.events, SILENCE_S)
         return {reader.name: reader.said["finished"] for reader in readers}
 
     def counts(self, controller: LineProcess) -> dict[str, Any]:
         """What has been counted so far, outside the nodes."""
         controller.send("report")
-        wait_for("report", [controller], self._events, SILENCE_S)
+        wait_for("report", [controller], self.events, SILENCE_S)
         return {
             "storage_egress_bytes": self._network.transmitted_bytes(self._store),
             "storage_requests": self._network.received_packets(self._store),
             "link_drops": self._network.link_drops(),
-            "store_drops": self._hosts[self._store].progress.get("dropped", 0),
+            "store_drops": self.hosts[self._store].progress.get("dropped", 0),
             "controller": controller.said["report"],
         }
 
@@ -90,7 +90,7 @@ class Emulation:
         directory = self._network.directory
         configs = write_host_configs(self._scenario, directory)
         hosts = {name: self._start_host(name, path, directory) for name, path in configs.items()}
-        wait_for("ready", hosts.values(), self._events, READY_TIMEOUT_S)
+        wait_for("ready", hosts.values(), self.events, READY_TIMEOUT_S)
         for store in self._scenario.fabric.stores:
             hosts[store].send("start")
         return hosts
@@ -103,26 +103,26 @@ class Emulation:
         def popen(*arguments: Any, **options: Any) -> Any:
             return self._network.popen(name, *arguments, **options)
 
-        return LineProcess(name, command, directory / f"{name}.log", popen, self._events)
+        return LineProcess(name, command, directory / f"{name}.log", popen, self.events)
 
 
 class Mode:
     """The network in one mode."""
 
     def __init__(self, emulation: Emulation, controller: LineProcess) -> None:
-        self._emulation, self._controller = emulation, controller
+        self._emulation, self.controller = emulation, controller
 
     def measure(self, case: Case, pause_s: float) -> Measurements:
         """Play all bursts of a point. Raises ProcessError when a part fails."""
         measured = Measurements()
-        before = self._emulation.counts(self._controller)
+        before = self._emulation.counts(self.controller)
         watch = CpuWatch()
         watch.start()
         started_s = time.monotonic()
         measured.bursts = list(self._play(case, pause_s))
         measured.wall_s = round(time.monotonic() - started_s, 3)
         measured.cpu = watch.stop()
-        after = self._emulation.counts(self._controller)
+        after = self._emulation.counts(self.controller)
         for name in ("storage_egress_bytes", "storage_requests", "link_drops", "store_drops"):
             setattr(measured, name, after[name] - before[name])
         measured.controller = _difference(before["controller"], after["controller"])

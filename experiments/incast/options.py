@@ -31,6 +31,7 @@ class IncastOptions:
     blocks: int
     bursts: int
     pause_s: float
+    deadline_s: float
     leaves: int | None
     spines: int | None
     pods: int | None
@@ -57,6 +58,7 @@ _OPTIONS = (
     Option("BLOCKS", whole(4, 256), 32, "blocks that a node asks for in a burst"),
     Option("BURSTS", whole(1, 100), 3, "times that the nodes ask for them"),
     Option("PAUSE", number(0, 60), 0.5, "seconds from the end of a burst to the next"),
+    Option("DEADLINE", number(0.1, 600), 10.0, "seconds after which a node gives a fragment up"),
     Option("LEAVES", whole(1, 32), None, "leaf switches of leafspine and tree"),
     Option("SPINES", whole(1, 32), None, "spine switches of leafspine"),
     Option("PODS", whole(2, 8), None, "pods of fattree"),

@@ -27,6 +27,8 @@ from hostlib.config import HostConfig, check_address, check_positive, load_confi
 from hostlib.content import is_intact
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import HostlibError, TransferError
+from hostlib.exchange import ClientOptions
+from hostlib.lane import LaneOptions
 from hostlib.observe import SelfObserver
 from hostlib.pushed import PushedBlocks
 from hostlib.tiers import LocalTiers
@@ -42,12 +44,15 @@ class ReaderConfig(HostConfig):
     block_bytes: int
     pushed_blocks: int
     """Blocks of DRAM for what is pushed."""
+    deadline_s: float
+    """After which a fragment, and with it its block, is given up."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for home in self.homes:
             check_address("homes", home)
-        check_positive(homes=len(self.homes), block_bytes=self.block_bytes, pushed_blocks=self.pushed_blocks)
+        check_positive(homes=len(self.homes), block_bytes=self.block_bytes)
+        check_positive(pushed_blocks=self.pushed_blocks, deadline_s=self.deadline_s)
 
 
 class Reader:
@@ -59,7 +64,8 @@ class Reader:
         self._tiers = LocalTiers(0, config.pushed_blocks)
         block_bytes, tiers = config.block_bytes, self._tiers
         self._pushed = PushedBlocks(block_bytes, is_intact, tiers.__contains__, tiers.place)
-        self._client = Client(self._endpoint, config.homes, block_bytes, is_intact, pushed=self._pushed)
+        options = ClientOptions(LaneOptions(deadline_s=config.deadline_s))
+        self._client = Client(self._endpoint, config.homes, block_bytes, is_intact, options, self._pushed)
         self._reported = self._counts()
 
     async def burst(self, at_s: float, chains: list[list[str]], push: bool) -> dict[str, Any]:
@@ -102,6 +108,7 @@ class Reader:
             "merged": stats.merged,
             "retransmits": stats.retransmits,
             "corrupt": stats.corrupt,
+            "late": stats.late,
             "local": self._tiers.stats.dram_hits * self._fragments,
             "pushed": self._pushed.stats.fragments,
             "unwanted": self._pushed.stats.unwanted,

@@ -108,7 +108,9 @@ def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
             "result": str(directory / f"{name}.result.json"),
             "block_bytes": scenario.block_bytes,
         }
-        specific: dict[str, object] = {"homes": homes, "pushed_blocks": PUSHED_BLOCKS}
+        specific: dict[str, object] = {
+            "homes": homes, "pushed_blocks": PUSHED_BLOCKS, "deadline_s": scenario.options.deadline_s,
+        }  # fmt: skip
         if name in fabric.stores:
             specific = {
                 "dram_bytes": len(keys) * scenario.block_bytes,

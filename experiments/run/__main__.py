@@ -134,7 +134,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "topology": scenario.fabric.name,
         "trace": str(options.trace) if options.trace else scenario.trace.name,
         "seed": options.seed,
-        "scale": options.scale,
+        "scale": scenario.scale.sigma,
         "revision": revision(),
         "start_s": scenario.start_s,
         "speed": scenario.scale.speed,

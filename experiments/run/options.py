@@ -13,7 +13,6 @@ from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SHAPE
-from workload.scale import DEFAULT_SIGMA
 from workload.schedule import SCHEDULERS
 from workload.shapes import SHAPES
 
@@ -41,7 +40,7 @@ class RunOptions:
     gpu_blocks: int
     dram_blocks: int
     store_blocks: int
-    scale: float
+    scale: float | None
     model: str
     gpu: str
     link_gbit_s: float
@@ -75,7 +74,12 @@ _OPTIONS = (
     Option("GPU_BLOCKS", whole(1, 1_000_000), 64, "blocks of GPU memory a node"),
     Option("DRAM_BLOCKS", whole(1, 1_000_000), 128, "blocks of DRAM a node"),
     Option("STORE_BLOCKS", whole(1, 10_000_000), 50_000, "blocks of DRAM a storage node, the rest on SSD"),
-    Option("SCALE", number(1, 1e9), DEFAULT_SIGMA, "sigma: bytes and link rates are divided by it"),
+    Option(
+        "SCALE",
+        number(1, 1e9),
+        None,
+        "sigma: bytes and link rates are divided by it; default: 5000 for star, 20000 for others",
+    ),
     Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
     Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),

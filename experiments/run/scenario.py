@@ -20,7 +20,7 @@ from topologies.registry import make_topology
 from workload.cost import CostModel, make_cost_model
 from workload.generate import generate, to_line
 from workload.keys import KeySpace
-from workload.scale import ScaleModel
+from workload.scale import DEFAULT_SIGMA, ScaleModel
 from workload.schedule import make_scheduler
 from workload.trace import Request, Trace, load_trace
 
@@ -31,6 +31,9 @@ DEFAULT_PAST_SHARE = 1 / 3
 GENERATED_REQUESTS = 240
 TRACE_REQUESTS = 600
 """Chats come back after minutes: a slice of a real trace has to be longer for the pool to be of use."""
+DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
+LARGE_SIGMA = 4 * DEFAULT_SIGMA
+"""Of topologies with several switches, each of which takes its share of the CPU for every packet."""
 SSD_BLOCKS = 100_000
 
 
@@ -80,7 +83,7 @@ def make_scenario(options: RunOptions) -> Scenario:
     window = whole.window(start_s, requests)
     speed = options.speed or max(1.0, window.duration_s / PLAY_S)
     trace = whole.window(start_s, requests, speed)
-    scale = ScaleModel(options.scale, speed)
+    scale = ScaleModel(options.scale or DEFAULT_SCALES.get(options.topology, LARGE_SIGMA), speed)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
     fabric = _fabric(options, rate_bit_s)
     cost = make_cost_model(options.model, options.gpu, trace.block_tokens)

@@ -114,6 +114,38 @@ def test_after_the_deadline_a_request_is_dead() -> None:
     assert not lane.busy
 
 
+def test_what_waits_for_a_silent_home_dies_with_what_is_in_flight() -> None:
+    lane, asked = full_lane(200)
+    now_s = 0.0
+    dead: list[Request[str]] = []
+    while not dead:
+        lane.take(now_s)
+        now_s += 0.02
+        _, dead = lane.expire(now_s)
+    assert now_s == pytest.approx(OPTIONS.deadline_s, abs=0.05)
+    assert sorted(dead, key=asked.index) == asked
+    assert not lane.busy
+
+
+def test_a_home_that_answers_now_and_then_is_not_silent() -> None:
+    lane, asked = full_lane(40)
+    lane.take(0)
+    lane.settle(asked[0], 0.6 * OPTIONS.deadline_s, backlog_ms=0)
+    _, dead = lane.expire(1.2 * OPTIONS.deadline_s)
+    assert asked[-1] not in dead
+    assert lane.busy
+
+
+def test_a_home_is_not_silent_while_nothing_is_asked() -> None:
+    lane, (first,) = full_lane(1)
+    lane.take(0)
+    lane.settle(first, 0.1, backlog_ms=0)
+    second = Request("b", 0)
+    lane.add([second])
+    assert lane.take(100.0) == [second]
+    assert lane.expire(100.01) == ([], [])
+
+
 def test_a_dropped_request_is_not_sent() -> None:
     lane, asked = full_lane(2)
     lane.drop(asked[0])
