@@ -112,14 +112,13 @@ class Switch:
         self.close()
 
     def close(self) -> None:
-        """Stops forwarding and frees the switch; nothing but `close` may be called afterwards."""
+        """Stops forwarding and frees the switch. Later calls (but for `close`) raise DataPlaneError."""
         self.stop()
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self.handle.call("interrupt_events")
-                with self._events.paused():
-                    self.handle.call("destroy")
+                self._events.close()
+                self.handle.destroy()
 
     def reset(self) -> None:
         with self._lock:
@@ -207,17 +206,19 @@ class Switch:
 
     def statistics(self) -> dict[str, dict[str, int] | dict[int, dict[str, int | str]]]:
         """{"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}}}."""
-        drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
-        ports: dict[int, dict[str, int | str]] = {}
-        for port, interface in list(self._interfaces.items()):
-            values = (ctypes.c_uint64 * len(PORT_STATISTICS))()
-            self.handle.call("port_statistics", port, values)
-            statistics: dict[str, int | str] = {"interface": interface}
-            statistics |= dict(zip(PORT_STATISTICS, values, strict=True))
-            code = int(statistics["error"])
-            statistics["error"] = os.strerror(code) if code else ""
-            ports[port] = statistics
-        return {"drops": drops, "ports": ports}
+        with self._lock:
+            drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
+            ports = {port: self._port_statistics(port) for port in self._interfaces}
+            return {"drops": drops, "ports": ports}
+
+    def _port_statistics(self, port: int) -> dict[str, int | str]:
+        values = (ctypes.c_uint64 * len(PORT_STATISTICS))()
+        self.handle.call("port_statistics", port, values)
+        statistics: dict[str, int | str] = {"interface": self._interfaces[port]}
+        statistics |= dict(zip(PORT_STATISTICS, values, strict=True))
+        code = int(statistics["error"])
+        statistics["error"] = os.strerror(code) if code else ""
+        return statistics
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -276,25 +277,32 @@ class Switch:
     # --- counters, meters, registers -----------------------------------------------------------------
 
     def counter(self, name: str, index: int) -> CounterValue:
-        return self._arrays.counter(name, index)
+        with self._lock:
+            return self._arrays.counter(name, index)
 
     def counters(self, name: str) -> Sequence[CounterValue]:
-        return self._arrays.counters(name)
+        with self._lock:
+            return self._arrays.counters(name)
 
     def set_counter(self, name: str, index: int, value: CounterValue) -> None:
-        self._arrays.set_counter(name, index, value)
+        with self._lock:
+            self._arrays.set_counter(name, index, value)
 
     def meter(self, name: str, index: int) -> MeterConfig | None:
-        return self._arrays.meter(name, index)
+        with self._lock:
+            return self._arrays.meter(name, index)
 
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
-        self._arrays.set_meter(name, index, config)
+        with self._lock:
+            self._arrays.set_meter(name, index, config)
 
     def register(self, name: str, index: int) -> int:
-        return self._arrays.register(name, index)
+        with self._lock:
+            return self._arrays.register(name, index)
 
     def set_register(self, name: str, index: int, value: int) -> None:
-        self._arrays.set_register(name, index, value)
+        with self._lock:
+            self._arrays.set_register(name, index, value)
 
     # --- action profiles -----------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,7 +25,6 @@ Sample = tuple[int, ...]
 class Collector:
     """The samples of one digest. All times in nanoseconds of the switch's clock."""
 
-    number: int
     digest: Digest
     widths: list[int]
     config: DigestConfig
@@ -84,9 +84,11 @@ class Digests:
         self._handle = handle
         self._digests = {digest.name: (number, digest) for number, digest in enumerate(program.digests)}
         self._collectors: dict[int, Collector] = {}
+        self._lock = threading.Lock()  # the control plane and the reader of events both come here
 
     def clear(self) -> None:
-        self._collectors.clear()
+        with self._lock:
+            self._collectors.clear()
 
     def _number(self, name: str) -> int:
         if name not in self._digests:
@@ -98,37 +100,42 @@ class Digests:
     def set_digest(self, name: str, config: DigestConfig | None) -> None:
         number = self._number(name)
         self._handle.call("enable_digest", number, config is not None)
-        if config is None:
-            self._collectors.pop(number, None)
-        elif number in self._collectors:
-            self._collectors[number].config = config
-        else:
-            digest = self._digests[name][1]
-            widths = [value_width(field_type) for field_type in digest_fields(digest)]
-            self._collectors[number] = Collector(number, digest, widths, config)
+        with self._lock:
+            if config is None:
+                self._collectors.pop(number, None)
+            elif number in self._collectors:
+                self._collectors[number].config = config
+            else:
+                digest = self._digests[name][1]
+                widths = [value_width(field_type) for field_type in digest_fields(digest)]
+                self._collectors[number] = Collector(digest, widths, config)
 
     def digests(self) -> dict[str, DigestConfig]:
-        return {collector.digest.name: collector.config for collector in self._collectors.values()}
+        with self._lock:
+            return {collector.digest.name: collector.config for collector in self._collectors.values()}
 
     def acknowledge(self, name: str, list_id: int) -> None:
-        collector = self._collectors.get(self._number(name))
-        if collector is not None:
-            collector.acknowledge(list_id)
+        number = self._number(name)
+        with self._lock:
+            if number in self._collectors:
+                self._collectors[number].acknowledge(list_id)
 
     def add(self, number: int, data: bytes, now_ns: int) -> DigestList | None:
         """A sample from the runtime; the list that it completes."""
-        collector = self._collectors.get(number)
-        return collector.add(data, now_ns) if collector else None
+        with self._lock:
+            collector = self._collectors.get(number)
+            return collector.add(data, now_ns) if collector else None
 
     def due(self, now_ns: int) -> list[DigestList]:
         """The lists whose timeout is over."""
-        collectors = list(self._collectors.values())
-        return [
-            each.flush(now_ns)
-            for each in collectors
-            if (at := each.deadline_ns()) is not None and at <= now_ns
-        ]
+        with self._lock:
+            return [
+                each.flush(now_ns)
+                for each in self._collectors.values()
+                if (at := each.deadline_ns()) is not None and at <= now_ns
+            ]
 
     def next_deadline_ns(self) -> int | None:
-        deadlines = [at for each in list(self._collectors.values()) if (at := each.deadline_ns()) is not None]
-        return min(deadlines, default=None)
+        with self._lock:
+            deadlines = [each.deadline_ns() for each in self._collectors.values()]
+        return min((at for at in deadlines if at is not None), default=None)

@@ -9,7 +9,6 @@ import struct
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from v1model.backend.layout import wire_bytes
 from v1model.dataplane import DigestList, Output, TableEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from v1model.backend.unit import LogMessage
     from v1model.binding.digests import Digests
@@ -52,16 +51,18 @@ class Events:
         self._handle, self._tables, self._digests, self._messages = handle, tables, digests, messages
         self._reading = threading.Lock()
         self._pending: deque[Event] = deque(maxlen=MAX_PENDING)
+        self._closed = False
         self._handle.call("enable_log", bool(messages))
 
     def clear(self) -> None:
         self._pending.clear()
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """While inside, nobody reads."""
+    def close(self) -> None:
+        """Ends a wait; when this returns, nobody reads any more."""
+        self._closed = True
+        self._handle.call("interrupt_events")
         with self._reading:
-            yield
+            pass
 
     def collect(self) -> None:
         """Takes over what the runtime holds by now, unless somebody waits for it anyway."""
@@ -74,12 +75,13 @@ class Events:
     def wait(self, timeout_s: float) -> list[Event]:
         until = time.monotonic() + timeout_s
         with self._reading:
-            while True:
+            while not self._closed:
                 self._read(0 if self._pending else self._patience_us(until))
                 if self._pending or time.monotonic() >= until:
                     events = list(self._pending)
                     self._pending.clear()
                     return events
+        return []
 
     def _patience_us(self, until: float) -> int:
         """How long nothing can become due by itself."""

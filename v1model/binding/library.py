@@ -6,6 +6,7 @@ import ctypes
 from ctypes import c_char_p, c_int32, c_uint32, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any
 
+from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 
 if TYPE_CHECKING:
@@ -79,10 +80,17 @@ class Library:
 
 
 class Handle:
-    """What the parts of a Switch share: the library, its struct vswitch and the program."""
+    """What the parts of a Switch share: the library and its struct vswitch, until that is destroyed."""
 
     def __init__(self, library: Library, pointer: int) -> None:
-        self.library, self.pointer = library, pointer
+        self.library = library
+        self._pointer: int | None = pointer
+
+    @property
+    def pointer(self) -> int:
+        if self._pointer is None:
+            raise DataPlaneError("FAILED_PRECONDITION", "the switch is closed")
+        return self._pointer
 
     def call(self, name: str, *arguments: Any) -> Any:
         return getattr(self.library, name)(self.pointer, *arguments)
@@ -92,3 +100,7 @@ class Handle:
         data = c_void_p()
         length = self.call(name, *arguments, ctypes.byref(data))
         return ctypes.string_at(data.value, length) if data.value and length else b""
+
+    def destroy(self) -> None:
+        self.call("destroy")
+        self._pointer = None

@@ -157,7 +157,7 @@ class Tables:
 
     def set_default(self, table: str, action: ActionCall | None) -> None:
         state = self._state(table)
-        if state.table.default_is_const and action != state.table.default_action:
+        if state.table.default_is_const and action not in (None, state.table.default_action):
             raise DataPlaneError("PERMISSION_DENIED", f"table {table}: the default action is const")
         self._set_default(state, action)
 

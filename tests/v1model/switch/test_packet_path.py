@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
 from tests.v1model.switch.conftest import frame, trace
-from v1model.dataplane import CloneSession, Output, Replica
+from v1model.dataplane import CloneSession, DataPlaneError, Output, Replica
 from v1model.switch import DROP_PORT, Switch
 
 Make = Callable[..., Switch]
@@ -231,3 +232,16 @@ def test_switches_are_independent(make: Make) -> None:
 
 def test_port_511_drops_whatever_set_it(make: Make) -> None:
     assert make(ingress=f"std.egress_spec = {DROP_PORT};").inject(1, frame()) == []
+
+
+def test_closing_ends_a_wait_and_later_calls_say_so(make: Make) -> None:
+    switch = make()
+    seen: list[object] = []
+    waiter = threading.Thread(target=lambda: seen.append(switch.wait_events(60)))
+    waiter.start()
+    switch.close()
+    waiter.join(10)
+    assert seen == [[]]
+    with pytest.raises(DataPlaneError, match="closed"):
+        switch.inject(1, b"")
+    switch.close()
