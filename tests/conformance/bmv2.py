@@ -40,6 +40,42 @@ def is_present() -> bool:
     return all(shutil.which(tool) for tool in ("p4c-bm2-ss", "simple_switch_grpc"))
 
 
+def compile_p4c(program: Path, directory: Path) -> tuple[Path, Path]:
+    """(P4Info, BMv2's JSON) in `directory`."""
+    p4info, config = directory / "p4info.txtpb", directory / "config.json"
+    command = ["p4c-bm2-ss", program, "--p4runtime-files", p4info, "-o", config]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise NotPortableError(f"p4c does not compile it for BMv2: {done.stderr.strip()}")
+    return p4info, config
+
+
+def start_switch(control_port: int, packets_port: int) -> subprocess.Popen[bytes]:
+    """simple_switch_grpc without a program, ready on both TCP ports: P4Runtime's and the packets'."""
+    command = ["simple_switch_grpc", "--no-p4", "--device-id", "0", "--"]
+    command += ["--grpc-server-addr", f"127.0.0.1:{control_port}", "--cpu-port", str(CPU_PORT)]
+    command += ["--dp-grpc-server-addr", f"127.0.0.1:{packets_port}"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    try:
+        for port in (packets_port, control_port):
+            while not _is_open(port):
+                assert process.poll() is None, "simple_switch_grpc ended"
+                assert time.monotonic() < deadline, f"simple_switch_grpc does not listen on port {port}"
+                time.sleep(0.01)
+    except AssertionError:
+        process.kill()
+        process.wait()
+        raise
+    return process
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class Bmv2Target:
     """simple_switch_grpc with a program that p4c has compiled."""
 
@@ -47,9 +83,9 @@ class Bmv2Target:
         self._directory = tempfile.TemporaryDirectory()
         self._process: subprocess.Popen[bytes] | None = None
         self._client: P4RuntimeClient | None = None
-        p4info, config = self._compile(program)
-        self._control, self._packets = _free_port(), _free_port()
-        self._start()
+        p4info, config = compile_p4c(program, Path(self._directory.name))
+        self._control, self._packets = free_port(), free_port()
+        self._process = start_switch(self._control, self._packets)
         self._client = P4RuntimeClient(0, f"127.0.0.1:{self._control}", (0, 1))
         try:
             self._client.set_fwd_pipe_config(p4info, config)
@@ -80,26 +116,6 @@ class Bmv2Target:
 
     def received(self, expected: Mapping[int, int]) -> Mapping[int, Sequence[bytes]]:
         return self._stream.flush()
-
-    def _compile(self, program: Path) -> tuple[Path, Path]:
-        p4info, config = (Path(self._directory.name) / name for name in ("p4info.txtpb", "config.json"))
-        command = ["p4c-bm2-ss", program, "--p4runtime-files", p4info, "-o", config]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise NotPortableError(f"p4c does not compile it for BMv2: {done.stderr.strip()}")
-        return p4info, config
-
-    def _start(self) -> None:
-        command = ["simple_switch_grpc", "--no-p4", "--device-id", "0", "--"]
-        command += ["--grpc-server-addr", f"127.0.0.1:{self._control}", "--cpu-port", str(CPU_PORT)]
-        command += ["--dp-grpc-server-addr", f"127.0.0.1:{self._packets}"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + START_TIMEOUT_S
-        for port in (self._packets, self._control):
-            while not _is_open(port):
-                assert self._process.poll() is None, "simple_switch_grpc ended"
-                assert time.monotonic() < deadline, f"simple_switch_grpc does not listen on port {port}"
-                time.sleep(0.01)
 
 
 class RemoteDataPlane:
@@ -243,12 +259,6 @@ PacketRequest, PacketResponse = _message("PacketStreamRequest"), _message("Packe
 def _add_replicas(message: Any, replicas: Iterable[Replica]) -> None:
     for replica in replicas:
         message.replicas.add(egress_port=replica.port, instance=replica.instance)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _is_open(port: int) -> bool:

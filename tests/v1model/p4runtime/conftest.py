@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conformance import bmv2
 from tests.v1model.p4runtime import engines
 from tests.v1model.p4runtime.controller import Controller
 from tests.v1model.p4runtime.engines import Artifacts, RunningSwitch
@@ -30,7 +31,7 @@ def bmv2_artifacts(tmp_path_factory: pytest.TempPathFactory) -> Artifacts:
 @pytest.fixture
 def switch(engine: str, request: pytest.FixtureRequest) -> Iterator[RunningSwitch]:
     """A fresh switch without a pipeline."""
-    if engine == "bmv2" and not engines.has_bmv2():
+    if engine == "bmv2" and not bmv2.is_present():
         pytest.skip("p4c-bm2-ss and simple_switch_grpc are not on PATH")
     artifacts = request.getfixturevalue(f"{engine}_artifacts")
     with getattr(engines, engine)(artifacts) as running:

@@ -54,11 +54,16 @@ class MessageMaker:
         for field in message.DESCRIPTOR.fields:
             if self._random.random() < 0.4 or depth > MAX_DEPTH:
                 continue
-            if field.label == FieldDescriptor.LABEL_REPEATED:
+            repeated = field.label == FieldDescriptor.LABEL_REPEATED
+            if field.type != FieldDescriptor.TYPE_MESSAGE:
+                value = self._scalar(field)
+                if repeated:
+                    getattr(message, field.name).append(value)
+                else:
+                    setattr(message, field.name, value)
+            elif repeated:
                 for _ in range(self._random.randrange(3)):
                     self._fill(getattr(message, field.name).add(), depth + 1)
-            elif field.type != FieldDescriptor.TYPE_MESSAGE:
-                setattr(message, field.name, self._scalar(field))
             elif not field.message_type.full_name.startswith("google."):
                 self._fill(getattr(message, field.name), depth + 1)
 

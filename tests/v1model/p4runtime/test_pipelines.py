@@ -73,6 +73,8 @@ def test_writes_after_save_take_effect_with_the_commit(controller: Controller, s
     assert c.read_table("index") == []
     assert c.write(MODIFY, to_cpu) == ["OK"]
     c.send_packet(dropped)  # the old pipeline still forwards
+    c.send_packet(packet, egress_port=engines.CPU_PORT)
+    assert c.receive("packet").payload == packet
     assert c.set_pipeline(switch.artifacts, "COMMIT") == "OK"
     c.send_packet(packet)
     assert c.receive("packet").payload == packet
