@@ -66,7 +66,8 @@ class Rig:
         self._insert(p4.ROUTES, own, "ingress.routing.forward", number(mac(0xFE)), p4.CPU_PORT)
         group = [Replica(port) for port in (*NODES, STORE)]
         self.switch.set_multicast_group(p4.MULTICAST_WAITERS, group)
-        self.switch.set_digest("hot_miss_t", DigestConfig(max_list_size=1))
+        self.digest_config = DigestConfig(max_list_size=1)
+        self.switch.set_digest("hot_miss_t", self.digest_config)
         self.report_from(2)
 
     def _insert(self, table: str, match: KeyMatch, action: str, *arguments: int) -> None:

@@ -1,0 +1,144 @@
+"""Push: who subscribes, what is pushed and when, and that all of it is bounded and ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import IPv4Address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.config import PushOptions
+from controller.operations import PushFragment, SetGroup
+from controller.pool import Resident
+from controller.push import FIRST_GROUP, GROUPS, Push, group_of
+from controller.slots import Slots
+from hostlib import wire
+
+OPTIONS = PushOptions(subscribers=2, hits=2, lease_s=60, interval_s=1, max_prefixes=2)
+STORE = IPv4Address("10.0.0.9")
+FRAGMENTS = 4
+
+
+def key(number: int) -> bytes:
+    return number.to_bytes(4, "big") * 4
+
+
+ROOT, CHILD, GRANDCHILD = key(1), key(2), key(3)
+POOL = {block: Resident(Slots(0, 1), FRAGMENTS) for block in (ROOT, CHILD, GRANDCHILD)}
+
+
+@pytest.fixture
+def push() -> Push:
+    """Two subscribers of a prefix of three blocks."""
+    made = Push(OPTIONS, max_fragments=100, interval_s=0.2)
+    for port in (1, 2):
+        made.subscribed(ROOT, 0, port, 0.0)
+    made.heard_of(CHILD, 1)
+    made.heard_of(GRANDCHILD, 2)
+    return made
+
+
+def due(push: Push, now_s: float, pool=POOL) -> list[PushFragment]:
+    return list(push.due(now_s, pool, STORE))
+
+
+def test_subscribers_become_a_group(push: Push) -> None:
+    assert push.groups(0.0) == [SetGroup(group_of(1), frozenset({1, 2}), present=False)]
+    assert push.groups(1.0) == []
+    push.subscribed(ROOT, 0, 3, 2.0)
+    assert push.groups(2.0) == [SetGroup(group_of(1), frozenset({1, 2, 3}), present=True)]
+
+
+def test_a_lease_ends_and_with_the_last_the_group(push: Push) -> None:
+    push.groups(0.0)
+    push.subscribed(ROOT, 0, 2, 50.0)
+    assert push.groups(61.0) == [SetGroup(group_of(1), frozenset({2}), present=True)]
+    assert push.groups(111.0) == [SetGroup(group_of(1), frozenset(), present=True)]
+    assert push.groups(112.0) == []
+
+
+def test_what_is_asked_for_again_is_pushed_whole(push: Push) -> None:
+    push.groups(0.0)
+    push.hits(CHILD, 2)
+    fragments = due(push, 1.0)
+    assert [fragment.fragment for fragment in fragments] == list(range(FRAGMENTS))
+    assert {(f.key, f.sequence, f.parent, f.op, f.flags) for f in fragments} == {
+        (CHILD, group_of(1), 1, wire.OP_PUSH, wire.FLAG_PUSHED)
+    }
+    assert push.blocks == 1
+
+
+def test_pushing_ends_when_nobody_asks(push: Push) -> None:
+    push.groups(0.0)
+    push.hits(CHILD, 5)
+    assert due(push, 1.0)
+    assert due(push, 100.0) == []
+
+
+@pytest.mark.parametrize(
+    ("hits", "subscribers", "in_pool"), [(1, 2, True), (5, 1, True), (5, 2, False)], ids=str
+)
+def test_not_pushed(hits: int, subscribers: int, in_pool: bool) -> None:
+    push = Push(OPTIONS, 100, 0.2)
+    for port in range(subscribers):
+        push.subscribed(ROOT, 0, port, 0.0)
+    push.groups(0.0)
+    push.hits(ROOT, hits)
+    assert due(push, 1.0, POOL if in_pool else {}) == []
+
+
+def test_no_group_no_push(push: Push) -> None:
+    push.hits(CHILD, 5)
+    assert due(push, 1.0) == []
+    push.groups(1.0)
+    push.clear()  # the switch restarted
+    assert due(push, 3.0) == []
+    (change,) = push.groups(3.0)
+    assert not change.present
+    assert due(push, 3.0)
+
+
+def test_a_group_that_the_switch_refused_is_tried_again(push: Push) -> None:
+    (change,) = push.groups(0.0)
+    push.refused(change)
+    assert push.groups(1.0) == [change]
+
+
+def test_a_block_that_left_the_pool_is_not_pushed(push: Push) -> None:
+    push.groups(0.0)
+    push.hits(CHILD, 2)
+    push.removed(CHILD)
+    assert due(push, 1.0) == []
+
+
+def test_packets_are_paced_and_prefixes_too() -> None:
+    push = Push(OPTIONS, max_fragments=3, interval_s=0.2)
+    for port in (1, 2):
+        push.subscribed(ROOT, 0, port, 0.0)
+    push.groups(0.0)
+    push.hits(ROOT, 2)
+    assert len(due(push, 1.0)) == 3
+    push.hits(ROOT, 2)
+    assert due(push, 1.1) == []
+    assert len(due(push, 1.2)) == 1  # the rest; the next push of the prefix has to wait
+    assert len(due(push, 2.0)) == 3
+
+
+def test_prefixes_are_bounded(push: Push) -> None:
+    push.subscribed(key(10), 0, 1, 0.0)
+    push.subscribed(key(11), 0, 1, 0.0)
+    assert {change.group for change in push.groups(0.0)} == {group_of(1), group_of(10)}
+
+
+def test_prefixes_of_one_group_number_do_not_share_it() -> None:
+    push = Push(replace(OPTIONS, max_prefixes=8), 100, 0.2)
+    push.subscribed(ROOT, 0, 1, 0.0)
+    push.subscribed(key(1 + GROUPS), 0, 2, 0.0)
+    assert push.groups(0.0) == [SetGroup(group_of(1), frozenset({1}), present=False)]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_groups_are_in_range_of_bmv2(root: int) -> None:
+    assert FIRST_GROUP <= group_of(root) <= 32_767

@@ -1,0 +1,113 @@
+"""Pushed blocks: taken if wanted, whole and right; everything else is dropped and counted."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import pytest
+
+from hostlib import wire
+from hostlib.content import block_content, is_intact
+from hostlib.pushed import PushedBlocks, PushedOptions
+from hostlib.tiers import LocalTiers
+from hostlib.transfer import BlockRef
+
+BLOCK_BYTES = 512 + 100
+OPTIONS = PushedOptions(max_partial=2, max_interests=4, subscribe_again_s=20)
+
+
+def key(name: str) -> bytes:
+    return blake2b(name.encode(), digest_size=16).digest()
+
+
+def parent_of(name: str) -> int:
+    return int.from_bytes(key(name)[:4], "big")
+
+
+def fragments(name: str, parent: int = 0, content: bytes | None = None) -> list[wire.Message]:
+    whole = block_content(key(name), BLOCK_BYTES) if content is None else content
+    return [
+        wire.Message(
+            wire.OP_VALUE, key(name), at, 2, wire.FLAG_PUSHED, parent=parent, value=whole[at * 512 :][:512]
+        )
+        for at in range(2)
+    ]
+
+
+@pytest.fixture
+def tiers() -> LocalTiers:
+    return LocalTiers(0, 8)
+
+
+@pytest.fixture
+def pushed(tiers: LocalTiers) -> PushedBlocks:
+    return PushedBlocks(BLOCK_BYTES, is_intact, tiers.__contains__, tiers.place, OPTIONS)
+
+
+def offer(pushed: PushedBlocks, messages: list[wire.Message]) -> None:
+    for message in messages:
+        pushed.offer(message)
+
+
+def test_a_block_asked_for_before_is_taken(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+    pushed.asks(BlockRef(key("a")), 0.0)
+    offer(pushed, fragments("a")[:1])
+    assert key("a") not in tiers
+    offer(pushed, fragments("a"))  # the first again, and the second
+    assert key("a") in tiers
+    assert tiers.use(key("a")) == "dram"
+    assert pushed.stats.taken == 1
+
+
+def test_so_is_what_follows_it_in_its_chain(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+    pushed.asks(BlockRef(key("a")), 0.0)
+    offer(pushed, fragments("b", parent_of("a")))
+    offer(pushed, fragments("c", parent_of("b")))
+    assert key("c") in tiers
+
+
+def test_what_nobody_wants_is_not_taken(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+    pushed.asks(BlockRef(key("a")), 0.0)
+    offer(pushed, fragments("x", parent_of("y")))
+    assert pushed.stats.unwanted == 2
+    tiers.place(key("a"))
+    offer(pushed, fragments("a"))  # it is here already
+    assert pushed.stats.unwanted == 4
+
+
+def test_a_block_with_a_wrong_bit_is_dropped(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+    pushed.asks(BlockRef(key("a")), 0.0)
+    offer(pushed, fragments("a", content=block_content(key("b"), BLOCK_BYTES)))
+    assert key("a") not in tiers
+    assert pushed.stats.corrupt == 1
+
+
+def test_a_fragment_of_another_shape_is_not_taken(pushed: PushedBlocks) -> None:
+    pushed.asks(BlockRef(key("a")), 0.0)
+    first = fragments("a")[0]
+    for wrong in (first._replace(fragments=3), first._replace(value=b"short")):
+        pushed.offer(wrong)
+    assert pushed.stats.unwanted == 2
+
+
+def test_incomplete_blocks_are_bounded(pushed: PushedBlocks) -> None:
+    for name in ("a", "b", "c"):
+        pushed.asks(BlockRef(key(name)), 0.0)
+        offer(pushed, fragments(name)[:1])
+    assert pushed.stats.dropped == 1
+
+
+def test_only_the_first_block_of_a_prefix_subscribes_and_not_too_often(pushed: PushedBlocks) -> None:
+    first, second = BlockRef(key("a")), BlockRef(key("b"), 1, 2, parent_of("a"))
+    assert pushed.asks(first, 0.0)
+    assert not pushed.asks(second, 0.0)
+    assert not pushed.asks(first, 19.9)
+    assert pushed.asks(first, 20.0)
+    pushed.subscribing = False
+    assert not pushed.asks(first, 100.0)
+
+
+def test_without_dram_nothing_is_kept() -> None:
+    tiers = LocalTiers(4, 0)
+    tiers.place(key("a"))
+    assert key("a") not in tiers
