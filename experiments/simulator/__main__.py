@@ -1,4 +1,4 @@
-"""Simulate a scenario file: python -m experiments.simulator SCENARIO.toml [--json]."""
+"""Simulate a scenario file, or play it on the packet-level emulator (as root)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from controller.errors import ControllerError
+from experiments.options import OptionError
+from experiments.run.processes import ProcessError
+from experiments.run.report import print_report
+from experiments.simulator.emulate import Emulator
 from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import load_scenario
+from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import prepare, simulate
+from topologies.errors import EngineError, TopologyError
+from workload.scale import ScaleError
+
+EMULATOR_ERRORS = (OptionError, TopologyError, EngineError, ControllerError, ProcessError, ScaleError)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,13 +31,16 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.simulator", description=__doc__)
     parser.add_argument("scenario", type=Path, help="a TOML file; docs/simulator.md explains it")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
+    parser.add_argument("--emulate", type=float, metavar="SIGMA", help="play it on the emulator instead")
     chosen = parser.parse_args(arguments)
     console = Console()
     try:
         scenario, document = load_scenario(chosen.scenario)
         prepare(scenario, document)
+        if chosen.emulate is not None:
+            return _emulate(scenario, chosen.emulate, console)
         result = simulate(scenario)
-    except ScenarioError as error:
+    except (ScenarioError, *EMULATOR_ERRORS) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -38,6 +50,13 @@ def main(arguments: Sequence[str]) -> int:
         print(json.dumps(result.to_dict(), indent=1))
     else:
         console.print(_table(scenario.name, result))
+    return 0
+
+
+def _emulate(scenario: Scenario, sigma: float, console: Console) -> int:
+    emulator = Emulator(scenario, sigma)
+    runs = {name: emulator.play(pool).run for name, pool in (("no_pool", False), ("pool", True))}
+    print_report(console, scenario.name, runs)
     return 0
 
 

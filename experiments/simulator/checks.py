@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from controller.config import Thresholds
 from experiments.simulator.messages import Sizes
-from experiments.simulator.scenario import GB, Scenario
+from experiments.simulator.scenario import GB, Model, Scenario
 from experiments.simulator.schema import Document, ScenarioError
 from topologies.errors import TopologyError
 from topologies.fabric import Fabric
 from topologies.registry import make_topology
-from workload.cost import GPUS, MODELS, CostModel
+from workload.cost import GPUS, MODELS, CostModel, ModelSpec
 from workload.trace import MOONCAKE
+
+SHAPE = ("layers", "hidden", "kv_values_per_layer", "kv_dtype_bytes", "weights")
+"""Fields of a model that is no preset."""
 
 
 def check(scenario: Scenario, document: Document | None = None) -> None:
@@ -43,6 +46,7 @@ def make_fabric(scenario: Scenario) -> Fabric:
 def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Field and reason of everything that can't be, apart from the shape of the fabric."""
     yield from _zeros(scenario)
+    yield from _half_models(scenario)
     tokens = scenario.model.block_tokens or MOONCAKE.block_tokens
     block_bytes = cost_model(scenario, tokens).block_bytes
     block = f"a block of {tokens} tokens has {block_bytes / 1e6:,.1f} MB"
@@ -74,6 +78,16 @@ def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterat
         )
 
 
+def _half_models(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """A model's own shape is given in full or not at all."""
+    missing = [name for name in SHAPE if getattr(scenario.model, name) is None]
+    if 0 < len(missing) < len(SHAPE):
+        yield (
+            "model",
+            f"a model of its own also needs {', '.join(missing)}; a preset none of {', '.join(SHAPE)}",
+        )
+
+
 def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Rates of zero, where they matter."""
     rates = [("network.link_gbit_s", scenario.network.link_gbit_s)]
@@ -102,7 +116,15 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
         prefill_utilisation=model.prefill_utilisation,
         memory_utilisation=model.memory_utilisation,
     )
-    return CostModel(MODELS[model.name], gpu, block_tokens)
+    return CostModel(_model_spec(model), gpu, block_tokens)
+
+
+def _model_spec(model: Model) -> ModelSpec:
+    shape = [getattr(model, name) for name in SHAPE]
+    if None in shape:
+        return MODELS[model.name]
+    layers, hidden, values, dtype_bytes, weights = shape
+    return ModelSpec("scenario", layers, hidden, values, dtype_bytes, weights, "the scenario")
 
 
 def sizes(scenario: Scenario, cost: CostModel) -> Sizes:

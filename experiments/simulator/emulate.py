@@ -35,6 +35,8 @@ class Emulated:
 
     run: RunResult
     speed: float
+    late_s: float
+    """How late the inference nodes' timers were (p99, the latest node)."""
 
     def real_s(self, emulated_ms: float) -> float:
         """Real seconds for milliseconds of the emulation."""
@@ -63,11 +65,12 @@ class Emulator:
             artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)
             name = "pool" if pool else "no_pool"
             measured = Emulation(self._run, network, artifacts).play(name, pool, _silent)
-        return Emulated(evaluate(measured), self.speed)
+        late_ms = [worker["process"]["timer_late_ms"]["p99"] for worker in measured.workers.values()]
+        return Emulated(evaluate(measured), self.speed, self.speed * max(late_ms) / 1000)
 
-    def matched(self, pool: bool) -> Scenario:
+    def matched(self, pool: bool, late_s: float = 0.0) -> Scenario:
         """The scenario as the emulator carries it out: its frames, rounding, delays and controller."""
-        return _matched(self._scenario, self._run, pool)
+        return _matched(self._scenario, self._run, pool).changed(workload={"jitter_s": late_s})
 
 
 def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOptions:
@@ -142,6 +145,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "workload", "the emulator plays traces only"
     if scenario.workload.load != 1.0:
         yield "workload.load", "the emulator plays traces at their own rate"
+    if model.layers is not None:
+        yield "model.layers", "the emulator has the preset models only"
     if (model.gpus, model.prefill_utilisation, model.memory_utilisation) != (8, 0.5, 0.7):
         yield "model", "the emulator has the cost model's own GPUs only"
     if scenario.pool.memory == "dram":

@@ -34,6 +34,8 @@ class Workload:
     """Requests arrive this many times as fast as in the trace."""
     reuse: float = number(1.0, 0.0, 1.0)
     """Share of the requests that keep their prefix; the others are made one of a kind."""
+    jitter_s: float = number(0.0, 0.0, 3600.0)
+    """Requests reach their nodes up to so much late: what hosts that don't wake in time do."""
     clients: int = whole(0, 0, 100_000)
     """Closed loop: clients that each wait for an answer before they ask again; 0: the trace's times."""
     hit_share: float | None = number(None, 0.0, 1.0)
@@ -51,6 +53,14 @@ class Model:
     """The model served, and the accelerators of one node."""
 
     name: str = choice(DEFAULT_MODEL, MODELS)
+    layers: int | None = whole(None, 1, 10_000)
+    """With these five, a model of its own instead of a preset."""
+    hidden: int | None = whole(None, 1, 1_000_000)
+    kv_values_per_layer: int | None = whole(None, 1, 10_000_000)
+    """Of a token: 2 * KV heads * head size; with MLA the latent and the rope dimensions."""
+    kv_dtype_bytes: float | None = number(None, 0.125, 8.0)
+    weights: float | None = number(None, 1.0, 1e15)
+    """Read by one decoded token; the active ones of a mixture of experts."""
     gpu: str = choice(DEFAULT_GPU, GPUS)
     gpus: int = whole(8, 1, 1024)
     block_tokens: int | None = whole(None, 1, 65_536)

@@ -25,7 +25,7 @@ from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
 from experiments.simulator.schema import Document, ScenarioError
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
-from experiments.simulator.workload import Demand, Library, make_demand
+from experiments.simulator.workload import Demand, Library, delay, make_demand
 from hostlib.lane import LaneOptions
 from hostlib.tiers import LocalTiers
 from workload.schedule import make_scheduler
@@ -89,9 +89,12 @@ class _Simulation:
         for switch in self._parts.switches:
             self._forget(switch)
         scheduler = make_scheduler(scenario.workload.scheduler, scenario.nodes.count, scenario.workload.seed)
-        assigned = ((request, scheduler.assign(request)) for request in self._demand.requests)
-        if scenario.workload.clients:
-            for _ in range(min(scenario.workload.clients, len(self._demand.requests))):
+        workload = scenario.workload
+        assigned = iter([(request, scheduler.assign(request)) for request in self._demand.requests])
+        if workload.jitter_s:
+            assigned = iter(delay(assigned, workload.jitter_s, workload.seed))
+        if workload.clients:
+            for _ in range(min(workload.clients, len(self._demand.requests))):
                 env.process(self._client(assigned))
         else:
             env.process(self._arrivals(assigned))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
@@ -85,6 +85,16 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
             count = min(len(request.blocks) * pieces, -(-request.input_tokens // new_tokens))
             ids = (request.blocks[n // pieces] * pieces + n % pieces for n in range(max(1, count)))
             yield replace(request, blocks=tuple(ids))
+
+
+def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:
+    """Requests with their nodes, each late by up to `jitter_s`, in their new order."""
+    draw = Random(seed)
+    late = [
+        (replace(request, arrival_s=request.arrival_s + draw.uniform(0.0, jitter_s)), node)
+        for request, node in assigned
+    ]
+    return sorted(late, key=lambda pair: pair[0].arrival_s)
 
 
 class Library:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.simulator.checks import check
+from experiments.simulator.checks import check, cost_model
 from experiments.simulator.scenario import Scenario, decode_scenario, load_scenario
 from experiments.simulator.schema import Document, ScenarioError
 
@@ -35,6 +35,7 @@ def refusal(text: str) -> str:
         ("[network]\nlink_gbit_s = 0\n", "bad.toml:2: network.link_gbit_s", "must be above 0"),
         ("[pool]\nsize_gb = 0.064\n", "bad.toml:2: pool.size_gb", "does not hold one"),
         ("[nodes]\ncount = 64\n", "bad.toml", "at most 63 fit"),
+        ("[model]\nlayers = 3\n", "bad.toml:1: model", "also needs hidden"),
         (
             "[pool]\nsize_gb = 0.3\n[control]\neviction = 'reclaim'\n",
             "bad.toml:2: pool.size_gb",
@@ -53,6 +54,15 @@ def test_bad_scenarios_are_refused_with_place_and_reason(text: str, place: str, 
     message = refusal(text)
     assert message.startswith(place)
     assert reason in message
+
+
+def test_a_model_of_its_own() -> None:
+    text = (
+        "[model]\nlayers = 61\nhidden = 7168\nkv_values_per_layer = 576\nkv_dtype_bytes = 2\n"
+        "weights = 37e9\nblock_tokens = 64\n"
+    )
+    model = cost_model(decode_scenario(Document(text, "own.toml")), 64)
+    assert model.block_bytes == 61 * 576 * 2 * 64  # DeepSeek-V3's latent of 512 and 64 rope dimensions
 
 
 def test_an_empty_file_is_the_default_scenario() -> None:
