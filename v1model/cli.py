@@ -73,8 +73,10 @@ def _run(options: SwitchOptions) -> None:
         print(f"listening on {server.address}", flush=True)
         stopped.wait()
     finally:
-        server.stop()
+        ended = server.stop()
         engine.close()
+    if not ended:
+        os._exit(OK)  # nobody waits any more for the program that is being compiled
 
 
 def load_config(program: Path) -> p4runtime_pb2.ForwardingPipelineConfig:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Listener = Callable[[p4runtime_pb2.StreamMessageResponse], None]
 
 EVENT_WAIT_S = 0.1
+CLOSE_TIMEOUT_S = 0.4
 
 Action = p4runtime_pb2.SetForwardingPipelineConfigRequest
 ResponseType = p4runtime_pb2.GetForwardingPipelineConfigRequest
@@ -105,15 +106,20 @@ class Device:
             answer.p4_device_config = pipeline.config.p4_device_config
         return answer
 
-    def close(self) -> None:
-        """No events after this."""
-        with self._lock:
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> bool:
+        """No events after this. False if a pipeline is still being set after `timeout_s`."""
+        if not self._lock.acquire(timeout=timeout_s):
+            return False
+        try:
             if self._pump:
                 self._pump.stop()
             for pipeline in (self._committed, self._saved):
                 if pipeline:
                     self._discard(pipeline)
             self._committed = self._saved = self._pump = None
+        finally:
+            self._lock.release()
+        return True
 
     def _load(self, config: p4runtime_pb2.ForwardingPipelineConfig) -> Pipeline:
         data_plane = self._engine.load(config.p4_device_config)

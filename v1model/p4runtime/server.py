@@ -39,11 +39,13 @@ class P4RuntimeServer:
     def start(self) -> None:
         self._server.start()
 
-    def stop(self, grace_s: float = 0.2) -> None:
-        """Ends streams, then requests that are under way after `grace_s` at the latest."""
+    def stop(self, grace_s: float = 0.2) -> bool:
+        """Ends streams, then requests that are under way after `grace_s` at the latest; False if one of
+        them, which compiles a program, goes on."""
         stopped = self._server.stop(grace_s)
-        self.service.close()
+        ended = self.service.close()
         stopped.wait()
+        return ended
 
     def _bind(self, address: str, tls: TlsFiles | None) -> int:
         try:

@@ -39,12 +39,12 @@ class P4RuntimeService:
         # Held while a batch is written, so that a primary's writes end before the next one's begin.
         self._write_lock = threading.Lock()
 
-    def close(self) -> None:
-        """Ends all streams and the device."""
+    def close(self) -> bool:
+        """Ends all streams and the device; False if that is busy with a new pipeline."""
         with self._sessions_lock:
             for session in self._sessions:
                 session.close()
-        self.device.close()
+        return self.device.close()
 
     # --- RPCs
 
