@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from experiments.policies.compare import MEASURES, OURS, Comparison, misses_target
+from experiments.policies.jobs import ABLATION
 from experiments.policies.pools import BELADY
 from experiments.policies.replay import Result
 
@@ -102,7 +103,8 @@ def print_ablation(console: Console, trace: str, full: Sequence[Result], ablated
         return f"{100 * (block - 1):+.1f}/{100 * (prefix - 1):+.1f}"
 
     title = f"{trace}: block / prefix hits with one part switched off, % against the whole policy"
-    _print_pairs(console, title, ablated, cell)
+    named = [replace(result, policy="without " + result.policy.removeprefix(ABLATION)) for result in ablated]
+    _print_pairs(console, title, named, cell)
 
 
 def _print_pairs(
