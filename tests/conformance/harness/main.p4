@@ -1,5 +1,5 @@
-// The rest of a conformance case: parser, empty controls, deparser, the package. TestEgress may be
-// defined by the case (with -D-like `#define HAS_EGRESS`). Packets go out of port 1 unless it says otherwise.
+// The rest of a conformance case: parser, empty controls, deparser, the package. Packets go out of port 1
+// unless the case says otherwise. A case with `#define HAS_EGRESS` defines `control TestEgress` too.
 parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     state start {
         packet.extract(hdr.h);
