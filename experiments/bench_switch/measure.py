@@ -29,7 +29,7 @@ class Measurement:
     offered_per_s: float
     """What it sent then."""
     engine_busy: float
-    """Share of a core that the engine used then."""
+    """Cores that the engine used then, with what it still did after the last request."""
     p50_us: float
     p99_us: float
     generator_limited: bool

@@ -1,7 +1,7 @@
 """Precedence over other programs, so that they disturb a measurement less.
 
-Where the kernel shares the CPU between sessions before it looks at processes (sched(7), autogroup), a
-session has to come first, too. Engines and generator have one each: in a common one they would share its weight.
+Where the kernel shares the CPU between sessions before it looks at processes (sched(7), autogroup), a session
+has to come first, too. Engines and generator have one each: in a common one they would share its weight.
 """
 
 from __future__ import annotations

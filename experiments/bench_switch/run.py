@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -130,14 +129,14 @@ def _start(
 def _version(engine: str) -> str:
     if engine != Bmv2.name:
         return revision()
-    return "; ".join(_first_line(tool) for tool in (Bmv2.switch, Bmv2.compiler))
+    return "; ".join(_tool_version(tool) for tool in (Bmv2.switch, Bmv2.compiler))
 
 
-def _first_line(tool: str) -> str:
-    path = shutil.which(tool)
-    assert path is not None  # the engine has been started
-    done = subprocess.run((path, "--version"), capture_output=True, text=True, check=False)
-    return f"{tool} {' '.join((done.stdout or done.stderr).split())}"
+def _tool_version(tool: str) -> str:
+    """What a tool says of its version, which may begin with its name."""
+    done = subprocess.run((tool, "--version"), capture_output=True, text=True, check=False)
+    said = " ".join((done.stdout or done.stderr).split())
+    return f"{tool} {said.removeprefix(tool).strip()}"
 
 
 def _measure(bench: Bench, workload: Workload, where: str, results: Results, show: Show) -> None:
