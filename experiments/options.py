@@ -60,6 +60,11 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     return parse
 
 
+def yes_or_no(text: str) -> bool:
+    """Anything but 0, no and false means yes."""
+    return text.lower() not in ("0", "no", "false")
+
+
 def list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     """Values separated by commas, each once."""
     return lambda text: tuple(dict.fromkeys(parse(part.strip()) for part in text.split(",")))

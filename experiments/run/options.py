@@ -8,7 +8,7 @@ from pathlib import Path
 
 from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
-from experiments.options import Option, number, one_of, parse_into, whole
+from experiments.options import Option, number, one_of, parse_into, whole, yes_or_no
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
@@ -34,6 +34,7 @@ class RunOptions:
     spines: int | None
     pods: int | None
     placement: str
+    push: bool
     scheduler: str
     policy: str
     pool_blocks: int
@@ -68,6 +69,7 @@ _OPTIONS = (
     Option("SPINES", whole(1, 32), None, "spine switches of leafspine"),
     Option("PODS", whole(2, 8), None, "pods of fattree"),
     Option("PLACEMENT", one_of(PLACEMENTS), AUTO, "which of several switches keep a block"),
+    Option("PUSH", yes_or_no, False, "1: prefixes that nodes keep asking for are multicast to them unasked"),
     Option("SCHEDULER", one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
     Option("POOL_BLOCKS", whole(1, 65536), 2048, "blocks that the switch's pool holds"),

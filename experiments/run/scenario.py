@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.config import Config, PoolSize, Thresholds
+from controller.config import Config, PoolSize, PushOptions, Thresholds
 from experiments.control_plane import switch_configs
 from experiments.run.options import RunOptions
 from hostlib.homes import home_of
@@ -146,6 +146,7 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "trace": str(trace),
         "gpu_blocks": options.gpu_blocks,
         "dram_blocks": options.dram_blocks,
+        "push": options.push,
         "block_tokens": scenario.trace.block_tokens,
         "model": options.model,
         "gpu": options.gpu,
@@ -189,4 +190,5 @@ def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts
         placement=scenario.options.placement,
         merging=pool,
         thresholds=Thresholds(report_count=1, fill="on_the_way"),
+        push=PushOptions() if pool and scenario.options.push else None,
     )

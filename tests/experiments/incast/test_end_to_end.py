@@ -1,0 +1,47 @@
+"""The whole experiment, small: two leaves and a spine, so that requests and pushes pass several switches."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.xdist_group("incast"),
+]
+
+SMALL = (
+    *("--topo", "leafspine", "--leaves", "2", "--spines", "1"),
+    *("--nodes", "2", "--patterns", "same", "--blocks", "4", "--modes", "none,push"),
+)
+FILES = {"summary.json", "block_p99.svg", "storage_bytes.svg"}
+
+
+def test_points_are_measured_on_several_switches(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.incast", *SMALL, "--results", str(tmp_path)],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    none, push = summary["points"]
+    assert (summary["switches"], none["mode"], push["mode"]) == (3, "none", "push")
+    assert none["copies"] >= 1.9
+    assert push["copies"] < none["copies"]
+    assert push["control"]["subscriptions"] > 0
+    for point in (none, push):
+        assert (point["errors"], point["corrupt"]) == ({}, 0)
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+
+
+def test_bad_options_are_refused_before_anything_is_built() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.incast", "--nodes", "1,64"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "at most 63 fit" in done.stdout
