@@ -1,0 +1,136 @@
+"""Packets for the pool's program: all operations, from ports that may send them and others that may not,
+as they should be and damaged."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet as Frame
+from scapy.packet import Raw
+
+from controller import p4_constants as p4
+from hostlib import wire
+from hostlib.scapy_layer import KV
+from tests.differential.pair import Packet
+from tests.differential.stimulus import mutate
+from tests.p4.rig import CONTROLLER_IP, FRAGMENTS, NODES, STORE, Rig, ip, key_of
+
+KEYS = [key_of(f"block {number}") for number in range(8)]
+# Two keys that share their first 32 bits share their pending cells.
+KEYS += [KEYS[0][:4] + KEYS[1][4:], KEYS[2][:4] + KEYS[3][4:]]
+FLAGS = [0] * 5 + [value for name, value in vars(wire).items() if name.startswith("FLAG_")]
+GROUPS = (p4.MULTICAST_WAITERS, 7, 0)  # 7: a group that does not exist
+CONTROL = (wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH)
+HOSTS = (*NODES, STORE)
+
+
+class Traffic:
+    """`rig` is only asked for frames."""
+
+    def __init__(self, rig: Rig, rng: random.Random) -> None:
+        self._rig, self._rng = rig, rng
+        self._kinds = [self._get] * 6 + [self._value] * 5 + [self._not_found, self._put, self._put_ack]
+        self._kinds += [self._control] * 2 + [self._plain, self._odd]
+
+    def packet(self) -> Packet:
+        port, frame = self._rng.choice(self._kinds)()
+        data = bytes(frame)
+        if self._rng.random() < 0.2:
+            data = mutate(data, self._rng)
+            if self._rng.random() < 0.5:
+                data = with_ipv4_checksum(data)
+        if self._rng.random() < 0.04:
+            port = self._rng.choice((0, *HOSTS, 63, 64, p4.CPU_PORT))
+        return port, data
+
+    def _place(self) -> dict[str, Any]:
+        """Key, fragment and flags; rarely a fragment that can't be."""
+        fragments = FRAGMENTS if self._rng.random() < 0.95 else self._rng.choice((0, 1, 0xFFFF))
+        return {
+            "key": self._rng.choice(KEYS),
+            "fragment": self._rng.randrange(FRAGMENTS),
+            "fragments": fragments,
+            "flags": self._rng.choice(FLAGS),
+            "sequence": self._rng.getrandbits(32),
+        }
+
+    def _get(self) -> tuple[int, Frame]:
+        node = self._rng.choice(NODES)
+        return node, self._rig.get(node, **self._place())
+
+    def _value(self) -> tuple[int, Frame]:
+        place = self._place()
+        if self._rng.random() < 0.1:
+            place["checksum"] = self._rng.getrandbits(32)
+        to = CONTROLLER_IP if place["flags"] == wire.FLAG_FILL else self._rng.choice(NODES)
+        return STORE, self._rig.value(to, **place)
+
+    def _not_found(self) -> tuple[int, Frame]:
+        return STORE, self._reply(wire.OP_NOT_FOUND)
+
+    def _put_ack(self) -> tuple[int, Frame]:
+        return STORE, self._reply(wire.OP_PUT_ACK)
+
+    def _reply(self, op: int) -> Frame:
+        to = self._rng.choice((*NODES, CONTROLLER_IP))
+        return self._rig.frame(STORE, to, self._kv(op))
+
+    def _put(self) -> tuple[int, Frame]:
+        node = self._rng.choice(NODES)
+        value = self._rng.randbytes(self._rng.randrange(wire.VALUE_BYTES + 1))
+        return node, self._rig.frame(node, STORE, self._kv(wire.OP_PUT) / value)
+
+    def _control(self) -> tuple[int, Frame]:
+        place = self._place() | {"flags": 0, "sequence": self._rng.choice(GROUPS)}
+        return p4.CPU_PORT, self._rig.control(self._rng.choice(CONTROL), **place)
+
+    def _kv(self, op: int) -> KV:
+        place = self._place()
+        return KV(op=op, frag=place.pop("fragment"), **place)
+
+    def _plain(self) -> tuple[int, Frame]:
+        """UDP of others, at the TTL's edge, into the unknown."""
+        node = self._rng.choice(HOSTS)
+        to = self._rng.choice((*map(ip, HOSTS), CONTROLLER_IP, "192.0.2.1"))
+        ttl = self._rng.choice((0, 1, 2, 64, 255))
+        ports = UDP(sport=self._rng.choice((53, wire.KV_PORT)), dport=self._rng.choice((53, 80)))
+        return node, _ethernet() / IP(src=ip(node), dst=to, ttl=ttl) / ports / self._payload()
+
+    def _odd(self) -> tuple[int, Frame]:
+        """Not UDP, not IPv4, with options, in fragments, shorter than Ethernet allows."""
+        node = self._rng.choice(HOSTS)
+        header = {"src": ip(node), "dst": ip(self._rng.choice(HOSTS))}
+        frames = (
+            _ethernet() / IP(**header) / ICMP() / self._payload(),
+            _ethernet()
+            / IP(**header, options=[b"\x01\x01\x01\x01"])
+            / UDP(dport=wire.KV_PORT)
+            / self._payload(),
+            _ethernet() / IP(**header, flags="MF") / UDP(dport=wire.KV_PORT) / self._payload(),
+            _ethernet() / IP(**header, frag=3, proto=17) / self._payload(),
+            Ether(dst="ff:ff:ff:ff:ff:ff", type=0x0806) / self._payload(),
+            Ether(type=0x86DD) / self._payload(),
+            Raw(self._rng.randbytes(self._rng.randint(1, 13))),
+        )
+        return node, self._rng.choice(frames)
+
+    def _payload(self) -> Raw:
+        return Raw(self._rng.randbytes(self._rng.randrange(64)))
+
+
+def _ethernet() -> Ether:
+    return Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:aa")
+
+
+def with_ipv4_checksum(data: bytes) -> bytes:
+    """So that a damaged packet gets past the check of its IPv4 header."""
+    if len(data) < 34 or data[12:14] != b"\x08\x00":
+        return data
+    header = data[14:24] + b"\0\0" + data[26:34]
+    total = sum(int.from_bytes(header[at : at + 2], "big") for at in range(0, 20, 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return data[:24] + (~total & 0xFFFF).to_bytes(2, "big") + data[26:]
