@@ -1,4 +1,4 @@
-"""python -m v1model.fuzz PROGRAM.p4: random, truncated and mutated packets through the library form of a
+"""python -m v1model.fuzz [PROGRAM.p4]: random, truncated and mutated packets through the library form of a
 program built with AddressSanitizer and UBSan. Exit status 0: no report."""
 
 from __future__ import annotations
