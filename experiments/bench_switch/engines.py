@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -89,16 +88,15 @@ class Echo:
 
 
 class Switch:
-    """A switch engine with the pool's program, all its entries and a full pool."""
+    """A switch engine with the pool's program, all its entries and a full pool. It works in `directory`."""
 
-    def __init__(self, engine: Engine, cpus: str, generator_cpus: str) -> None:
-        self.name = engine.name
+    def __init__(self, engine: Engine, directory: Path, cpus: str, generator_cpus: str) -> None:
+        self.name, self.directory = engine.name, directory
         self.engine, self._cpus, self._generator_cpus = engine, cpus, generator_cpus
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Switch:
         with contextlib.ExitStack() as stack:
-            self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
             self.cables = stack.enter_context(Cables(CABLES))
             self.artifacts: Artifacts = self.engine.compile(PROGRAM, {}, self.directory)
             self.process = self._start(stack)

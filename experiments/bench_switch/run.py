@@ -30,6 +30,7 @@ from experiments.bench_switch.workloads import WORKLOADS, Workload
 from experiments.run.result import revision
 from topologies.engines import Bmv2, make_engine
 from topologies.errors import EngineError
+from topologies.remains import Remains
 
 
 @dataclass(slots=True)
@@ -62,8 +63,9 @@ def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> R
     workloads = [workload for workload in WORKLOADS if workload.name in options.workloads]
     with precedence(), contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
+        stack.enter_context(Remains(directory))
         plans = _write_plans(workloads, options.seed, directory)
-        contenders = list(_start(options, stack, results, cpus, show))
+        contenders = list(_start(options, stack, results, cpus, directory, show))
         benches = [Bench(one, cpus.generator, options.seconds, plans) for one in contenders]
         for number in range(options.rounds):
             for workload in workloads:
@@ -106,6 +108,7 @@ def _start(
     stack: contextlib.ExitStack,
     results: Results,
     cpus: _Cpus,
+    directory: Path,
     show: Show,
 ) -> Iterator[Contender]:
     """Those asked for; without a choice, those that are here."""
@@ -122,7 +125,9 @@ def _start(
             results.skipped[name] = str(error)
             continue
         engine_cpus = cpus.both if name == Bmv2.name else cpus.engine
-        yield stack.enter_context(Switch(engine, engine_cpus, cpus.generator))
+        own = directory / name
+        own.mkdir()
+        yield stack.enter_context(Switch(engine, own, engine_cpus, cpus.generator))
         results.versions[name] = _version(name)
 
 

@@ -21,8 +21,8 @@ RATE_PER_S, SECONDS = 2000, 0.1
 
 
 @pytest.fixture(scope="module")
-def switch() -> Iterator[Switch]:
-    with Switch(make_engine("embedded"), CPU, CPU) as running:
+def switch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switch]:
+    with Switch(make_engine("embedded"), tmp_path_factory.mktemp("switch"), CPU, CPU) as running:
         yield running
 
 
