@@ -264,9 +264,9 @@ class Exchange:
         else:
             self.stats.from_home += 1
             self.backlog_ms[transfer.lane.home] = message.hint_ms
-        if message.flags & wire.FLAG_MERGED:
-            self.stats.merged += 1
-        transfer.lane.settle(request, now_s, None if from_pool else message.hint_ms)
+        merged = bool(message.flags & wire.FLAG_MERGED)
+        self.stats.merged += merged
+        transfer.lane.settle(request, now_s, None if from_pool else message.hint_ms, merged)
         transfer.store(message)
         if not transfer.missing:
             self._finish_get(transfer, now_s)

@@ -4,7 +4,10 @@ The receiver drives: a home sends only what was asked for, so the sum of the win
 longest queue that an incast can build. The window grows by one fragment a round trip while the home reports
 a short backlog, shrinks by a fifth a round trip while it reports a long one, and halves, at most once a
 round trip, when something is lost. That is additive increase and multiplicative decrease, so nodes that
-share a home come to share it evenly. Timeouts follow RFC 6298, with exponential backoff.
+share a home come to share it evenly. Replies that are merged on their way are an exception: nodes that ask
+for the same load the home together as much as one of them, and the further each asks ahead, the more of what
+they ask for is in flight at the same time and merges, even if one of them is late. Timeouts follow RFC 6298,
+with exponential backoff.
 Pure: time is a parameter.
 """
 
@@ -31,6 +34,8 @@ class LaneOptions:
     max_window: int = 128
     target_backlog_ms: int = 20
     """More than that waiting at the home shrinks the window."""
+    merged_backlog_ms: int = 80
+    """Up to this, a reply that several nodes share lets the window grow by a whole fragment."""
     initial_timeout_s: float = 1.0
     min_timeout_s: float = 0.2
     max_timeout_s: float = 2.0
@@ -113,8 +118,13 @@ class Lane(Generic[Owner]):
             taken.append(request)
         return taken
 
-    def settle(self, request: Request[Owner], now_s: float, backlog_ms: int | None) -> None:
-        """The request is answered: by the home, which reports its backlog, or by someone nearer (None)."""
+    def settle(
+        self, request: Request[Owner], now_s: float, backlog_ms: int | None, merged: bool = False
+    ) -> None:
+        """The request is answered: by the home, which reports its backlog, or by someone nearer (None).
+
+        `merged`: the reply is a copy of one that went to other nodes too.
+        """
         request.done = True
         if backlog_ms is not None:
             self._heard_s = now_s
@@ -123,7 +133,10 @@ class Lane(Generic[Owner]):
         del self._in_flight[request]
         if backlog_ms is None:  # says nothing about the way to the home
             return
-        if backlog_ms <= self._options.target_backlog_ms:
+        if merged:
+            if backlog_ms <= self._options.merged_backlog_ms:
+                self.window = min(self._options.max_window, self.window + 1)
+        elif backlog_ms <= self._options.target_backlog_ms:
             self.window = min(self._options.max_window, self.window + 1 / self.window)
         else:
             self.window = max(self._options.min_window, self.window - _SHRINK)

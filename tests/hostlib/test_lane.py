@@ -114,6 +114,20 @@ def test_after_the_deadline_a_request_is_dead() -> None:
     assert not lane.busy
 
 
+def test_shared_replies_let_the_window_grow_fast_but_not_without_bound() -> None:
+    lane, asked = full_lane(1000)
+    start = lane.window
+    for _ in range(3 * OPTIONS.max_window):
+        lane.take(0)
+        lane.settle(asked.pop(0), 0.1, OPTIONS.target_backlog_ms + 1, merged=True)
+    assert lane.window == OPTIONS.max_window > start
+    full = lane.window
+    lane.settle(asked.pop(0), 0.1, OPTIONS.merged_backlog_ms + 1, merged=True)
+    assert lane.window == full
+    lane.settle(asked.pop(0), 0.1, OPTIONS.merged_backlog_ms + 1)
+    assert lane.window < full
+
+
 def test_what_waits_for_a_silent_home_dies_with_what_is_in_flight() -> None:
     lane, asked = full_lane(200)
     now_s = 0.0
