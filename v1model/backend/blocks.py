@@ -94,7 +94,7 @@ def _states_on_cycles(block: ir.Parser) -> set[str]:
 
 
 def _transition(statements: Statements, transition: ir.Transition, labels: dict[str, str]) -> None:
-    function, unit = statements.function, statements.unit
+    function = statements.function
     subjects = []
     for expression in transition.expressions:
         subject = function.temporary(expression.type)
