@@ -177,11 +177,11 @@ class History:
             del self._cohorts[self.tick]
         self.tick += 1
         self._current = self._cohorts[self.tick] = {}
-        self._forget()
         model = self._model
         for bucket, edge in enumerate(AGE_EDGES, 1):
             for cohort in self._cohorts.get(self.tick - edge, {}).values():
                 model.aged(cohort.kind, bucket, cohort.tracked)
+        self._forget()
         model.ticked()
         if self._parts.learning and self.tick % REFRESH_TICKS == 0:
             model.refresh(REFRESH_TICKS)

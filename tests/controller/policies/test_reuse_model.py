@@ -8,6 +8,7 @@ from controller.policies.reuse_classes import (
     class_of,
     lineage_of,
 )
+from controller.policies.reuse_history import History
 from controller.policies.reuse_model import AGE_EDGES, BUCKETS, ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 
@@ -88,3 +89,16 @@ def test_what_was_learned_fades() -> None:
     for _ in range(5):
         model.refresh(10_000.0)
     assert model.index[YOUNG][6] < model.index[YOUNG][2]
+
+
+def test_every_block_at_risk_is_remembered_and_counted_once() -> None:
+    """The model's blocks at risk are the history's, at their ages, whatever was forgotten meanwhile."""
+    model = ReuseModel(Parts())
+    history = History(model, Parts(), remembered=3000)
+    for key in range(12_000):
+        history.missed(key % 5000 if key % 3 else -key, None, 1, 4, False, 0)
+    expected = [[0] * BUCKETS for _ in range(CLASSES)]
+    for block in history.blocks.values():
+        expected[block.cohort.kind][bucket_of(history.tick - block.cohort.tick)] += 1
+    assert model._at_risk == expected
+    assert len(history.blocks) < 4000
