@@ -53,10 +53,19 @@ control forwarding(
             standard_metadata.egress_spec = standard_metadata.ingress_port;
         }
 
+        // A copy for those who wait here is addressed to who asked first, perhaps behind the switch that it
+        // came from: there it has been already.
+        bool back = metadata.outcome == OUTCOME_REPLY && metadata.fate == fate_t.ROUTE
+            && standard_metadata.egress_spec == standard_metadata.ingress_port;
+        if (back && metadata.waiters == 0) {
+            metadata.fate = fate_t.DROP;
+            metadata.outcome = OUTCOME_NO_ROUTE;
+        }
+
         if (metadata.waiters != 0 && metadata.fate != fate_t.FAN_OUT) {
             // Whom the reply is addressed to gets it in any case.
             waiters_t addressed = 0;
-            if (metadata.fate == fate_t.ROUTE && standard_metadata.egress_spec < WAITER_PORTS) {
+            if (metadata.fate == fate_t.ROUTE && !back && standard_metadata.egress_spec < WAITER_PORTS) {
                 addressed = (waiters_t) 1 << (bit<8>) standard_metadata.egress_spec;
             }
             if (metadata.waiters != addressed) {

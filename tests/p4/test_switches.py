@@ -75,6 +75,25 @@ def test_requests_merge_at_both_levels_and_replies_fan_out_at_both(chain: Chain)
     assert [packet[IP].dst for _, packet in sent] == [ip(A), ip(B)]
 
 
+def test_a_copy_is_not_sent_back_to_where_its_addressee_is(chain: Chain) -> None:
+    """C asked first, at the spine; the leaf gets a copy that is addressed to C."""
+    chain.spine.send(C, chain.spine.get(C, KEY))
+    chain.ask(A)
+    copies = chain.spine.send(STORE, chain.spine.value(C, KEY))
+    assert ports(copies) == [DOWN, C]
+    to_leaf = copies[0][1]
+    assert to_leaf[IP].dst == ip(C)
+    to_c = TableEntry(
+        p4.ROUTES,
+        (KeyMatch(number(ip(C)), prefix_length=32),),
+        ActionCall("ingress.routing.forward", (2, UP)),
+    )
+    chain.leaf.switch.modify(to_c)
+    assert ports(chain.leaf.send(UP, to_leaf)) == [A]
+    assert chain.leaf.send(UP, to_leaf) == []  # a duplicate meets no waiters, and C has its own
+    assert chain.leaf.outcomes()["no_route"] == 1
+
+
 def test_a_reply_fills_the_pool_of_the_switch_that_has_an_entry(chain: Chain) -> None:
     chain.leaf.install(KEY)
     chain.ask(A)
