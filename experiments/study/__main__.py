@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from experiments.interrupt import raise_on_signals
 from experiments.options import OptionError
 from experiments.run.result import revision
 from experiments.simulator.schema import ScenarioError
@@ -33,8 +32,7 @@ BAD_INPUT = (OptionError, ScenarioError, ClusterError)
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where it could not run."""
     console = Console()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    raise_on_signals()
     try:
         options = parse_options(arguments, "python -m experiments.study", __doc__ or "")
         report = _study(options, console)
@@ -96,10 +94,6 @@ def _progress(console: Console) -> Progress:
         TimeElapsedColumn(),
         console=console,
     )
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -70,12 +70,13 @@ ABLATION: dict[str, Parts] = {
     "with reclaim": {"control": {"report_count": 1, "eviction": "reclaim"}},
     "reclaim from stores that forget": {
         "control": {"report_count": 1, "eviction": "reclaim"},
-        "storage": {"dram_gb": 200.0},
+        "storage": {"dram_gb": 10.0},
     },
-    "stores that forget, no reclaim": {"storage": {"dram_gb": 200.0}},
+    "stores that forget, no reclaim": {"storage": {"dram_gb": 10.0}},
     "LRU instead of reuse value": {"pool": {"policy": "lru"}},
 }
-ABLATION_POOL_GB = 64.0
+ABLATION_POOL_GB = 4.0
+"""Small enough to fill."""
 
 CONTROL: dict[str, Parts] = {
     "as measured: 1,150 updates/s": {},
