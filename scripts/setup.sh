@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # mininet's recommended packages (Open vSwitch) are not needed: the switch is ours. libcachesim's wheel
 # needs glib.
-packages="gcc libc6-dev python3 python3-venv mininet iproute2 iputils-ping tcpdump ethtool libglib2.0-0"
+packages="gcc libc6-dev python3 python3-venv mininet iproute2 iputils-ping tcpdump ethtool procps libglib2.0-0"
 
 missing=""
 for package in $packages; do

@@ -5,12 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 import platform
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
@@ -21,6 +19,7 @@ from experiments.bench_switch.options import BenchOptions, parse_options
 from experiments.bench_switch.report import print_report
 from experiments.bench_switch.run import Results, run
 from experiments.bench_switch.summary import to_json
+from experiments.interrupt import raise_on_signals
 from experiments.run.result import revision
 from topologies.errors import EngineError, TopologyError
 from topologies.network import check_root
@@ -33,8 +32,7 @@ BAD_INPUT = (BenchError, EngineError, TopologyError, ControllerError)
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     console = Console()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    raise_on_signals()
     try:
         options = parse_options(arguments)
         check_root()
@@ -85,10 +83,6 @@ def _write(options: BenchOptions, results: Results) -> None:
 def _cpu_model() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from itertools import groupby
-from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,6 +15,7 @@ from experiments.incast.plots import draw
 from experiments.incast.report import print_report
 from experiments.incast.result import Point, evaluate, write_summary
 from experiments.incast.scenario import Scenario, make_scenario
+from experiments.interrupt import raise_on_signals
 from experiments.run.__main__ import BAD_INPUT, PROGRAM
 from experiments.run.result import revision
 from topologies.engines import Engine, make_engine
@@ -26,8 +25,7 @@ from topologies.network import Network, check_root
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: every block arrived and was right; 1: not so; 2: it could not run."""
     console = Console(highlight=False)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    raise_on_signals()
     try:
         options = parse_options(arguments)
         check_root()
@@ -107,10 +105,6 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "bursts": options.bursts,
         "pause_s": options.pause_s,
     }
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from controller.errors import ControllerError
 from controller.policies import PolicyError
+from experiments.interrupt import raise_on_signals
 from experiments.options import OptionError
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
@@ -45,8 +44,7 @@ BAD_INPUT = (
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all requests served and every block right; 1: not so; 2: it could not run."""
     console = Console()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    raise_on_signals()
     try:
         options = parse_options(arguments, "python -m experiments.run", __doc__ or "")
         check_root()
@@ -145,10 +143,6 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "scheduler": options.scheduler,
         "block_bytes": scenario.block_bytes,
     }
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
 from controller.errors import ControllerError
+from experiments.interrupt import raise_on_signals
 from experiments.options import OptionError
 from experiments.run.machine import ADVICE
 from experiments.run.processes import ProcessError
@@ -32,8 +31,7 @@ INCAST_SPEED = 1.0
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: the tables are made, whatever they say; 2: they could not be."""
     console = Console()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    raise_on_signals()
     try:
         options = parse_options(arguments, "python -m experiments.validate", __doc__ or "")
         parts = list(_sections(options, console))
@@ -115,10 +113,6 @@ def _write(folder: Path, parts: Sequence[Section]) -> None:
     }
     record = {"revision": revision(), "tables": tables}
     (folder / "summary.json").write_text(json.dumps(record, indent=1) + "\n")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

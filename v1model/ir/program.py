@@ -26,7 +26,8 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Transition:
     """Cases are tried in order; each has one KeyMatch (None: don't care) per expression; no match:
-    accepted, as simple_switch does (P4_16 has error.NoMatch for it). Targets are state names, "accept" or "reject"."""
+    accepted, as simple_switch does (P4_16 has error.NoMatch for it). Targets are state names,
+    "accept" or "reject"."""
 
     expressions: tuple[Expr, ...]
     cases: tuple[tuple[tuple[SelectMatch | None, ...], str], ...]
