@@ -49,11 +49,11 @@ def attach_hosts(
 
 
 def connect_up(graph: nx.Graph, lower: Sequence[str], upper: Sequence[str]) -> None:
-    """Link each lower switch to each upper one; together the uplinks are as fast as all links below."""
-    rates = {
-        name: sum(rate for _, _, rate in graph.edges(name, data="rate_bit_s")) / len(upper) for name in lower
-    }
+    """Link each lower switch to each upper one; together the uplinks are as fast as all links below, and
+    each is as fast as the fastest of them: a store's replies take one path."""
+    below = {name: [rate for _, _, rate in graph.edges(name, data="rate_bit_s")] for name in lower}
+    rates = {name: max(sum(links) / len(upper), max(links)) for name, links in below.items() if links}
     fallback = max(rates.values())
     for one in lower:
         for other in upper:
-            graph.add_edge(one, other, rate_bit_s=rates[one] or fallback)
+            graph.add_edge(one, other, rate_bit_s=rates.get(one, fallback))

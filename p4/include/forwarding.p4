@@ -53,11 +53,9 @@ control forwarding(
             standard_metadata.egress_spec = standard_metadata.ingress_port;
         }
 
-        // A copy for those who wait here is addressed to who asked first, perhaps behind the switch that it
-        // came from: there it has been already.
-        bool back = metadata.outcome == OUTCOME_REPLY && metadata.fate == fate_t.ROUTE
-            && standard_metadata.egress_spec == standard_metadata.ingress_port;
-        if (back && metadata.waiters == 0) {
+        // What another switch marked MERGED is a copy for those who wait here. Its addressee has one of its own.
+        bool copy = metadata.outcome == OUTCOME_REPLY && headers.kv.flags & FLAG_MERGED != 0;
+        if (copy && metadata.waiters == 0 && metadata.fate == fate_t.ROUTE) {
             metadata.fate = fate_t.DROP;
             metadata.outcome = OUTCOME_NO_ROUTE;
         }
@@ -65,11 +63,12 @@ control forwarding(
         if (metadata.waiters != 0 && metadata.fate != fate_t.FAN_OUT) {
             // Whom the reply is addressed to gets it in any case.
             waiters_t addressed = 0;
-            if (metadata.fate == fate_t.ROUTE && !back && standard_metadata.egress_spec < WAITER_PORTS) {
+            if (metadata.fate == fate_t.ROUTE && !copy && standard_metadata.egress_spec < WAITER_PORTS) {
                 addressed = (waiters_t) 1 << (bit<8>) standard_metadata.egress_spec;
             }
             if (metadata.waiters != addressed) {
                 metadata.waiters = metadata.waiters | addressed;
+                metadata.addressed = addressed;
                 metadata.fate = fate_t.FAN_OUT;
                 metadata.outcome = OUTCOME_FANNED_OUT;
             }

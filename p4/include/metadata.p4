@@ -21,6 +21,7 @@ struct metadata_t {
     bit<32>     slot;
     bit<32>     generation;     // the entry's
     waiters_t   waiters;        // ports that a reply goes to
+    waiters_t   addressed;      // of them, the one that leads to the reply's addressee
     bit<16>     group;          // multicast group of which those ports are part
     bool        readdressed;    // headers under the UDP checksum were rewritten
 }
@@ -28,7 +29,7 @@ struct metadata_t {
 // Every packet has one outcome. The drops come first.
 const bit<32> OUTCOME_MALFORMED      = 0;   // parser or checksum error
 const bit<32> OUTCOME_FORBIDDEN      = 1;   // the port's role does not allow the operation
-const bit<32> OUTCOME_NO_ROUTE       = 2;   // no IPv4 route (but back), or not IPv4
+const bit<32> OUTCOME_NO_ROUTE       = 2;   // no IPv4 route, not IPv4, or a copy for which nobody waits
 const bit<32> OUTCOME_TTL_EXPIRED    = 3;
 const bit<32> OUTCOME_FORWARDED      = 4;   // plain IPv4
 const bit<32> OUTCOME_SERVED         = 5;   // GET answered from a slot

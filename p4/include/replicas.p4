@@ -2,7 +2,7 @@
 // dropped, and each remaining copy is addressed to its port's host.
 //
 // hosts: written by the controller, one entry for each port with a host behind it. Miss (a port
-// to another switch): the copy keeps its address, and that switch's own pending table goes on.
+// to another switch): the copy keeps its address, and is marked unless that is where its addressee is.
 #ifndef WEIR_REPLICAS_P4
 #define WEIR_REPLICAS_P4
 
@@ -20,6 +20,17 @@ control replicas(
         metadata.readdressed = true;
     }
 
+    // That switch's own pending table goes on.
+    action to_switch(bool addressed) {
+        if (headers.kv.flags & FLAG_PUSHED != 0 && metadata.role & ROLE_CONTROL == 0) {
+            // What another switch pushed ends at this one's hosts: groups can't make a loop.
+            mark_to_drop(standard_metadata);
+        } else if (!addressed) {
+            headers.kv.flags = headers.kv.flags | FLAG_MERGED;
+            metadata.readdressed = true;
+        }
+    }
+
     table hosts {
         key = {
             standard_metadata.egress_port: exact @name("egress_port");
@@ -34,12 +45,11 @@ control replicas(
 
     apply {
         if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
-            if (metadata.waiters >> (bit<8>) standard_metadata.egress_port & 1 == 0) {
+            bit<8> port = (bit<8>) standard_metadata.egress_port;
+            if (metadata.waiters >> port & 1 == 0) {
                 mark_to_drop(standard_metadata);
-            } else if (!hosts.apply().hit && headers.kv.flags & FLAG_PUSHED != 0
-                && metadata.role & ROLE_CONTROL == 0) {
-                // What another switch pushed ends at this one's hosts: groups can't make a loop.
-                mark_to_drop(standard_metadata);
+            } else if (!hosts.apply().hit) {
+                to_switch(metadata.addressed >> port & 1 == 1);
             }
         }
     }

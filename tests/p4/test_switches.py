@@ -89,8 +89,9 @@ def test_a_copy_is_not_sent_back_to_where_its_addressee_is(chain: Chain) -> None
         ActionCall("ingress.routing.forward", (2, UP)),
     )
     chain.leaf.switch.modify(to_c)
+    assert to_leaf[KV].flags & wire.FLAG_MERGED
     assert ports(chain.leaf.send(UP, to_leaf)) == [A]
-    assert chain.leaf.send(UP, to_leaf) == []  # a duplicate meets no waiters, and C has its own
+    assert chain.leaf.send(UP, to_leaf) == []  # a second meets no waiters, and C has its own
     assert chain.leaf.outcomes()["no_route"] == 1
 
 

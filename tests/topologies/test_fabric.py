@@ -133,6 +133,12 @@ def test_uplinks_carry_what_the_hosts_of_a_leaf_send() -> None:
     assert rates["spine1"] + rates["spine2"] == from_hosts
 
 
+@pytest.mark.parametrize("name", ["leafspine", "tree", "fattree"])
+def test_no_link_between_switches_is_slower_than_a_host(name: str) -> None:
+    fabric = make_topology(name, 1e6, nodes=4, stores=1)
+    assert min(port.rate_bit_s for switch in fabric.switches for port in fabric.ports(switch)) == 1e6
+
+
 @pytest.mark.parametrize(
     ("name", "sizes", "message"),
     [
