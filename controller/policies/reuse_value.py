@@ -54,10 +54,11 @@ class ReuseValue(Policy):
     ) -> None:
         super().__init__(capacity_blocks)
         self._cost = cost or CostModel()
-        self._parts = parts or Parts()
-        self._model = ReuseModel(self._parts)
-        remembered = max(HISTORY_BLOCKS, HISTORY_PER_SLOT * capacity_blocks) if self._parts.memory else 0
-        self._history = History(self._model, self._parts, remembered)
+        parts = parts or Parts()
+        self._prefix = parts.prefix
+        self._model = ReuseModel(parts)
+        remembered = max(HISTORY_BLOCKS, HISTORY_PER_SLOT * capacity_blocks) if parts.memory else 0
+        self._history = History(self._model, parts, remembered)
         self._held = 0
         self._queues: dict[int, OrderedDict[Cohort, None]] = {}
         """Cohorts with evictable blocks in the pool, by column, the oldest first."""
@@ -148,7 +149,7 @@ class ReuseValue(Policy):
     def _consider(self, block: Block) -> Sequence[Decision]:
         """Admit a newcomer if there is room, or if it is worth more than what it would displace."""
         parent = block.parent
-        if self._parts.prefix and parent is not None and not parent.in_pool:
+        if self._prefix and parent is not None and not parent.in_pool:
             return NOTHING
         if self._held < self.capacity_blocks:
             self._enter(block)
@@ -158,7 +159,7 @@ class ReuseValue(Policy):
             return NOTHING
         value, victim = cheapest
         own_value = self._young_value(block.cohort)
-        if own_value <= value * (1.0 + MARGIN) or (victim is parent and self._parts.prefix):
+        if own_value <= value * (1.0 + MARGIN) or (victim is parent and self._prefix):
             return NOTHING
         evict = self._evict(victim)
         self._enter(block)
@@ -177,7 +178,7 @@ class ReuseValue(Policy):
             return None
         value, cohort = order[-1]
         block = next(reversed(cohort.held.values()))
-        return value, self._leaf_behind(block) if self._parts.prefix else block
+        return value, self._leaf_behind(block) if block.children and self._prefix else block
 
     def _leaf_behind(self, top: Block) -> Block:
         """The last block behind this one that may go; goes on from where the last search for it ended."""
