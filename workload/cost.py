@@ -151,7 +151,7 @@ class CostModel:
         queued_bytes: float = 0.0,
         margin: float = 1.0,
     ) -> bool:
-        """The gate: whether fetching blocks behind `context_blocks` is `margin` times faster than computing."""
+        """The gate: whether fetching blocks behind `context_blocks` is `margin` times faster than prefill."""
         fetch_s = self.fetch_s(blocks * self.block_bytes, rate_bit_s, queued_bytes)
         tokens = self.block_tokens
         return fetch_s * margin <= self.prefill_s(blocks * tokens, context_blocks * tokens)
