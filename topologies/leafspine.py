@@ -52,7 +52,7 @@ def connect_up(graph: nx.Graph, lower: Sequence[str], upper: Sequence[str]) -> N
     """Link each lower switch to each upper one; together the uplinks are as fast as all links below, and
     each is as fast as the fastest of them: a store's replies take one path."""
     below = {name: [rate for _, _, rate in graph.edges(name, data="rate_bit_s")] for name in lower}
-    rates = {name: max(sum(links) / len(upper), max(links)) for name, links in below.items() if links}
+    rates = {name: max(sum(links) / len(upper), *links) for name, links in below.items() if links}
     fallback = max(rates.values())
     for one in lower:
         for other in upper:

@@ -15,6 +15,7 @@ from experiments.incast.plots import draw
 from experiments.incast.report import print_report
 from experiments.incast.result import Point, evaluate, write_summary
 from experiments.incast.scenario import Scenario, make_scenario
+from experiments.incast.table import markdown
 from experiments.interrupt import raise_on_signals
 from experiments.run.__main__ import BAD_INPUT, PROGRAM
 from experiments.run.result import revision
@@ -41,7 +42,9 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     print_report(console, _title(scenario), points)
     plots = draw(points, _title(scenario), options.results)
-    console.print(f"Written to {options.results / 'summary.json'}, {', '.join(path.name for path in plots)}")
+    (options.results / "table.md").write_text(markdown(points))
+    names = ", ".join(("table.md", *(path.name for path in plots)))
+    console.print(f"Written to {options.results / 'summary.json'}, {names}")
     return 1 if any(point.errors or point.corrupt for point in points) else 0
 
 

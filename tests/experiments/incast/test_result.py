@@ -19,6 +19,7 @@ from experiments.incast.result import (
     write_summary,
 )
 from experiments.incast.scenario import Case
+from experiments.incast.table import markdown
 from experiments.run.machine import CpuUse
 from hostlib.wire import VALUE_FRAME_BYTES
 
@@ -86,6 +87,12 @@ def test_findings_leave_out_what_does_not_count() -> None:
     assert any("merge: the same blocks left the storage node 1.10 times" in line for line in findings(points))
     overloaded = [point("both", n=16, cpu=CpuUse(1.0, 1.0))]
     assert findings(overloaded) == []
+
+
+def test_the_table_has_a_line_a_point() -> None:
+    head, _, *rows = markdown([point("none", n=2), point("both", n=1)]).splitlines()
+    assert [row.split(" | ")[2] for row in rows] == ["both", "none"]
+    assert {line.count("|") for line in (head, *rows)} == {head.count("|")}
 
 
 def test_summary_and_plots(tmp_path: Path) -> None:
