@@ -35,8 +35,6 @@ class Emulated:
 
     run: RunResult
     speed: float
-    late_s: float
-    """How late the inference nodes' timers were (p99, the latest node)."""
 
     def real_s(self, emulated_ms: float) -> float:
         """Real seconds for milliseconds of the emulation."""
@@ -65,12 +63,11 @@ class Emulator:
             artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)
             name = "pool" if pool else "no_pool"
             measured = Emulation(self._run, network, artifacts).play(name, pool, _silent)
-        late_ms = [worker["process"]["timer_late_ms"]["p99"] for worker in measured.workers.values()]
-        return Emulated(evaluate(measured), self.speed, self.speed * max(late_ms) / 1000)
+        return Emulated(evaluate(measured), self.speed)
 
-    def matched(self, pool: bool, late_s: float = 0.0) -> Scenario:
+    def matched(self, pool: bool) -> Scenario:
         """The scenario as the emulator carries it out: its frames, rounding, delays and controller."""
-        return _matched(self._scenario, self._run, pool).changed(workload={"jitter_s": late_s})
+        return _matched(self._scenario, self._run, pool)
 
 
 def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOptions:

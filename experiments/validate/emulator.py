@@ -57,7 +57,7 @@ def compare(
         name = f"{scenario.name}, {'with' if pool else 'without'} the pool"
         on_play(name)
         emulated = emulator.play(pool)
-        simulated = simulate(emulator.matched(pool, emulated.late_s))
+        simulated = simulate(emulator.matched(pool))
         rows = tuple(compare_figures(name, emulated, simulated))
         yield Comparison(name, emulated.run, emulated.speed, simulated, rows)
 
