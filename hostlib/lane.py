@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Owner = TypeVar("Owner")
 
+_UNSHARED = 2  # what a reply that is not shared takes back of what shared ones gave
 _SHRINK = 0.2  # a reply; a window has as many replies a round trip as it is long
 
 
@@ -35,7 +36,7 @@ class LaneOptions:
     target_backlog_ms: int = 20
     """More than that waiting at the home shrinks the window."""
     merged_backlog_ms: int = 80
-    """Up to this, a reply that several nodes share lets the window grow by a whole fragment."""
+    """Up to this, a reply that several nodes share lets one fragment more than the window be in flight."""
     initial_timeout_s: float = 1.0
     min_timeout_s: float = 0.2
     max_timeout_s: float = 2.0
@@ -73,6 +74,12 @@ class Lane(Generic[Owner]):
         self._variance_s = 0.0
         self._halved_s = 0.0
         self._heard_s = 0.0
+        self._shared = 0
+
+    @property
+    def allowed(self) -> int:
+        """Fragments that may be in flight: the window, and more while replies are shared."""
+        return min(self._options.max_window, int(self.window) + self._shared)
 
     @property
     def busy(self) -> bool:
@@ -103,7 +110,8 @@ class Lane(Generic[Owner]):
             self._waiting.popleft()
         if not self._in_flight and self._waiting and not self._waiting[0].tries:
             self._heard_s = now_s  # nothing was asked for, so the home had nothing to say
-        room = int(self.window) - len(self._in_flight)
+            self._shared = 0  # and what is asked for next, others may not want
+        room = self.allowed - len(self._in_flight)
         while self._waiting and len(taken) < room:
             request = self._waiting.popleft()
             if request.done:
@@ -135,13 +143,18 @@ class Lane(Generic[Owner]):
             return
         if merged:
             if backlog_ms <= self._options.merged_backlog_ms:
-                self.window = min(self._options.max_window, self.window + 1)
-        elif backlog_ms <= self._options.target_backlog_ms:
+                self._shared += 1
+        else:
+            self._shared = max(0, self._shared - _UNSHARED)
+            self._adjust(backlog_ms)
+        if not request.tries:  # a retransmission's answer is ambiguous (Karn)
+            self._measure(now_s - request.sent_s)
+
+    def _adjust(self, backlog_ms: int) -> None:
+        if backlog_ms <= self._options.target_backlog_ms:
             self.window = min(self._options.max_window, self.window + 1 / self.window)
         else:
             self.window = max(self._options.min_window, self.window - _SHRINK)
-        if not request.tries:  # a retransmission's answer is ambiguous (Karn)
-            self._measure(now_s - request.sent_s)
 
     def drop(self, request: Request[Owner]) -> None:
         """Nobody wants the request any more."""

@@ -114,18 +114,32 @@ def test_after_the_deadline_a_request_is_dead() -> None:
     assert not lane.busy
 
 
-def test_shared_replies_let_the_window_grow_fast_but_not_without_bound() -> None:
+def test_while_replies_are_shared_more_may_be_in_flight_but_not_without_bound() -> None:
     lane, asked = full_lane(1000)
-    start = lane.window
+    window = lane.window
     for _ in range(3 * OPTIONS.max_window):
         lane.take(0)
         lane.settle(asked.pop(0), 0.1, OPTIONS.target_backlog_ms + 1, merged=True)
-    assert lane.window == OPTIONS.max_window > start
-    full = lane.window
-    lane.settle(asked.pop(0), 0.1, OPTIONS.merged_backlog_ms + 1, merged=True)
-    assert lane.window == full
-    lane.settle(asked.pop(0), 0.1, OPTIONS.merged_backlog_ms + 1)
-    assert lane.window < full
+    assert (lane.window, lane.allowed) == (window, OPTIONS.max_window)
+
+
+@pytest.mark.parametrize("ends", ["others want no more", "nothing is asked for"])
+def test_what_shared_replies_allowed_ends_with_them(ends: str) -> None:
+    lane, asked = full_lane(12)
+    lane.take(0)
+    for request in asked[:2]:
+        lane.settle(request, 0.1, OPTIONS.merged_backlog_ms, merged=True)
+    assert lane.allowed == int(lane.window) + 2
+    lane.settle(asked[2], 0.1, OPTIONS.merged_backlog_ms + 1, merged=True)
+    assert lane.allowed == int(lane.window) + 2  # the home's queue is long enough
+    if ends == "others want no more":
+        lane.settle(asked[3], 0.1, 0)
+    else:
+        for request in asked:
+            lane.drop(request)
+        lane.add([Request("owner", 99)])
+        lane.take(1)
+    assert lane.allowed == int(lane.window)
 
 
 def test_what_waits_for_a_silent_home_dies_with_what_is_in_flight() -> None:
