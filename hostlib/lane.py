@@ -74,6 +74,7 @@ class Lane(Generic[Owner]):
         self._variance_s = 0.0
         self._halved_s = 0.0
         self._heard_s = 0.0
+        self._backlog_s = 0.0
         self._shared = 0
 
     @property
@@ -136,6 +137,7 @@ class Lane(Generic[Owner]):
         request.done = True
         if backlog_ms is not None:
             self._heard_s = now_s
+            self._backlog_s = min(self._options.max_timeout_s, backlog_ms / 1000)
         if request not in self._in_flight:
             return
         del self._in_flight[request]
@@ -165,7 +167,9 @@ class Lane(Generic[Owner]):
         """What timed out: (queued again, past the deadline and dropped)."""
         if self._in_flight and now_s - self._heard_s >= self._options.deadline_s:
             return [], self._drop_all()
-        late = [request for request in self._in_flight if now_s - request.sent_s >= request.timeout_s]
+        # What waits at the home is not lost: the queue may have grown since the timeout was set.
+        sent_before_s = now_s - self._backlog_s
+        late = [request for request in self._in_flight if sent_before_s - request.sent_s >= request.timeout_s]
         if late and now_s - self._halved_s > self._smoothed_s:
             self.window = max(self._options.min_window, self.window / 2)
             self._halved_s = now_s

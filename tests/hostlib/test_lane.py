@@ -142,6 +142,14 @@ def test_what_shared_replies_allowed_ends_with_them(ends: str) -> None:
     assert lane.allowed == int(lane.window)
 
 
+def test_what_waits_at_the_home_is_not_late() -> None:
+    lane, asked = full_lane(2)
+    lane.take(0)
+    lane.settle(asked[0], 0.01, backlog_ms=500)
+    assert lane.expire(OPTIONS.initial_timeout_s + 0.49) == ([], [])
+    assert lane.expire(OPTIONS.initial_timeout_s + 0.51) == ([asked[1]], [])
+
+
 def test_what_waits_for_a_silent_home_dies_with_what_is_in_flight() -> None:
     lane, asked = full_lane(200)
     now_s = 0.0
