@@ -110,8 +110,7 @@ class Lane(Generic[Owner]):
         while self._waiting and self._waiting[0].done:
             self._waiting.popleft()
         if not self._in_flight and self._waiting and not self._waiting[0].tries:
-            self._heard_s = now_s  # nothing was asked for, so the home had nothing to say
-            self._shared = 0  # and what is asked for next, others may not want
+            self._restart(now_s)
         room = self.allowed - len(self._in_flight)
         while self._waiting and len(taken) < room:
             request = self._waiting.popleft()
@@ -126,6 +125,14 @@ class Lane(Generic[Owner]):
             self._in_flight[request] = None
             taken.append(request)
         return taken
+
+    def _restart(self, now_s: float) -> None:
+        """Nothing was asked for: the home had nothing to say, and what was learned of its load has aged."""
+        if now_s - self._heard_s >= self._options.min_timeout_s:
+            self.window = float(self._options.initial_window)
+            self._smoothed_s = self._variance_s = self._backlog_s = 0.0
+        self._heard_s = now_s
+        self._shared = 0  # what is asked for next, others may not want
 
     def settle(
         self, request: Request[Owner], now_s: float, backlog_ms: int | None, merged: bool = False

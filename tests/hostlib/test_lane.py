@@ -142,6 +142,19 @@ def test_what_shared_replies_allowed_ends_with_them(ends: str) -> None:
     assert lane.allowed == int(lane.window)
 
 
+@pytest.mark.parametrize("idle_s", [0.0, OPTIONS.min_timeout_s])
+def test_after_a_pause_the_window_starts_anew(idle_s: float) -> None:
+    lane, asked = full_lane(8)
+    lane.take(0)
+    for request in asked:
+        lane.settle(request, 0.1, backlog_ms=1000)
+    shrunk = lane.window
+    assert shrunk < OPTIONS.initial_window
+    lane.add([Request("owner", 99)])
+    lane.take(0.1 + idle_s)
+    assert lane.window == (OPTIONS.initial_window if idle_s else shrunk)
+
+
 def test_what_waits_at_the_home_is_not_late() -> None:
     lane, asked = full_lane(2)
     lane.take(0)
