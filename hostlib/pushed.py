@@ -9,9 +9,10 @@ Pure: time is a parameter.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from hostlib.assembly import Assembly
 from hostlib.wire import VALUE_BYTES, Message, fragment_count
 
 if TYPE_CHECKING:
@@ -49,12 +50,6 @@ class PushedStats:
     """Incomplete: dropped for newer ones."""
 
 
-@dataclass(slots=True)
-class _Partial:
-    content: bytearray
-    missing: set[int] = field(default_factory=set)
-
-
 class PushedBlocks:
     """`holds(key)` says whether the node has a block already, `keep(key)` gives it one that is whole."""
 
@@ -72,7 +67,7 @@ class PushedBlocks:
         self._block_bytes, self._fragments = block_bytes, fragment_count(block_bytes)
         self._verify, self._holds, self._keep = verify, holds, keep
         self._options = options or PushedOptions()
-        self._partial: OrderedDict[bytes, _Partial] = OrderedDict()
+        self._assembly = Assembly(block_bytes, self._options.max_partial)
         self._interests: OrderedDict[int, None] = OrderedDict()
         self._subscribed_s: OrderedDict[int, float] = OrderedDict()
 
@@ -96,16 +91,10 @@ class PushedBlocks:
         if not self._wants(message):
             self.stats.unwanted += 1
             return
-        key = message.key
-        partial = self._partial.get(key) or self._open(key)
-        if message.fragment not in partial.missing:
-            return
-        at = message.fragment * VALUE_BYTES
-        partial.content[at : at + len(message.value)] = message.value
-        partial.missing.remove(message.fragment)
-        if not partial.missing:
-            del self._partial[key]
-            self._finish(key, bytes(partial.content))
+        content = self._assembly.add(message)
+        self.stats.dropped = self._assembly.given_up
+        if content is not None:
+            self._finish(message.key, content)
 
     def _wants(self, message: Message) -> bool:
         at = message.fragment * VALUE_BYTES
@@ -115,13 +104,6 @@ class PushedBlocks:
             return False
         known = _fingerprint(message.key) in self._interests or message.parent in self._interests
         return known and not self._holds(message.key)
-
-    def _open(self, key: bytes) -> _Partial:
-        if len(self._partial) >= self._options.max_partial:
-            self._partial.popitem(last=False)
-            self.stats.dropped += 1
-        partial = self._partial[key] = _Partial(bytearray(self._block_bytes), set(range(self._fragments)))
-        return partial
 
     def _finish(self, key: bytes, content: bytes) -> None:
         if not self._verify(key, content):

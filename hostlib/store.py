@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hostlib.assembly import Assembly
 from hostlib.content import block_content
 from hostlib.wire import VALUE_BYTES, Message, fragment_count
 
@@ -29,12 +30,6 @@ class StoreStats:
     """PUTs given up incomplete, to make room for newer ones."""
 
 
-@dataclass(slots=True)
-class _Partial:
-    content: bytearray
-    missing: set[int] = field(default_factory=set)
-
-
 class BlockStore:
     """Blocks of one size, least recently used DRAM blocks demoted to SSD.
 
@@ -51,8 +46,7 @@ class BlockStore:
         self._dram_blocks = max(1, dram_bytes // block_bytes)
         self._dram: OrderedDict[bytes, bytes | None] = OrderedDict()
         self._ssd = ssd
-        self._partial: OrderedDict[bytes, _Partial] = OrderedDict()
-        self._max_partial = max_partial
+        self._assembly = Assembly(block_bytes, max_partial)
 
     def preload(self, keys: Sequence[bytes]) -> None:
         """Hold these blocks, most recently used last, without having received them."""
@@ -82,20 +76,13 @@ class BlockStore:
     def put_fragment(self, message: Message) -> None:
         """Keep one accepted fragment; the block is visible when all of them are there."""
         key = message.key
-        partial = self._partial.get(key)
-        if partial is None:
-            if key in self:
-                return  # blocks are immutable
-            partial = self._open_partial(key)
-        if message.fragment not in partial.missing:
-            return
-        at = message.fragment * VALUE_BYTES
-        partial.content[at : at + len(message.value)] = message.value
-        partial.missing.remove(message.fragment)
-        if not partial.missing:
-            del self._partial[key]
+        if key not in self._assembly and key in self:
+            return  # blocks are immutable
+        content = self._assembly.add(message)
+        self.stats.partial_dropped = self._assembly.given_up
+        if content is not None:
             self.stats.stored += 1
-            self._insert(key, bytes(partial.content))
+            self._insert(key, content)
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._dram or (self._ssd is not None and key in self._ssd)
@@ -105,15 +92,8 @@ class BlockStore:
         return {
             "dram": len(self._dram),
             "ssd": len(self._ssd) if self._ssd is not None else 0,
-            "partial": len(self._partial),
+            "partial": len(self._assembly),
         }
-
-    def _open_partial(self, key: bytes) -> _Partial:
-        if len(self._partial) >= self._max_partial:
-            self._partial.popitem(last=False)
-            self.stats.partial_dropped += 1
-        partial = self._partial[key] = _Partial(bytearray(self._block_bytes), set(range(self._fragments)))
-        return partial
 
     def _promote(self, key: bytes) -> bytes | None:
         content = self._ssd.get(key) if self._ssd is not None else None
