@@ -26,7 +26,7 @@ from topologies.errors import EngineError, TopologyError
 from topologies.fabric import Fabric
 from topologies.remains import Remains
 
-START_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 3.0
 MBIT = 1e6
 LARGEST_FRAME_BYTES = 1514

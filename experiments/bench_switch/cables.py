@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.bench_switch.errors import BenchError
-from experiments.bench_switch.precedence import put_session_first
+from experiments.bench_switch.precedence import comes_first, put_session_first
 from topologies.network import end_process
 
 _GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
@@ -49,11 +49,15 @@ class Namespace:
         return ("nsenter", f"--net=/proc/{self.pid}/ns/net", "--")
 
     def popen(self, command: Sequence[str], cpus: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Start a process in the namespace, on CPUs as taskset writes them; it is ended with it."""
+        """Start a process in the namespace, on CPUs as taskset writes them; it is ended with it.
+
+        It comes first if this process does.
+        """
         where = (*self._enter, "taskset", "-c", cpus)
         process = subprocess.Popen((*where, *_GUARD, *command), start_new_session=True, **options)
         self._stack.callback(end_process, process)
-        put_session_first(process.pid)
+        if comes_first():
+            put_session_first(process.pid)
         return process
 
     def run(self, *command: str) -> None:

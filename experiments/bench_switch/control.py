@@ -33,7 +33,7 @@ DEVICE_ID: Final = 1
 Update = p4runtime_pb2.Update
 FILLS: Final = "ingress.pool.fills"
 _CONTROLLER: Final = Host(Mac.parse("02:00:00:00:00:ff"), IPv4Address("10.255.0.1"))
-_START_TIMEOUT_S: Final = 20.0
+_START_TIMEOUT_S: Final = 60.0
 _GENERATION: Final = 1
 _WRITE_RUNS: Final = 5
 

@@ -12,6 +12,7 @@ from typing import Final
 from experiments.bench_switch.engines import ECHO
 from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.workloads import WORKLOADS
+from experiments.options import yes_or_no
 from topologies.engines import ENGINES
 
 ENGINE_NAMES: Final = (ECHO, *ENGINES)
@@ -36,6 +37,7 @@ class BenchOptions:
     seed: int
     results: Path
     record: bool
+    precedence: bool
 
 
 def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> BenchOptions:
@@ -53,6 +55,11 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.
         ("ROUNDS", "3", "times that every engine has its turn with every workload (default: 3)"),
         ("SECONDS", "0.5", "that one run of the load generator sends (default: 0.5)"),
         ("SEED", "1", "of the order of the keys (default: 1)"),
+        (
+            "PRECEDENCE",
+            "yes",
+            "whether to come before other programs; no on a shared machine (default: yes)",
+        ),
         ("RESULTS", "results/bench-switch", "folder for summary.json (default: results/bench-switch)"),
     ):
         chosen = environment.get(variable) or default
@@ -72,6 +79,7 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.
         seed=int(_number("SEED", given.seed, 0, 2**31, whole=True)),
         results=Path(given.results),
         record=given.record,
+        precedence=yes_or_no(given.precedence),
     )
 
 

@@ -27,6 +27,11 @@ def precedence() -> Iterator[None]:
             os.setpriority(os.PRIO_PROCESS, 0, own)
 
 
+def comes_first() -> bool:
+    """Whether this process has taken precedence."""
+    return os.getpriority(os.PRIO_PROCESS, 0) == HIGHEST
+
+
 def put_session_first(pid: int) -> None:
     """The session that this process leads comes first."""
     with contextlib.suppress(OSError):  # no such groups here, or it has ended already

@@ -61,7 +61,9 @@ def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> R
     show("looking how busy the machine is")
     results = Results(background_cpu=psutil.cpu_percent(_LOOK_S) / 100)
     workloads = [workload for workload in WORKLOADS if workload.name in options.workloads]
-    with precedence(), contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        if options.precedence:
+            stack.enter_context(precedence())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
         stack.enter_context(Remains(directory))
         plans = _write_plans(workloads, options.seed, directory)

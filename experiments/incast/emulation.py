@@ -22,7 +22,7 @@ from topologies.network import Network
 
 START_DELAY_S = 0.05
 """From the command to the burst: enough for the command to reach all nodes."""
-SILENCE_S = 30.0
+SILENCE_S = 60.0
 
 
 @dataclass

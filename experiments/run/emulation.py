@@ -19,7 +19,7 @@ from topologies.engines import Artifacts
 from topologies.network import Network
 
 START_DELAY_S = 0.5
-SILENCE_S = 30.0
+SILENCE_S = 60.0
 """Processes report every second: this long without a word means that something hangs."""
 
 OnProgress = Callable[[int, int, dict[str, int]], None]

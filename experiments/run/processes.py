@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-READY_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 5.0
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
+"""A process that has lost the CPU to others is not one that hangs."""
 
 
 class ProcessError(Exception):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = bytes(range(16))
-END_S = 3.0
+END_S = 30.0
 """It takes a fifth of a second on an idle machine, but tests run on busy ones."""
 
 root = pytest.mark.root
@@ -56,7 +56,7 @@ def next_event(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
 def end(process: subprocess.Popen[str]) -> float:
     """Seconds until the process has ended by itself, with exit code 0."""
     before_s = time.monotonic()
-    assert process.wait(5) == 0
+    assert process.wait(60) == 0
     return time.monotonic() - before_s
 
 

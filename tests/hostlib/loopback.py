@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 
 _numbers = itertools.count(1)
-WAIT_LIMIT_S = 20.0
+WAIT_LIMIT_S = 60.0
 
 
 def own_address() -> str:

@@ -50,7 +50,7 @@ class Host:
         raise AssertionError(f"ended before {event!r}")
 
     def end(self) -> tuple[int, str]:
-        _, errors = self.process.communicate(timeout=10)
+        _, errors = self.process.communicate(timeout=60)
         return self.process.returncode, errors
 
 

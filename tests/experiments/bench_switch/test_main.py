@@ -19,7 +19,8 @@ needs_root = pytest.mark.skipif(
 
 def environment(**changed: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("ROUNDS", "ENGINES", "RESULTS")}
-    return {**kept, **changed}
+    # Other tests run at the same time: they must have their share of the CPU.
+    return {**kept, "PRECEDENCE": "no", **changed}
 
 
 def test_a_bad_option_is_one_line() -> None:
@@ -28,6 +29,13 @@ def test_a_bad_option_is_one_line() -> None:
     assert done.returncode == 2
     assert done.stdout.strip() == "error: ENGINES: there is no 'tofino': choose of echo, embedded, bmv2"
     assert not done.stderr
+
+
+def is_load_generator(process: psutil.Process) -> bool:
+    try:
+        return "load-" in process.name()
+    except psutil.NoSuchProcess:  # compilers and the like come and go
+        return False
 
 
 @needs_root
@@ -50,12 +58,12 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
     given = environment(ENGINES="echo", WORKLOADS="hits", SECONDS="10", RESULTS=str(tmp_path))
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True, env=given) as bench:
         started: list[psutil.Process] = []
-        while not any("load-" in child.name() for child in started):
+        while not any(is_load_generator(child) for child in started):
             assert bench.poll() is None
             started = psutil.Process(bench.pid).children(recursive=True)
         bench.send_signal(signal.SIGINT)
-        said, _ = bench.communicate(timeout=20)
+        said, _ = bench.communicate(timeout=60)
     assert bench.returncode == 130
     assert "interrupted" in said
-    _, alive = psutil.wait_procs(started, timeout=5)
+    _, alive = psutil.wait_procs(started, timeout=60)
     assert not alive

@@ -56,7 +56,7 @@ DEFINES = {"FAULTS": 1, "PENDING_CELLS": 16}
 ALL, SOME = 0xFFFF, 0x2000  # of 65,536
 A, B, C, VANISHING = "node1", "node2", "node3", "node4"
 STORE = "store1"
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 @dataclass

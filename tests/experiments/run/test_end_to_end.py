@@ -42,7 +42,7 @@ def networks_of(pid: int) -> list[Path]:
 
 def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
     done = subprocess.run(
-        command("--results", str(tmp_path)), capture_output=True, text=True, timeout=110, check=False
+        command("--results", str(tmp_path)), capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((tmp_path / "summary.json").read_text())
@@ -70,7 +70,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, number: int) -> None
             assert child.poll() is None
         pids = [int(line.split()[0]) for line in record.read_text().splitlines()[2:]]
         child.send_signal(number)
-        said, _ = child.communicate(timeout=60)
+        said, _ = child.communicate(timeout=240)
     finally:
         child.kill()
         child.wait()
@@ -89,7 +89,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, number: int) -> None
     ],
 )
 def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], said: str) -> None:
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 2
     assert said in done.stdout
     assert "Traceback" not in done.stdout + done.stderr

@@ -32,16 +32,16 @@ def child(tmp_path: Path) -> Iterator[LineProcess]:
 
 def test_events_are_waited_for(child: LineProcess) -> None:
     seen = []
-    wait_for("ready", [child], child.events, 10)
+    wait_for("ready", [child], child.events, 60)
     child.send("go")
-    wait_for("finished", [child], child.events, 10, lambda: seen.append(child.progress.get("completed")))
+    wait_for("finished", [child], child.events, 60, lambda: seen.append(child.progress.get("completed")))
     assert 3 in seen
     child.stop()
     assert child.process.returncode == 0
 
 
 def test_silence_is_an_error_that_names_who_is_waited_for(child: LineProcess) -> None:
-    wait_for("ready", [child], child.events, 10)
+    wait_for("ready", [child], child.events, 60)
     with pytest.raises(ProcessError, match="waiting for 'finished' of child"):
         wait_for("finished", [child], child.events, 0.05)
 
@@ -50,4 +50,4 @@ def test_a_child_that_dies_is_quoted(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('the port is taken')"]
     child = LineProcess("store1", command, tmp_path / "log", subprocess.Popen)
     with pytest.raises(ProcessError, match=r"store1 ended with exit code 1:\nthe port is taken"):
-        wait_for("ready", [child], child.events, 10)
+        wait_for("ready", [child], child.events, 60)

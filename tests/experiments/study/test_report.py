@@ -10,7 +10,7 @@ import pytest
 from experiments.study.__main__ import main
 from tests.experiments.study.browser import CHROMIUM, browser_page
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 pytestmark = pytest.mark.xdist_group("study report")
 
 

@@ -88,7 +88,7 @@ def test_processes_build_at_the_same_time(cache: Path, source: Path) -> None:
     running = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
-    libraries = {process.communicate(timeout=100)[0].strip() for process in running}
+    libraries = {process.communicate(timeout=240)[0].strip() for process in running}
     assert all(process.returncode == 0 for process in running)
     assert len(libraries) == 1
     assert not list(cache.glob(".new-*"))

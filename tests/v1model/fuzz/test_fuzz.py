@@ -20,7 +20,7 @@ POOL = Path(__file__).resolve().parents[3] / "p4" / "weir.p4"
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "v1model.fuzz", *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=110, env={**os.environ, **environment}
+        command, capture_output=True, text=True, check=False, timeout=240, env={**os.environ, **environment}
     )
 
 
@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory() as directory:
         text=True,
         check=False,
         env=environment,
-        timeout=60,
+        timeout=240,
     )
     assert result.returncode != 0
     assert "AddressSanitizer" in result.stderr or "runtime error" in result.stderr
@@ -84,7 +84,7 @@ def test_programs_that_are_not_there(tmp_path: Path) -> None:
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": str(POOL.parents[1])},
-        timeout=60,
+        timeout=240,
     )
     assert result.returncode == 2
     assert "no program" in result.stderr

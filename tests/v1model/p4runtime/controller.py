@@ -151,7 +151,7 @@ class Controller:
             request.packet.metadata.add(metadata_id=field.id, value=as_bytes(metadata.get(field.name, 0)))
         self.client.stream_out_q.put(request)
 
-    def receive(self, kind: str, timeout_s: float = 5) -> Any:
+    def receive(self, kind: str, timeout_s: float = 60) -> Any:
         message = self.client.get_stream_packet(kind, timeout=timeout_s)
         assert message is not None, f"no {kind} in {timeout_s} s"
         return getattr(message, kind) if kind != "unknown" else message

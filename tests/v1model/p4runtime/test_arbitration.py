@@ -16,7 +16,7 @@ from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from tests.v1model.p4runtime.conftest import BOTH
 from tests.v1model.p4runtime.engines import RunningSwitch
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 60.0
 OK, ALREADY_EXISTS, NOT_FOUND = code_pb2.OK, code_pb2.ALREADY_EXISTS, code_pb2.NOT_FOUND
 
 

@@ -17,7 +17,7 @@ from v1model.p4runtime.engine import EmbeddedEngine
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="interfaces need root")
 ETH_P_ALL = 3
-TIMEOUT_S = 5.0
+TIMEOUT_S = 60.0
 
 
 @pytest.fixture

@@ -99,8 +99,8 @@ def test_packets_and_digests() -> None:
     packet.send()
     packet.payload = flow(LEARN, address=9)
     packet.send()
-    incoming = packets.packet_in_queue.get(timeout=5)  # sniff() would wait for the whole time
+    incoming = packets.packet_in_queue.get(timeout=60)  # sniff() would wait for the whole time
     assert incoming.packet.payload == flow(TO_CPU, address=9)
     assert incoming.packet.metadata[0].value == CPU_PORT.to_bytes(2, "big")
-    learned = digests.digest_list_queue.get(timeout=5)
+    learned = digests.digest_list_queue.get(timeout=60)
     assert learned.digest.data[0].struct.members[0].bitstring == b"\x09"

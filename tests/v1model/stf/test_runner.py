@@ -84,7 +84,7 @@ def test_a_test_that_dies(folder: Path, monkeypatch: pytest.MonkeyPatch, ending:
 def test_the_command(folder: Path) -> None:
     summary = folder / "results" / "summary.json"
     command = [sys.executable, "-m", "v1model.stf", str(folder), "--summary", str(summary), "--jobs", "2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1
     assert len(done.stdout.splitlines()) >= 7
     assert "1 passed, 3 failed, 1 refused by the compiler; 1 are not for v1model" in done.stdout
@@ -93,5 +93,5 @@ def test_the_command(folder: Path) -> None:
 
 def test_a_folder_without_tests(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "v1model.stf", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert (done.returncode, done.stderr) == (2, f"no *.stf below {tmp_path}\n")
