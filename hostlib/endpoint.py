@@ -38,6 +38,7 @@ _NO_SEGMENTATION = (errno.EIO, errno.EINVAL)
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
 _MAX_DATAGRAM_BYTES = 65_535
 _RECEIVES_PER_WAKEUP = 32
+_LUMP_S = 0.001
 _SEGMENT_SIZE = struct.Struct("=H")
 _UINT = struct.Struct("=I")
 
@@ -47,11 +48,24 @@ class EndpointOptions:
     """Bounds of an endpoint."""
 
     burst_datagrams: int = 8
-    """Longest burst handed to the kernel: a shaped link sends a burst as one lump, so it adds delay."""
+    """Longest burst handed to the kernel, which a shaped link sends as one lump."""
     queue_datagrams: int = 8192
     """Datagrams that wait for the socket to become writable; more are dropped and counted."""
     receive_buffer_bytes: int = 8 << 20
     send_buffer_bytes: int = 1 << 20
+
+
+    @classmethod
+    def of_link(cls, link_bit_s: float, frame_bytes: int) -> EndpointOptions:
+        """For frames of one size before a link (0: unlimited) on which a lump should take no time to speak of.
+
+        A lump leaves before its time, as if the link were faster than it is: on a slow link a node that asks a
+        little later than others would find the first answers gone that it could have shared.
+        """
+        if not link_bit_s:
+            return cls()
+        fitting = int(_LUMP_S * link_bit_s / (8 * frame_bytes))
+        return cls(burst_datagrams=max(1, min(cls().burst_datagrams, fitting)))
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostlib import wire
 from hostlib.config import HostConfig, check_positive
-from hostlib.endpoint import UdpEndpoint
+from hostlib.endpoint import EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError, MalformedError
 from hostlib.process import HostProcess, main
 from hostlib.ssd import SsdTier
@@ -155,7 +155,9 @@ class StorageProcess(HostProcess):
             self._ssd = SsdTier(Path(config.ssd_dir), config.ssd_bytes, config.block_bytes)
         self._store = BlockStore(config.block_bytes, config.dram_bytes, self._ssd)
         self._store.preload(keys)
-        self._endpoint = UdpEndpoint(config.address)
+        self._endpoint = UdpEndpoint(
+            config.address, EndpointOptions.of_link(config.link_bit_s, wire.VALUE_FRAME_BYTES)
+        )
         self._node = StorageNode(self._endpoint, self._store, config.link_bit_s)
 
     async def run(self, start_s: float) -> None:

@@ -57,6 +57,11 @@ def test_datagrams_arrive_as_they_were_sent(burst: int) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(("link_bit_s", "datagrams"), [(0.0, 8), (1e9, 8), (20e6, 4), (5e6, 1), (1e3, 1)])
+def test_a_lump_takes_no_more_than_a_millisecond_of_the_link(link_bit_s: float, datagrams: int) -> None:
+    assert EndpointOptions.of_link(link_bit_s, frame_bytes=602).burst_datagrams == datagrams
+
+
 def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(monkeypatch: pytest.MonkeyPatch) -> None:
     class OldKernelSocket(socket.socket):
         def sendmsg(self, *arguments: object) -> int:
