@@ -57,9 +57,9 @@ class EndpointOptions:
 
     @classmethod
     def of_link(cls, link_bit_s: float, frame_bytes: int) -> EndpointOptions:
-        """For frames of one size before a link (0: unlimited) on which a lump should take no time to speak of.
+        """For frames of one size before a link (0: unlimited) on which a lump should take hardly any time.
 
-        A lump leaves before its time, as if the link were faster than it is: on a slow link a node that asks a
+        A lump leaves before its time, as if the link were faster than it is: on a slow one a node that asks a
         little later than others would find the first answers gone that it could have shared.
         """
         if not link_bit_s:
