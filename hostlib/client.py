@@ -8,7 +8,7 @@ again past the pool if wrong.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -53,9 +53,16 @@ class Client:
         """Of the blocks fetched last: from the first request on the wire to the checked block."""
         return self._exchange.get_latencies_s
 
-    def backlog_ms(self, home: str) -> int:
-        """What a home last said about the work waiting there; 0 if it never answered."""
-        return self._exchange.backlog_ms.get(home, 0)
+    def backlog_s(self, home: str) -> float:
+        """What is left by now of the work that a home last said to wait there; 0 if it never answered."""
+        return self._exchange.backlogs.wait_s(home, asyncio.get_running_loop().time())
+
+    def outstanding(self) -> Counter[str]:
+        """Fragments of blocks being fetched that have not come yet, by home."""
+        waiting: Counter[str] = Counter()
+        for transfer in self._exchange.gets.values():
+            waiting[transfer.lane.home] += transfer.missing
+        return waiting
 
     async def get(self, block: BlockRef) -> FetchedBlock:
         """Fetch one block; raises a TransferError if it can't be had."""

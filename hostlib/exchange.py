@@ -22,6 +22,7 @@ from hostlib.errors import (
     TransferError,
     TransferTimeoutError,
 )
+from hostlib.gate import Backlogs
 from hostlib.homes import home_of
 from hostlib.lane import Lane, LaneOptions, Request
 from hostlib.pushed import PushedBlocks
@@ -90,8 +91,7 @@ class Exchange:
         self.gets: dict[bytes, Get] = {}
         self.puts: dict[bytes, Put] = {}
         self.get_latencies_s: deque[float] = deque(maxlen=options.latencies_kept)
-        self.backlog_ms: dict[str, int] = {}
-        """By home: what it last said about the work waiting there."""
+        self.backlogs = Backlogs()
         self._options = options
         self._transport = transport
         self._homes = tuple(homes)
@@ -230,7 +230,7 @@ class Exchange:
             if message.op == wire.OP_VALUE:
                 self._on_value(message, now_s)
             elif message.op == wire.OP_NOT_FOUND:
-                self._on_not_found(message)
+                self._on_not_found(message, now_s)
             elif message.op == wire.OP_PUT_ACK:
                 self._on_put_ack(message, now_s)
             else:
@@ -263,7 +263,7 @@ class Exchange:
             self.stats.from_pool += 1
         else:
             self.stats.from_home += 1
-            self.backlog_ms[transfer.lane.home] = message.hint_ms
+            self.backlogs.report(transfer.lane.home, message.hint_ms / 1000, now_s)
         merged = bool(message.flags & wire.FLAG_MERGED)
         self.stats.merged += merged
         transfer.lane.settle(request, now_s, None if from_pool else message.hint_ms, merged)
@@ -310,12 +310,12 @@ class Exchange:
         self._fail(transfer, CorruptBlockError(transfer.block.key, f"wrong {transfer.corrupt} times"))
         return True
 
-    def _on_not_found(self, message: wire.Message) -> None:
+    def _on_not_found(self, message: wire.Message, now_s: float) -> None:
         awaited = self._awaited_get(message)
         if awaited is not None:
             transfer = awaited[0]
             self.stats.not_found += 1
-            self.backlog_ms[transfer.lane.home] = message.hint_ms
+            self.backlogs.report(transfer.lane.home, message.hint_ms / 1000, now_s)
             self._fail(transfer, BlockNotFoundError(message.key, f"not at its home {transfer.lane.home}"))
 
     def _on_put_ack(self, message: wire.Message, now_s: float) -> None:

@@ -9,7 +9,7 @@ homes in the background.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -25,11 +25,12 @@ from workload.trace import Request
 
 SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 
-FetchGate = Callable[[Sequence[BlockRef]], int]
-"""How many of the missing blocks of a chain, from the first on, are worth asking the network for."""
+FetchGate = Callable[[Sequence[BlockRef], float], int]
+"""How many of the missing blocks of a chain, from the first on, are worth asking the network for, while the
+GPU is busy for so many seconds; at least one is missing."""
 
 
-def fetch_all(missing: Sequence[BlockRef]) -> int:
+def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
     """The gate that always opens."""
     return len(missing)
 
@@ -53,6 +54,8 @@ class RequestRecord:
     arrival_s: float
     sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
     """Blocks by where they came from."""
+    refused: int = 0
+    """Blocks that the gate did not let through."""
     fetch_s: float = 0.0
     queue_s: float = 0.0
     """Waiting for the GPU."""
@@ -83,7 +86,7 @@ class InferenceNode:
     def __init__(
         self,
         client: Client,
-        tiers: LocalTiers,
+        tiers: LocalTiers[bytes],
         key_space: KeySpace,
         cost: CostModel,
         scale: ScaleModel,
@@ -101,6 +104,8 @@ class InferenceNode:
         self._options = options or InferenceOptions()
         self._block_bytes = scale.block_bytes(cost.block_bytes)
         self._gpu = asyncio.Lock()
+        self._gpu_free_s = 0.0
+        """When what waits for the GPU will have been computed, as far as it is known."""
         self._in_node = 0
         self._puts: asyncio.Queue[BlockRef] = asyncio.Queue(self._options.max_waiting_puts)
         self._recompute_ms = lru_cache(maxsize=4096)(self._block_recompute_ms)
@@ -142,12 +147,16 @@ class InferenceNode:
         fetched = await self._fetch([block for block in chain if block.key not in sources], record)
         sources |= {block.key: "pool" if block.from_pool else "remote" for block in fetched.blocks}
         began_s = loop.time()
+        planned_s = self._prefill_s(request, _prefix(chain, sources))
+        self._gpu_free_s = max(began_s, self._gpu_free_s) + planned_s
         async with self._gpu:
             record.queue_s = loop.time() - began_s
             self._look_up(chain, sources)  # a request before this one may have computed the same blocks
-            hits = next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
-            await self._prefill(request, hits, record)
-            self._keep(chain)
+            hits = _prefix(chain, sources)
+            duration_s = self._prefill_s(request, hits)
+            self._gpu_free_s -= planned_s - duration_s
+            await self._prefill(duration_s, record)
+            self._tiers.keep([block.key for block in chain])
         record.ttft_s = loop.time() - start_s - request.arrival_s
         for block in chain[:hits]:
             record.sources[sources[block.key]] += 1
@@ -164,30 +173,29 @@ class InferenceNode:
                 sources[block.key] = tier
 
     async def _fetch(self, missing: Sequence[BlockRef], record: RequestRecord) -> FetchedChain:
-        wanted = missing[: self._gate(missing)] if missing else []
-        if not wanted:
-            return FetchedChain([], None)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
+        gpu_wait_s = max(0.0, self._gpu_free_s - began_s)
+        wanted = missing[: self._gate(missing, gpu_wait_s)] if missing else []
+        record.refused = len(missing) - len(wanted)
+        if not wanted:
+            return FetchedChain([], None)
         fetched = await self._client.get_chain(wanted)
         record.fetch_s = loop.time() - began_s
         if fetched.ended_by is not None:
             record.fetch_ended_by = type(fetched.ended_by).__name__
         return fetched
 
-    async def _prefill(self, request: Request, hits: int, record: RequestRecord) -> None:
-        """Compute what no tier holds: at least the last token, whose output is the first new one."""
+    async def _prefill(self, duration_s: float, record: RequestRecord) -> None:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        new_tokens = max(1, request.input_tokens - hits * self._key_space.block_tokens)
-        seconds = self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens)
-        await asyncio.sleep(self._scale.duration_s(seconds))
+        await asyncio.sleep(duration_s)
         record.prefill_s = loop.time() - began_s
 
-    def _keep(self, chain: Sequence[BlockRef]) -> None:
-        """Hold the chain in the tiers; its first blocks, which most requests share, leave last."""
-        for block in reversed(chain):
-            self._tiers.insert(block.key)
+    def _prefill_s(self, request: Request, hits: int) -> float:
+        """To compute what is behind so many blocks: at least the last token, before the first new one."""
+        new_tokens = max(1, request.input_tokens - hits * self._key_space.block_tokens)
+        return self._scale.duration_s(self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens))
 
     def _store(self, blocks: Iterable[BlockRef]) -> None:
         """Queue new blocks for their homes."""
@@ -217,3 +225,8 @@ class InferenceNode:
 
     def _block_recompute_ms(self, depth: int) -> int:
         return round(1000 * self._scale.duration_s(self._cost.block_prefill_s(depth)))
+
+
+def _prefix(chain: Sequence[BlockRef], sources: Mapping[bytes, str]) -> int:
+    """Blocks from the first on that are there."""
+    return next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))

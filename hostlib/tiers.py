@@ -1,66 +1,21 @@
 """The memory of an inference node: GPU over DRAM, counted in blocks.
 
 Tiers hold keys: emulated content is a function of the key, and what came over the network was checked bit for
-bit when it arrived. A block is in one tier at a time: a hit in DRAM moves it to the GPU, and what the GPU has
-no room for moves down. Which block leaves a tier, and whether it moves down, are rules that can be swapped.
+bit when it arrived. What a request uses is in the GPU afterwards; what the GPU has no room for moves down.
+How blocks move is a rule that can be swapped (`hostlib.tier_rules`). Keys are whatever the caller has: bytes
+on hosts, ids in a replay.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Generic, Literal
+
+from hostlib.eviction import EvictionOrder, Key
+from hostlib.tier_rules import TierRule, exclusive
 
 TierName = Literal["gpu", "dram"]
-
-
-class EvictionOrder(Protocol):
-    """Which of the blocks in a tier leaves next."""
-
-    def touch(self, key: bytes) -> None:
-        """`key` came into the tier, or was used in it."""
-
-    def remove(self, key: bytes) -> None:
-        """`key`, which is in the tier, left it."""
-
-    def victim(self) -> bytes:
-        """The block to leave next; the tier is not empty."""
-
-    def __contains__(self, key: bytes) -> bool: ...
-
-    def __len__(self) -> int: ...
-
-
-class LruOrder:
-    """The least recently used block leaves."""
-
-    def __init__(self) -> None:
-        self._keys: OrderedDict[bytes, None] = OrderedDict()
-
-    def touch(self, key: bytes) -> None:
-        """`key` came into the tier, or was used in it."""
-        self._keys[key] = None
-        self._keys.move_to_end(key)
-
-    def remove(self, key: bytes) -> None:
-        """`key`, which is in the tier, left it."""
-        del self._keys[key]
-
-    def victim(self) -> bytes:
-        """The block to leave next; the tier is not empty."""
-        return next(iter(self._keys))
-
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._keys
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-
-def demote_always(key: bytes) -> bool:
-    """Every block that leaves the GPU moves to DRAM."""
-    return True
 
 
 @dataclass(slots=True)
@@ -70,74 +25,112 @@ class TierStats:
     gpu_hits: int = 0
     dram_hits: int = 0
     misses: int = 0
-    demoted: int = 0
+    copied_down: int = 0
+    """Written from the GPU's memory to DRAM: for inclusive tiers when they come, else when they leave."""
     dropped: int = 0
+    """Left the node."""
 
 
-class LocalTiers:
-    """At most `gpu_blocks` and `dram_blocks` blocks."""
+class LocalTiers(Generic[Key]):
+    """At most `gpu_blocks` and `dram_blocks` blocks; `rule` belongs to these tiers alone."""
 
-    def __init__(
-        self,
-        gpu_blocks: int,
-        dram_blocks: int,
-        order: Callable[[], EvictionOrder] = LruOrder,
-        demotes: Callable[[bytes], bool] = demote_always,
-    ) -> None:
+    def __init__(self, gpu_blocks: int, dram_blocks: int, rule: TierRule[Key] | None = None) -> None:
         self.stats = TierStats()
         self._gpu_blocks = gpu_blocks
         self._dram_blocks = dram_blocks
-        self._gpu = order()
-        self._dram = order()
-        self._demotes = demotes
+        self._rule: TierRule[Key] = rule or exclusive()
+        self._gpu: EvictionOrder[Key] = self._rule.gpu
+        self._below: EvictionOrder[Key] = self._rule.dram
+        """What DRAM holds and the GPU does not."""
+        self._copies: set[Key] = set()
+        """What DRAM holds and the GPU holds, too."""
 
-    def use(self, key: bytes) -> TierName | None:
+    def use(self, key: Key) -> TierName | None:
         """Where the block is, None for nowhere; one in DRAM moves to the GPU."""
         if key in self._gpu:
             self.stats.gpu_hits += 1
             self._gpu.touch(key)
             return "gpu"
-        if key in self._dram:
+        if key in self._below:
             self.stats.dram_hits += 1
-            self.insert(key)
+            self._raise(key)
             return "dram"
         self.stats.misses += 1
         return None
 
-    def insert(self, key: bytes) -> None:
-        """The block is in the GPU now."""
-        if key in self._dram:
-            self._dram.remove(key)
-        self._gpu.touch(key)
-        while len(self._gpu) > self._gpu_blocks:
-            self._demote(self._evict(self._gpu))
+    def keep(self, chain: Sequence[Key]) -> None:
+        """A request used this chain: it is in the GPU now. Its first blocks, which most share, leave last."""
+        self._rule.used(chain)
+        for key in chain:  # nothing of it leaves to make room for the rest
+            for tier in (self._gpu, self._below):
+                if key in tier:
+                    tier.touch(key)
+        for key in reversed(chain):
+            self._raise(key)
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._gpu or key in self._dram
-
-    def place(self, key: bytes) -> None:
+    def place(self, key: Key) -> None:
         """The block came unasked: into DRAM, if it is nowhere yet and there is any."""
         if key not in self and self._dram_blocks:
-            self._put_into_dram(key)
+            self._put_below(key)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._gpu or key in self._below
+
+    def holders(self, key: Key) -> tuple[TierName, ...]:
+        """The tiers that hold the block, nearest first."""
+        gpu: tuple[TierName, ...] = ("gpu",) if key in self._gpu else ()
+        dram: tuple[TierName, ...] = ("dram",) if key in self._below or key in self._copies else ()
+        return gpu + dram
 
     def sizes(self) -> dict[str, int]:
         """Blocks in each tier."""
-        return {"gpu": len(self._gpu), "dram": len(self._dram)}
+        return {"gpu": len(self._gpu), "dram": len(self._below) + len(self._copies)}
 
-    def _demote(self, key: bytes) -> None:
-        if not self._dram_blocks or not self._demotes(key):
-            self.stats.dropped += 1
+    def _raise(self, key: Key) -> None:
+        came_from_dram = key in self._below
+        if came_from_dram:
+            self._below.remove(key)
+        new = key not in self._gpu
+        self._gpu.touch(key)
+        while len(self._gpu) > self._gpu_blocks:
+            self._lower(self._evict(self._gpu))
+        if self._rule.inclusive and new and key in self._gpu:
+            self._copy(key, came_from_dram)
+
+    def _copy(self, key: Key, held_before: bool) -> None:
+        """Keep the block's place in DRAM, as far as what the GPU does not hold can make room."""
+        if not held_before:
+            if len(self._copies) >= self._dram_blocks:
+                return
+            self.stats.copied_down += 1
+        self._copies.add(key)
+        self._make_room()
+
+    def _lower(self, key: Key) -> None:
+        """The block left the GPU."""
+        if key in self._copies:
+            self._copies.remove(key)
+            self._below.touch(key)
             return
-        self.stats.demoted += 1
-        self._put_into_dram(key)
+        if not self._dram_blocks:
+            self._drop(key)
+            return
+        self._put_below(key)
+        self.stats.copied_down += key in self._below
 
-    def _put_into_dram(self, key: bytes) -> None:
-        self._dram.touch(key)
-        while len(self._dram) > self._dram_blocks:
-            self._evict(self._dram)
-            self.stats.dropped += 1
+    def _put_below(self, key: Key) -> None:
+        self._below.touch(key)
+        self._make_room()
 
-    def _evict(self, tier: EvictionOrder) -> bytes:
+    def _make_room(self) -> None:
+        while len(self._below) + len(self._copies) > self._dram_blocks:
+            self._drop(self._evict(self._below))
+
+    def _drop(self, key: Key) -> None:
+        self.stats.dropped += 1
+        self._rule.dropped(key)
+
+    def _evict(self, tier: EvictionOrder[Key]) -> Key:
         key = tier.victim()
         tier.remove(key)
         return key

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from hostlib.client import Client
+from hostlib.client_gate import ClientGate
 from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.content import is_intact
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
-from hostlib.inference import SOURCES, InferenceNode
+from hostlib.inference import SOURCES, InferenceNode, fetch_all
 from hostlib.process import HostProcess, main
 from hostlib.pushed import PushedBlocks
+from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.keys import KeySpace
@@ -40,6 +42,12 @@ class WorkerConfig(HostConfig):
     block_tokens: int = MOONCAKE.block_tokens
     model: str = DEFAULT_MODEL
     gpu: str = DEFAULT_GPU
+    tiers: str = DEFAULT_RULE
+    """Rule by which blocks move between GPU memory and DRAM."""
+    gate: bool = False
+    """Whether each fetch is compared with computing first; needs `link_bit_s`."""
+    link_bit_s: float = 0.0
+    """Rate of the node's link; 0 for unknown."""
     push: bool = False
     """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
     sigma: float = DEFAULT_SIGMA
@@ -54,6 +62,9 @@ class WorkerConfig(HostConfig):
         check_positive(block_tokens=self.block_tokens)
         if self.gpu_blocks < 0 or self.dram_blocks < 0:
             raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
+        if self.link_bit_s < 0 or (self.gate and not self.link_bit_s):
+            raise ConfigError(f"link_bit_s must be above 0 for the gate, not {self.link_bit_s!r}")
+        self.make_tiers()
         self.cost, self.scale  # noqa: B018  (a name or number that does not exist is refused here)
 
     @property
@@ -71,6 +82,14 @@ class WorkerConfig(HostConfig):
             return ScaleModel(self.sigma, self.speed)
         except ScaleError as error:
             raise ConfigError(str(error)) from None
+
+    def make_tiers(self) -> LocalTiers[bytes]:
+        """Empty tiers under the rule."""
+        try:
+            rule = make_rule(self.tiers, self.cost.block_prefill_s)
+        except TierRuleError as error:
+            raise ConfigError(str(error)) from None
+        return LocalTiers(self.gpu_blocks, self.dram_blocks, rule)
 
     def load_trace(self) -> Trace:
         """The worker's requests."""
@@ -94,7 +113,7 @@ class WorkerProcess(HostProcess):
     def __init__(self, config: WorkerConfig) -> None:
         self._requests = config.load_trace().requests
         cost, scale = config.cost, config.scale
-        self._tiers = LocalTiers(config.gpu_blocks, config.dram_blocks)
+        self._tiers = config.make_tiers()
         self._endpoint = UdpEndpoint(config.address)
         block_bytes = scale.block_bytes(cost.block_bytes)
         self._pushed = PushedBlocks(block_bytes, is_intact, self._tiers.__contains__, self._tiers.place)
@@ -102,7 +121,10 @@ class WorkerProcess(HostProcess):
             self._endpoint, config.homes, block_bytes, is_intact, pushed=self._pushed if config.push else None
         )
         key_space = KeySpace(config.model, block_tokens=config.block_tokens)
-        self._node = InferenceNode(self._client, self._tiers, key_space, cost, scale)
+        self._gate = (
+            ClientGate(self._client, config.homes, cost, scale, config.link_bit_s) if config.gate else None
+        )
+        self._node = InferenceNode(self._client, self._tiers, key_space, cost, scale, self._gate or fetch_all)
 
     async def run(self, start_s: float) -> None:
         """Serve all requests."""
@@ -128,6 +150,7 @@ class WorkerProcess(HostProcess):
             "blocks": self._blocks(),
             "client": asdict(self._client.stats),
             "pushed": asdict(self._pushed.stats),
+            "gate": asdict(self._gate.stats) if self._gate else None,
             "tiers": asdict(self._tiers.stats) | {"held": self._tiers.sizes()},
             "endpoint": self._endpoint.stats.report(),
             "get_ms": [round(1000 * latency_s, 3) for latency_s in self._client.get_latencies_s],

@@ -15,6 +15,7 @@ from simpy import Environment
 from experiments.simulator.lane import Lane
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
 from experiments.simulator.network import Network
+from hostlib.gate import Backlogs
 from hostlib.lane import LaneOptions
 
 
@@ -93,11 +94,11 @@ class Client:
         self._puts: dict[str, Lane[Put]] = {}
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
-        self._backlog_ms: dict[str, float] = {}
+        self._backlogs = Backlogs()
 
     def backlog_s(self, home: str) -> float:
-        """What a home last said about the work waiting there."""
-        return self._backlog_ms.get(home, 0.0) / 1000
+        """What is left by now of the work that a home last said to wait there."""
+        return self._backlogs.wait_s(home, self._env.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         """Fetch a chain; `finished` gets the source of each block of the prefix that could be had."""
@@ -145,7 +146,7 @@ class Client:
                 continue
             homes[block.home] = None
             if not reply.from_pool:
-                self._backlog_ms[block.home] = reply.backlog_ms
+                self._backlogs.report(block.home, reply.backlog_ms / 1000, self._env.now)
             self._lane(block.home).settle(reply.ask.fragments, None if reply.from_pool else reply.backlog_ms)
             transfer.missing.remove(reply.ask.part)
             if reply.found:

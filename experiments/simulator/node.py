@@ -5,7 +5,7 @@ The steps are those of hostlib.inference; batched decoding and blocking loads ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from simpy import Environment, Event
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Nodes
+from hostlib.gate import Gate, Load
 from hostlib.inference import SOURCES
 from hostlib.tiers import LocalTiers
 from workload.cost import CostModel
@@ -67,7 +68,7 @@ class Node:
         env: Environment,
         options: Nodes,
         cost: CostModel,
-        tiers: LocalTiers,
+        tiers: LocalTiers[bytes],
         gpu: Gpu,
         fetcher: Fetcher | None,
         link_bit_s: float,
@@ -76,7 +77,12 @@ class Node:
         self.gpu = gpu
         self.fetcher = fetcher
         self._env, self._options, self._cost, self._tiers = env, options, cost, tiers
-        self._link_bit_s = link_bit_s
+        block_s = cost.fetch_s(cost.block_bytes, link_bit_s)
+        self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s)
+        self._asked_blocks = 0
+        """Blocks of fetches that have not ended."""
+        self._gpu_free_s = 0.0
+        """When what waits for the GPU will have been computed, as far as it is known."""
 
     def serve(self, request: Request, chain: Sequence[Block]) -> Steps:
         """One request, from now on."""
@@ -86,16 +92,20 @@ class Node:
         sources: dict[bytes, str] = {}
         missing = self._look_up(chain, sources)
         if self._options.loading == "overlapped":
-            yield from self._fetch(missing, sources, record)
+            yield from self._fetch(missing, len(chain), sources, record)
+        planned_s = self._prefill_s(request, _prefix(chain, sources))
+        self._gpu_free_s = max(self._env.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
             yield turn
             if self._options.loading == "blocking":
-                yield from self._fetch(self._look_up(chain, sources), sources, record)
+                yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
-            hits = next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
-            yield from self._prefill(request, hits, record)
-            for block in reversed(chain):
-                self._tiers.insert(block.key)
+            hits = _prefix(chain, sources)
+            record.prefill_s = self._prefill_s(request, hits)
+            record.saved_s = self._prefill_s(request, 0) - record.prefill_s
+            self._gpu_free_s -= planned_s - record.prefill_s
+            yield from self.gpu.compute(record.prefill_s)
+            self._tiers.keep([block.key for block in chain])
         record.ttft_s = self._env.now - record.arrival_s
         self._account(chain, sources, hits, record)
         yield from self.gpu.decode(request.output_tokens, request.input_tokens)
@@ -115,8 +125,13 @@ class Node:
                     sources[block.key] = tier
         return missing
 
-    def _fetch(self, missing: Sequence[Block], sources: dict[bytes, str], record: Record) -> Steps:
-        if not missing or self.fetcher is None or not self._opens(missing):
+    def _fetch(
+        self, missing: Sequence[Block], chain_blocks: int, sources: dict[bytes, str], record: Record
+    ) -> Steps:
+        if not missing or self.fetcher is None:
+            return
+        missing = missing[: self._admitted(missing, chain_blocks, self.fetcher)]
+        if not missing:
             return
         done = self._env.event()
         began_s = self._env.now
@@ -126,27 +141,30 @@ class Node:
             found.extend(fetched)
             done.succeed()
 
+        self._asked_blocks += len(missing)
         self.fetcher.fetch(missing, finished)
         if self._options.loading == "blocking":
             yield from self.gpu.stall(done)
         else:
             yield done
+        self._asked_blocks -= len(missing)
         record.fetch_s = self._env.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 
-    def _opens(self, missing: Sequence[Block]) -> bool:
-        """The gate: whether fetching is worth it."""
-        if self._options.gate != "compare" or self.fetcher is None:
-            return self._options.gate == "always"
-        queued_bytes = self.fetcher.backlog_s(missing[0].home) * self._link_bit_s / 8
-        return self._cost.fetch_pays(len(missing), missing[0].depth, self._link_bit_s, queued_bytes)
+    def _admitted(self, missing: Sequence[Block], chain_blocks: int, fetcher: Fetcher) -> int:
+        """The gate: how many of the missing blocks to fetch."""
+        if self._options.gate != "compare":
+            return len(missing) if self._options.gate == "always" else 0
+        blocking = self._options.loading == "blocking"
+        gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._env.now)
+        load = Load(fetcher.backlog_s, self._asked_blocks * self._gate.block_s, gpu_s)
+        depths = [block.depth for block in missing]
+        return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)
 
-    def _prefill(self, request: Request, hits: int, record: Record) -> Steps:
-        """Compute what nobody holds: at least the last token."""
+    def _prefill_s(self, request: Request, hits: int) -> float:
+        """To compute what is behind so many blocks: at least the last token."""
         new_tokens = max(1, request.input_tokens - hits * self._cost.block_tokens)
-        record.prefill_s = self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens)
-        record.saved_s = self._cost.prefill_s(request.input_tokens) - record.prefill_s
-        yield from self.gpu.compute(record.prefill_s)
+        return self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens)
 
     def _account(self, chain: Sequence[Block], sources: dict[bytes, str], hits: int, record: Record) -> None:
         for block in chain[:hits]:
@@ -154,3 +172,8 @@ class Node:
         record.sources["recomputed"] = len(chain) - hits
         if self.fetcher is not None and self._options.gate != "never":
             self.fetcher.store(block for block in chain[hits:] if block.key not in sources)
+
+
+def _prefix(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:
+    """Blocks from the first on that are there."""
+    return next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))

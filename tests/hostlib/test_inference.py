@@ -49,7 +49,7 @@ class Cluster:
         self.nodes: list[InferenceNode] = []
         for number in range(nodes):
             client = Client(self.network.port(f"10.0.0.{number + 1}"), [HOME], BLOCK_BYTES, is_intact)
-            tiers = LocalTiers(gpu_blocks, 100)
+            tiers = LocalTiers[bytes](gpu_blocks, 100)
             self.clients.append(client)
             self.nodes.append(InferenceNode(client, tiers, KEY_SPACE, COST, SCALE, gate, options))
 
@@ -130,7 +130,8 @@ def test_a_hole_makes_what_is_behind_it_worthless() -> None:
 
 def test_a_closed_gate_recomputes() -> None:
     async def main() -> None:
-        def first_two(missing: Sequence[BlockRef]) -> int:
+        def first_two(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
+            assert gpu_wait_s == 0
             assert missing[0].recompute_ms == round(1000 * COST.block_prefill_s(0))
             assert missing[1].parent == int.from_bytes(missing[0].key[:4], "big")
             return 2
@@ -139,6 +140,7 @@ def test_a_closed_gate_recomputes() -> None:
         cluster.store.preload(list(KEY_SPACE.chain([1, 2, 3, 4])))
         (record,) = await cluster.play([request(0, 1, 2, 3, 4)])
         assert came_from(record) == {"remote": 2, "recomputed": 2}
+        assert record.refused == 2
 
     run_virtual(main())
 

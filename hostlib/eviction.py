@@ -1,0 +1,140 @@
+"""Orders in which blocks leave a tier: least recently used, or least worth."""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+REMEMBERED_BLOCKS = 20_000
+"""Blocks that left a node and whose uses it still knows."""
+
+
+class EvictionOrder(Protocol[Key]):
+    """Which of the blocks in a tier leaves next."""
+
+    def touch(self, key: Key) -> None:
+        """`key` came into the tier, or was used in it."""
+
+    def remove(self, key: Key) -> None:
+        """`key`, which is in the tier, left it."""
+
+    def victim(self) -> Key:
+        """The block to leave next; the tier is not empty."""
+
+    def __contains__(self, key: Key) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+
+class LruOrder(Generic[Key]):
+    """The least recently used block leaves."""
+
+    def __init__(self) -> None:
+        self._keys: OrderedDict[Key, None] = OrderedDict()
+
+    def touch(self, key: Key) -> None:
+        """`key` came into the tier, or was used in it."""
+        self._keys[key] = None
+        self._keys.move_to_end(key)
+
+    def remove(self, key: Key) -> None:
+        """`key`, which is in the tier, left it."""
+        del self._keys[key]
+
+    def victim(self) -> Key:
+        """The block to leave next; the tier is not empty."""
+        return next(iter(self._keys))
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+class BlockValues(Generic[Key]):
+    """What blocks are worth to a node, in seconds of prefill: value = floor + uses * recompute_s(depth).
+
+    GreedyDual with frequencies (Cherkasova, HPL-98-69R1), for blocks of one size whose cost is the time to
+    compute them. The floor is the value of what left last, so that worth fades while a block is not used. A
+    block is worth at least as much as those behind it, which are of no use without it.
+    """
+
+    def __init__(self, recompute_s: Callable[[int], float]) -> None:
+        self._recompute_s = recompute_s
+        self._floor = 0.0
+        self._uses: OrderedDict[Key, int] = OrderedDict()
+        """Of blocks that are held; of the others the most recently dropped."""
+        self._values: dict[Key, float] = {}
+
+    def of(self, key: Key) -> float:
+        """Of a block that nobody used yet: as much as a first block used once."""
+        value = self._values.get(key)
+        if value is None:
+            value = self._values[key] = self._floor + self._recompute_s(0)
+        return value
+
+    def used(self, chain: Sequence[Key]) -> None:
+        """A request used this chain."""
+        value = 0.0
+        for depth in range(len(chain) - 1, -1, -1):
+            key = chain[depth]
+            uses = self._uses[key] = self._uses.get(key, 0) + 1
+            value = max(value, self._floor + uses * self._recompute_s(depth))
+            self._values[key] = value
+
+    def dropped(self, key: Key) -> None:
+        """No tier of the node holds the block any more; its uses are remembered for a while."""
+        self._floor = max(self._floor, self._values.pop(key))
+        if key in self._uses:
+            self._uses.move_to_end(key)
+        while len(self._uses) - len(self._values) > REMEMBERED_BLOCKS:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        oldest = next(iter(self._uses))
+        if oldest in self._values:
+            self._uses.move_to_end(oldest)
+        else:
+            del self._uses[oldest]
+
+
+class ValueOrder(Generic[Key]):
+    """The block that is worth least leaves; of equals the one touched first."""
+
+    def __init__(self, values: BlockValues[Key]) -> None:
+        self._values = values
+        self._entries: dict[Key, tuple[float, int]] = {}
+        self._heap: list[tuple[float, int, Key]] = []
+        """With entries that no longer hold."""
+        self._touches = 0
+
+    def touch(self, key: Key) -> None:
+        """`key` came into the tier, or was used in it."""
+        self._touches += 1
+        entry = self._entries[key] = (self._values.of(key), self._touches)
+        heapq.heappush(self._heap, (*entry, key))
+        if len(self._heap) > 4 * len(self._entries) + 64:
+            self._heap = [(*entry, held) for held, entry in self._entries.items()]
+            heapq.heapify(self._heap)
+
+    def remove(self, key: Key) -> None:
+        """`key`, which is in the tier, left it."""
+        del self._entries[key]
+
+    def victim(self) -> Key:
+        """The block to leave next; the tier is not empty."""
+        while True:
+            value, touched, key = self._heap[0]
+            if self._entries.get(key) == (value, touched):
+                return key
+            heapq.heappop(self._heap)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
