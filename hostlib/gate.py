@@ -1,6 +1,6 @@
 """The gate: how many of a chain's missing blocks are worth fetching instead of computing, as the load is now.
 
-Mooncake's arithmetic (FAST'25, section 3.1) compares a prefix's bytes over a bandwidth with its operations at a
+Mooncake's arithmetic (FAST'25, section 3.1) compares a prefix's bytes at a bandwidth with its operations at a
 rate. Here both sides also wait for their turn:
 
     saved(k) = prefill(first k missing blocks, behind what is held) - max(0, fetch(k) - gpu_wait)

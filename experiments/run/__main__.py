@@ -141,6 +141,8 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "policy": options.policy,
         "pool_blocks": options.pool_blocks,
         "scheduler": options.scheduler,
+        "tiers": options.tiers,
+        "gate": options.gate,
         "block_bytes": scenario.block_bytes,
     }
 

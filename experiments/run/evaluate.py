@@ -16,6 +16,7 @@ def evaluate(measured: Measurements) -> RunResult:
     """One run's figures."""
     workers = list(measured.workers.values())
     records = [record for worker in workers for record in worker["records"]]
+    gates = [worker["gate"] for worker in workers if worker["gate"] is not None]
     outcomes = measured.controller["outcomes"]
     complaints = strain(measured).complaints()
     return RunResult(
@@ -39,6 +40,8 @@ def evaluate(measured: Measurements) -> RunResult:
         cpu_share=round(measured.cpu.mean, 3),
         controller_cpu_s=measured.controller["cpu_s"],
         link_drops=measured.link_drops,
+        gate_limited=sum(gate["closed"] + gate["narrowed"] for gate in gates),
+        gate_refused=sum(gate["refused_blocks"] for gate in gates),
         retransmitted=sum(worker["client"]["retransmits"] for worker in workers),
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from experiments.options import Option, number, one_of, parse_into, whole, yes_or_no
+from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
@@ -36,6 +37,8 @@ class RunOptions:
     placement: str
     push: bool
     scheduler: str
+    tiers: str
+    gate: bool
     policy: str
     pool_blocks: int
     gpu_blocks: int
@@ -71,6 +74,8 @@ _OPTIONS = (
     Option("PLACEMENT", one_of(PLACEMENTS), AUTO, "which of several switches keep a block"),
     Option("PUSH", yes_or_no, False, "1: prefixes that nodes keep asking for are multicast to them unasked"),
     Option("SCHEDULER", one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
+    Option("TIERS", one_of(tuple(RULES)), DEFAULT_RULE, "how blocks move between GPU memory and DRAM"),
+    Option("GATE", yes_or_no, True, "no: nodes fetch without comparing that with computing under the load"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
     Option("POOL_BLOCKS", whole(1, 65536), 2048, "blocks that the switch's pool holds"),
     Option("GPU_BLOCKS", whole(1, 1_000_000), 64, "blocks of GPU memory a node"),

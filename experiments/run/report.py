@@ -37,6 +37,7 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("pool in the switch", lambda r: _share(r.blocks.pool, r)),
         ("storage node", lambda r: _share(r.blocks.remote, r)),
         ("recomputed", lambda r: _share(r.blocks.recomputed, r)),
+        ("refused by the gate, in requests", lambda r: f"{r.gate_refused:,} in {r.gate_limited:,}"),
     ),
     "Network": (
         ("bytes that left the storage nodes", lambda r: _bytes(r.storage_egress_bytes)),

@@ -68,6 +68,10 @@ class RunResult:
     controller_cpu_s: float = 0.0
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""
+    gate_limited: int = 0
+    """Requests whose fetch the gate refused or cut short, as computing was faster."""
+    gate_refused: int = 0
+    """Blocks that were not fetched for that."""
     retransmitted: int = 0
     """Fragments that clients asked for, or sent, again."""
 

@@ -1,7 +1,7 @@
 """A scenario on the packet-level emulator, at a sigma; and the scenario as that emulator carries it out.
 
 What the emulator does not have is refused: pools that are read directly, batched decoding, blocking loads,
-closed loops, gates. Needs root.
+closed loops, gates that never open. Needs root.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "spines": network.spines,
         "pods": network.pods,
         "scheduler": workload.scheduler,
+        "gate": "yes" if scenario.nodes.gate == "compare" else "no",
         "policy": scenario.pool.policy,
         "pool-blocks": max(1, int(scenario.pool.size_gb * GB / block_bytes)),
         "gpu-blocks": int(scenario.nodes.gpu_gb * GB / block_bytes),
@@ -136,8 +137,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
     model, nodes = scenario.model, scenario.nodes
     if scenario.storage.kind != "stores":
         yield "storage.kind", "the emulator has storage nodes only"
-    if (nodes.decode, nodes.loading, nodes.gate) != ("apart", "overlapped", "always"):
-        yield "nodes", 'the emulator has decode = "apart", loading = "overlapped" and gate = "always" only'
+    if (nodes.decode, nodes.loading) != ("apart", "overlapped") or nodes.gate == "never":
+        yield "nodes", 'the emulator has decode = "apart", loading = "overlapped", and no gate = "never"'
     if scenario.workload.clients or scenario.workload.hit_share is not None:
         yield "workload", "the emulator plays traces only"
     if scenario.workload.load != 1.0:

@@ -46,6 +46,7 @@ def test_an_empty_variable_is_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
         ("POLICY", "best", r"POLICY there is no 'best': choose one of .*lru"),
         ("TOPO", "ring", r"TOPO there is no 'ring': choose one of star"),
         ("SCHEDULER", "x", r"SCHEDULER there is no 'x': choose one of random"),
+        ("TIERS", "x", r"TIERS there is no 'x': choose one of exclusive, inclusive, by-value"),
         ("HOSTS", "0", r"HOSTS must be from 1 to 256, not 0"),
         ("HOSTS", "many", r"HOSTS must be a whole number, not 'many'"),
         ("SCALE", "nan", r"SCALE must be from 1 to 1e\+09, not nan"),

@@ -93,3 +93,10 @@ def test_a_bad_trace_is_refused_with_file_and_line(tmp_path: Path, text: str, me
 def test_a_start_after_the_end_is_refused() -> None:
     with pytest.raises(TraceError, match="nothing arrives after 1e\\+06 s"):
         scenario("--start", "1000000")
+
+
+def test_workers_are_told_their_rules_and_their_links_rate(tmp_path: Path) -> None:
+    made = scenario("--tiers", "by-value", "--gate", "no")
+    worker = load_config(WorkerConfig, write_host_configs(made, tmp_path)["node1"])
+    assert (worker.tiers, worker.gate) == ("by-value", False)
+    assert worker.link_bit_s == pytest.approx(made.fabric.link_rate_bit_s("node1"))
