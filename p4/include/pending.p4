@@ -1,5 +1,7 @@
 // Pending table: merges requests for a fragment that is in flight already, and finds who waits for a
-// reply. A cell belongs to one fragment: who claimed it, since when, and which ports wait.
+// reply. A cell belongs to one fragment: who claimed it, since when, and which ports wait. Each fragment
+// has two cells, in two ways of the table: a single one would be another's too often, and then every node's
+// request goes to the home.
 //
 // Nothing wedges: a claim older than PENDING_TIMEOUT_US absorbs no more requests and can be taken over;
 // a GET marked as a retry, or one that finds its own claim too old, is forwarded and keeps the waiters.
@@ -17,9 +19,13 @@ control pending(
     register<bit<48>>(PENDING_CELLS) pending_since;         // microseconds
     register<waiters_t>(PENDING_CELLS) pending_waiters;
 
-    // Consecutive fragments of a block lie in consecutive cells.
-    bit<32> cell = (headers.kv.key[127:96] + (bit<32>) headers.kv.fragment) & (PENDING_CELLS - 1);
+    // Consecutive fragments of a block lie in consecutive cells. Keys are hashes: any slice will do.
+    bit<32> fragment = (bit<32>) headers.kv.fragment;
+    bit<32> first = (headers.kv.key[127:96] + fragment) & (PENDING_CELLS / 2 - 1);
+    bit<32> second = PENDING_CELLS / 2 + ((headers.kv.key[95:64] + fragment) & (PENDING_CELLS / 2 - 1));
     bit<144> wanted = headers.kv.key ++ headers.kv.fragment;
+    bit<48> now = standard_metadata.ingress_global_timestamp;
+    bit<32> cell;
     bit<144> owner;
     bit<48> since;
     waiters_t waiting;
@@ -37,24 +43,37 @@ control pending(
         default_action = merge(1);
     }
 
+    action look(bit<32> at) {
+        cell = at;
+        pending_fragment.read(owner, cell);
+        pending_since.read(since, cell);
+        pending_waiters.read(waiting, cell);
+    }
+
     action claim() {
         pending_fragment.write(cell, wanted);
-        pending_since.write(cell, standard_metadata.ingress_global_timestamp);
+        pending_since.write(cell, now);
     }
 
     apply {
         settings.apply();
-        pending_fragment.read(owner, cell);
-        pending_since.read(since, cell);
-        pending_waiters.read(waiting, cell);
+        look(first);
         bool own = owner == wanted && waiting != 0;
+        if (!own) {
+            bool in_use = waiting != 0 && now - since < PENDING_TIMEOUT_US;
+            look(second);
+            own = owner == wanted && waiting != 0;
+            if (!own && !in_use) {
+                look(first);
+            }
+        }
 
         if (headers.kv.op == OP_GET) {
             waiters_t me = 0;
             if (standard_metadata.ingress_port < WAITER_PORTS) {
                 me = (waiters_t) 1 << (bit<8>) standard_metadata.ingress_port;
             }
-            bool fresh = standard_metadata.ingress_global_timestamp - since < PENDING_TIMEOUT_US;
+            bool fresh = now - since < PENDING_TIMEOUT_US;
             bool again = headers.kv.flags & FLAG_RETRY != 0;
             if (!merging || headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) != 0 || me == 0) {
                 metadata.outcome = OUTCOME_UNMERGED;

@@ -9,7 +9,7 @@
 #define POOL_SLOTS 32768            // 512-byte values: POOL_BLOCKS times the fragments of a block
 #endif
 #ifndef PENDING_CELLS
-#define PENDING_CELLS 16384         // fragments in flight at once; a power of two
+#define PENDING_CELLS 16384         // fragments in flight at once, in two ways; a power of two
 #endif
 #ifndef PENDING_TIMEOUT_US
 #define PENDING_TIMEOUT_US 200000   // a claim older than this no longer absorbs requests

@@ -95,24 +95,56 @@ def test_a_claim_that_is_too_old_lets_the_next_request_through(rig: Rig) -> None
     assert ports(rig.send(STORE, rig.value(C, KEY))) == [A, B, C]
 
 
-def colliding(key: bytes) -> bytes:
-    """Another key with the same pending cell: the cell is taken from the first 32 bits."""
-    return key[:4] + key_of("other")[4:]
+def colliding(key: bytes, name: str = "other") -> bytes:
+    """Another key with the same pending cells: they are taken from the first two times 32 bits."""
+    return key[:8] + key_of(name)[8:]
 
 
-def test_a_cell_in_use_by_another_fragment_means_no_merging(rig: Rig) -> None:
+def colliding_in_one_way(key: bytes, way: int) -> bytes:
+    """Another key that shares only the first (0) or the second (1) cell."""
+    other = bytearray(key_of("other"))
+    other[4 * way : 4 * way + 4] = key[4 * way : 4 * way + 4]
+    assert other[3] % 32 != key[3] % 32 or way == 0
+    assert other[7] % 32 != key[7] % 32 or way == 1
+    return bytes(other)
+
+
+def test_cells_in_use_by_other_fragments_mean_no_merging(rig: Rig) -> None:
     other = colliding(KEY)
     rig.send(A, rig.get(A, KEY))
+    rig.send(A, rig.get(A, colliding(KEY, "another")))
     assert ports(rig.send(B, rig.get(B, other))) == [STORE]
     assert ports(rig.send(C, rig.get(C, other))) == [STORE]
-    assert rig.outcomes() == {"claimed": 1, "unmerged": 2}
+    assert rig.outcomes() == {"claimed": 2, "unmerged": 2}
     assert ports(rig.send(STORE, rig.value(B, other))) == [B]
     assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_a_cell_in_use_leaves_the_other(rig: Rig, way: int) -> None:
+    other = colliding_in_one_way(KEY, way)
+    rig.send(A, rig.get(A, KEY))
+    rig.send(B, rig.get(B, other))
+    assert ports(rig.send(C, rig.get(C, other))) == []
+    assert ports(rig.send(C, rig.get(C, KEY))) == []
+    assert rig.outcomes() == {"claimed": 2, "merged": 2}
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A, C]
+    assert ports(rig.send(STORE, rig.value(B, other))) == [B, C]
+
+
+def test_a_claim_in_the_second_cell_is_found_when_the_first_is_free_again(rig: Rig) -> None:
+    other = colliding_in_one_way(KEY, 0)
+    rig.send(A, rig.get(A, KEY))
+    rig.send(B, rig.get(B, other))  # its first cell is KEY's
+    assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
+    assert ports(rig.send(C, rig.get(C, other))) == []
+    assert ports(rig.send(STORE, rig.value(B, other))) == [B, C]
 
 
 def test_a_stale_cell_can_be_taken_over(rig: Rig) -> None:
     other = colliding(KEY)
     rig.send(A, rig.get(A, KEY))
+    rig.send(A, rig.get(A, colliding(KEY, "another")))
     assert ports(rig.send(B, rig.get(B, other), after_us=TIMEOUT_US)) == [STORE]
     assert ports(rig.send(C, rig.get(C, other))) == []
     assert ports(rig.send(STORE, rig.value(B, other))) == [B, C]
@@ -156,7 +188,15 @@ steps = st.lists(
     st.tuples(
         st.sampled_from(["get", "retry", "value", "lost"]),
         st.sampled_from(NODES),
-        st.sampled_from([KEY, colliding(KEY)]),
+        st.sampled_from(
+            [
+                KEY,
+                colliding(KEY),
+                colliding(KEY, "another"),
+                colliding_in_one_way(KEY, 0),
+                colliding_in_one_way(KEY, 1),
+            ]
+        ),
         st.integers(0, TIMEOUT_US // 2),
     ),
     max_size=40,
