@@ -54,7 +54,6 @@ class EndpointOptions:
     receive_buffer_bytes: int = 8 << 20
     send_buffer_bytes: int = 1 << 20
 
-
     @classmethod
     def of_link(cls, link_bit_s: float, frame_bytes: int) -> EndpointOptions:
         """For frames of one size before a link (0: unlimited) on which a lump should take hardly any time.
