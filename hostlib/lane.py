@@ -74,6 +74,8 @@ class Lane(Generic[Owner]):
         self._variance_s = 0.0
         self._halved_s = 0.0
         self._heard_s = 0.0
+        self._first_heard_s: float | None = None
+        self._learned = False
         self._backlog_s = 0.0
         self._shared = 0
 
@@ -90,9 +92,8 @@ class Lane(Generic[Owner]):
     @property
     def timeout_s(self) -> float:
         """After which a first transmission counts as lost."""
-        if not self._smoothed_s:
-            return self._options.initial_timeout_s
-        return max(self._options.min_timeout_s, self._smoothed_s + 4 * self._variance_s)
+        least_s = self._options.min_timeout_s if self._learned else self._options.initial_timeout_s
+        return max(least_s, self._smoothed_s + 4 * self._variance_s)
 
     def add(self, requests: Iterable[Request[Owner]]) -> None:
         """Queue first transmissions."""
@@ -131,6 +132,7 @@ class Lane(Generic[Owner]):
         if now_s - self._heard_s >= self._options.min_timeout_s:
             self.window = float(self._options.initial_window)
             self._smoothed_s = self._variance_s = self._backlog_s = 0.0
+            self._first_heard_s, self._learned = None, False
         self._heard_s = now_s
         self._shared = 0  # what is asked for next, others may not want
 
@@ -157,7 +159,7 @@ class Lane(Generic[Owner]):
             self._shared = max(0, self._shared - _UNSHARED)
             self._adjust(backlog_ms)
         if not request.tries:  # a retransmission's answer is ambiguous (Karn)
-            self._measure(now_s - request.sent_s)
+            self._measure(request.sent_s, now_s)
 
     def _adjust(self, backlog_ms: int) -> None:
         if backlog_ms <= self._options.target_backlog_ms:
@@ -199,7 +201,16 @@ class Lane(Generic[Owner]):
         self._waiting.clear()
         return dropped
 
-    def _measure(self, sample_s: float) -> None:
+    def _measure(self, sent_s: float, now_s: float) -> None:
+        """Take a round trip into account.
+
+        The first requests of all nodes meet an empty queue; their answers say nothing of the one that they
+        build. Only what was asked for after the first answer tells how long an answer takes.
+        """
+        if self._first_heard_s is None:
+            self._first_heard_s = now_s
+        self._learned = self._learned or sent_s >= self._first_heard_s
+        sample_s = now_s - sent_s
         if not self._smoothed_s:
             self._smoothed_s, self._variance_s = sample_s, sample_s / 2
             return

@@ -92,6 +92,19 @@ def test_the_timeout_follows_the_round_trips_and_backs_off() -> None:
     assert timeouts == [2.0] * 4  # doubled, then at its limit
 
 
+def test_quick_first_answers_say_nothing_of_the_queue_that_all_build() -> None:
+    lane, asked = full_lane(2)
+    lane.take(0)
+    lane.settle(asked[0], 0.002, backlog_ms=0)
+    assert lane.timeout_s == OPTIONS.initial_timeout_s
+    lane.add([later := Request("owner", 99)])
+    lane.take(0.002)
+    lane.settle(asked[1], 0.003, backlog_ms=1)
+    assert lane.timeout_s == OPTIONS.initial_timeout_s
+    lane.settle(later, 0.004, backlog_ms=1)
+    assert lane.timeout_s == OPTIONS.min_timeout_s
+
+
 def test_an_answer_to_a_retransmission_is_no_sample() -> None:
     lane, asked = full_lane(1)
     lane.take(0)
