@@ -17,12 +17,20 @@ from controller.errors import ConfigError
 from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, WAITER_PORTS
 from controller.placement import AUTO, PLACEMENTS
 from controller.records import read_json, to_record
+from workload.cost import (
+    DEFAULT_GPU,
+    DEFAULT_LINK_BIT_S,
+    DEFAULT_MODEL,
+    CostError,
+    CostModel,
+    make_cost_model,
+)
 
 ROLES: Final = {"node": ROLE_REQUEST, "store": ROLE_REPLY, "switch": ROLE_REQUEST | ROLE_REPLY, "none": 0}
 """What may stand behind a port, and what the port may therefore send."""
 
 FILL_MODES: Final = ("now", "on_the_way")
-EVICTION_MODES: Final = ("drop", "reclaim")
+EVICTION_MODES: Final = ("value", "reclaim", "drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +114,11 @@ class Thresholds:
     """More than these, and `report_count` is raised for a while."""
     fill: str = "on_the_way"
     """"on_the_way": an admitted block is stored when it next passes; "now": fetched from its home at once."""
-    eviction: str = "drop"
-    """"drop", or "reclaim": the switch first sends the block to its home, which acknowledges."""
-    reclaims_in_flight: int = 4
-    """Blocks being reclaimed at once; the pool keeps as many spare."""
+    eviction: str = "value"
+    """"reclaim": the switch first sends the block to its home, if that does not hold it; "value": the same,
+    for blocks that are worth it; "drop": no block."""
+    reclaims_in_flight: int = 16
+    """Blocks being reclaimed at once, if that is no more than an eighth of the pool."""
     control_fragments_in_flight: int = 128
     """Fragments of fills, and of reclaims, that were asked for and not answered yet."""
     answer_timeout_s: float = 0.2
@@ -117,10 +126,31 @@ class Thresholds:
     answer_tries: int = 5
     """Times that a fragment is asked for."""
 
-    @property
-    def spare_blocks(self) -> int:
+    def spare_blocks(self, whole_blocks: int) -> int:
         """Blocks that a policy may not count on: newcomers lie there while those evicted are reclaimed."""
-        return self.reclaims_in_flight if self.eviction == "reclaim" else 0
+        if self.eviction == "drop" or whole_blocks < 2:
+            return 0
+        return min(self.reclaims_in_flight, max(1, whole_blocks // 8))
+
+
+@dataclass(frozen=True, slots=True)
+class CostOptions:
+    """What computing and moving a block costs, at real scale."""
+
+    model: str = DEFAULT_MODEL
+    """One of workload.cost.MODELS."""
+    gpu: str = DEFAULT_GPU
+    """One of workload.cost.GPUS."""
+    block_tokens: int = 512
+    link_bit_s: float = DEFAULT_LINK_BIT_S
+    """Of a storage node's link."""
+    speed: float = 1.0
+    """How much faster than that the network runs (workload/scale.py). Bytes and link rates may be smaller
+    by any factor: times are the same."""
+
+    def cost_model(self) -> CostModel:
+        """In one object; raises CostError."""
+        return make_cost_model(self.model, self.gpu, self.block_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +174,7 @@ class Config:
     """All of it."""
 
     switches: tuple[SwitchConfig, ...]
-    policy: str = "lru"
+    policy: str = "reuse"
     """One of controller.policies.POLICY_NAMES."""
     seed: int = 0
     """Of the policy's random choices."""
@@ -157,6 +187,7 @@ class Config:
     thresholds: Thresholds = field(default_factory=Thresholds)
     push: PushOptions | None = None
     """None: nothing is pushed."""
+    costs: CostOptions = field(default_factory=CostOptions)
 
 
 def load_config(path: Path) -> Config:
@@ -193,12 +224,10 @@ def _faults(config: Config) -> Iterator[tuple[str, str]]:
     for index, switch in enumerate(config.switches):
         for place, reason in _switch_faults(switch):
             yield f"switches[{index}].{place}", reason
-        if switch.pool.whole_blocks <= config.thresholds.spare_blocks:
-            yield f"switches[{index}].pool.blocks", "must be more than thresholds.reclaims_in_flight"
     if config.placement not in PLACEMENTS:
         yield "placement", f"no {config.placement!r}: choose one of {', '.join(PLACEMENTS)}"
-    for place, reason in _threshold_faults(config.thresholds):
-        yield place, reason
+    yield from _threshold_faults(config.thresholds)
+    yield from _cost_faults(config.costs)
     if config.push is not None:
         yield from _out_of_range(
             "push", config.push, subscribers=64, hits=1_000_000, lease_s=86_400, interval_s=3600,
@@ -244,7 +273,17 @@ def _threshold_faults(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
     )  # fmt: skip
 
 
-def _out_of_range(place: str, options: Thresholds | PushOptions, **most: float) -> Iterator[tuple[str, str]]:
+def _cost_faults(costs: CostOptions) -> Iterator[tuple[str, str]]:
+    try:
+        costs.cost_model()
+    except CostError as error:
+        yield "costs", str(error)
+    yield from _out_of_range("costs", costs, block_tokens=1 << 20, link_bit_s=10**15, speed=1_000_000)
+
+
+def _out_of_range(
+    place: str, options: Thresholds | PushOptions | CostOptions, **most: float
+) -> Iterator[tuple[str, str]]:
     for name, limit in most.items():
         if not 0 < getattr(options, name) <= limit:  # false for NaN too
             yield f"{place}.{name}", f"must be above 0, at most {limit}"

@@ -45,9 +45,19 @@ class PoolCounts:
     admitted: int = 0
     evicted: int = 0
     reclaimed: int = 0
-    """Of the evicted: sent to their home, which acknowledged."""
+    """Of the evicted: sent to their home, which did not hold them, and acknowledged."""
+    held_elsewhere: int = 0
+    """Of the evicted: held by their home, as it said when it got the first fragment."""
+    stubs: int = 0
+    """Of the evicted: not worth the transfer, so that only the policy's memory of them stays."""
+    dropped: int = 0
+    """Of the evicted: removed at once, as configured or because too many others were on their way."""
     reclaims_failed: int = 0
     """Of the evicted: should have been sent, but were not whole, or nobody acknowledged."""
+    reclaim_requests: int = 0
+    """Fragments of evicted blocks that the switch was asked to send."""
+    reclaim_bytes: int = 0
+    """Frames of those fragments that were acknowledged, and of the acknowledgements."""
     fills: int = 0
     """Blocks fetched on admission."""
     not_found: int = 0

@@ -17,6 +17,7 @@ class Known(NamedTuple):
     misses: int
     home: IPv4Address
     fragments: int
+    depth: int
 
 
 def fingerprint(key: bytes) -> int:
@@ -42,7 +43,7 @@ class KnownBlocks:
     def report(self, miss: HotMiss) -> int:
         """Remember a report; the replies since the one before it (counts are halved now and then)."""
         before = self._blocks.pop(miss.key, None)
-        self._blocks[miss.key] = Known(miss.count, miss.home, miss.fragments)
+        self._blocks[miss.key] = Known(miss.count, miss.home, miss.fragments, miss.depth)
         self._by_fingerprint[fingerprint(miss.key)] = miss.key
         if len(self._blocks) > self._limit:
             self._forget_oldest()

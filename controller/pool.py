@@ -17,8 +17,9 @@ from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
 from controller.operations import Install, Remove, Replace, Result, SetThreshold
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
+from controller.policies.fate import Fate
 from controller.push import Push
-from controller.reclaim import Reclaims
+from controller.reclaim import End, Reclaims
 from controller.slots import SlotAllocator, Slots
 from hostlib import wire
 from hostlib.homes import home_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from controller.operations import Adapter, Answer, HotMiss, PushFragment, Subscription
     from controller.policies import Decision, Event, Policy
     from controller.reclaim import Finished
+    from controller.residual_value import ResidualValue
 
 _KNOWN_PER_BLOCK: Final = 16
 _MIN_KNOWN: Final = 65_536
@@ -55,6 +57,7 @@ class Pool:
         stores: Sequence[IPv4Address],
         policy: Policy,
         adapter: Adapter,
+        residual: ResidualValue,
         log: Callable[[Event], None] | None = None,
         push: PushOptions | None = None,
         admits: Callable[[HotMiss], bool] = lambda miss: True,
@@ -66,7 +69,7 @@ class Pool:
         self.resident: dict[bytes, Resident] = {}
         self.slots = SlotAllocator(size.whole_blocks, size.fragments)
         self.reclaims = Reclaims(
-            thresholds.reclaims_in_flight,
+            thresholds.spare_blocks(size.whole_blocks),
             thresholds.control_fragments_in_flight,
             thresholds.answer_timeout_s,
             thresholds.answer_tries,
@@ -81,6 +84,7 @@ class Pool:
             self.push = Push(push, *limits)
         self._thresholds, self._stores = thresholds, stores
         self._adapter, self._log, self._admits = adapter, log, admits
+        self._residual = residual
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
         self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.whole_blocks))
         self._hits = HitMeter()
@@ -95,8 +99,7 @@ class Pool:
         times = self._known.report(miss) + miss.nodes - 1
         if self.push is not None:
             self.push.heard_of(miss.key, miss.parent)
-        if miss.home in self._stores:
-            self._tell(HomeLoad(int(miss.home), now_s, miss.hint_ms / 1000))
+        self._home_load(miss.home, miss.hint_ms, now_s)
         if not 0 < miss.fragments <= self.slots.fragments:
             self.counts.misfits += 1
         elif not self._admits(miss):
@@ -128,13 +131,21 @@ class Pool:
         """A message of the protocol came to the controller."""
         message = answer.message
         if message.op == wire.OP_PUT_ACK and answer.source in self._stores:
-            self._tell(HomeLoad(int(answer.source), now_s, message.hint_ms / 1000))
+            self._home_load(answer.source, message.hint_ms, now_s)
+            self.counts.reclaim_bytes += wire.VALUE_FRAME_BYTES + wire.HEADER_FRAME_BYTES
         if message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
             self._nowhere(message.key, now_s)
         elif message.flags & wire.FLAG_PUSHED:
             pass  # a slot that is not filled yet: its subscribers ask for that fragment
         elif finished := self.reclaims.answered(answer):
             self._finish([finished], now_s)
+
+    def _home_load(self, home: IPv4Address, hint_ms: int, now_s: float) -> None:
+        """A home said how long what waits there takes to leave; policies count in real time."""
+        if home in self._stores:
+            wait_s = hint_ms / 1000
+            self._residual.home_load(home, wait_s, now_s)
+            self._tell(HomeLoad(int(home), now_s, wait_s * self._residual.speed))
 
     # What is done about it.
 
@@ -150,6 +161,9 @@ class Pool:
         """Send what is due: fills, reclaims and their repetitions, another threshold."""
         reclaims, given_up = self.reclaims.poll(now_s)
         self._finish(given_up, now_s)
+        self.counts.reclaim_requests += len(reclaims)
+        for request in reclaims:
+            self._hits.passed(request.key, 1)
         if packets := [*reclaims, *self.fills.poll(now_s), *self._pushes(now_s)]:
             self._adapter.send(packets)
         if (count := self._governor.adjust(now_s)) is not None:
@@ -227,18 +241,37 @@ class Pool:
 
     def _carry_out_evictions(self, now_s: float) -> None:
         evicted, self._evict = self._evict, {}
-        leaving = [key for key in evicted if key in self.resident and not self._reclaim(key)]
+        leaving = [
+            key
+            for key, evict in evicted.items()
+            if key in self.resident and not self._reclaim(key, evict.reuse_chance, now_s)
+        ]
         self._remove(leaving, now_s)
 
-    def _reclaim(self, key: bytes) -> bool:
-        """Start to reclaim an evicted block; False if it is to be dropped."""
-        if self._thresholds.eviction != "reclaim" or not self._stores:
+    def _reclaim(self, key: bytes, reuse_chance: float | None, now_s: float) -> bool:
+        """Start to reclaim an evicted block; False if it is to go at once."""
+        if self._thresholds.eviction == "drop" or not self._stores:
+            self.counts.dropped += 1
             return False
-        return self.reclaims.start(key, self.resident[key].fragments, self._home(key))
+        home = self._home(key)
+        if self._thresholds.eviction == "value" and self._is_worthless(key, reuse_chance, home, now_s):
+            self.counts.stubs += 1
+            return False
+        started = self.reclaims.start(key, self.resident[key].fragments, home)
+        self.counts.dropped += not started
+        return started
+
+    def _is_worthless(self, key: bytes, reuse_chance: float | None, home: IPv4Address, now_s: float) -> bool:
+        """Whether a block is not even worth sending if no other tier holds it: then nobody need be asked."""
+        known = self._known.get(key)
+        depth = known.depth if known else 0
+        return self._residual.fate(reuse_chance, depth, home, now_s, held_elsewhere=False) is Fate.STUB
 
     def _finish(self, finished: Sequence[Finished], now_s: float) -> None:
-        self.counts.reclaimed += sum(transfer.complete for transfer in finished)
-        self.counts.reclaims_failed += sum(not transfer.complete for transfer in finished)
+        ends = [transfer.end for transfer in finished]
+        self.counts.reclaimed += ends.count(End.SENT)
+        self.counts.held_elsewhere += ends.count(End.HELD)
+        self.counts.reclaims_failed += ends.count(End.FAILED)
         self._remove([transfer.key for transfer in finished], now_s)
 
     def _remove(self, keys: Sequence[bytes], now_s: float) -> None:

@@ -17,6 +17,7 @@ from controller.placement import View, admits
 from controller.policies import PolicyError, make_policy
 from controller.policies.eventlog import to_line
 from controller.pool import Pool
+from controller.residual_value import ResidualValue
 from controller.session import Session
 from controller.worker import SwitchWorker
 
@@ -119,16 +120,18 @@ class ControllerProcess:
         if not config.pool:
             # Nothing is reported (0: never), and no block fits.
             size, thresholds = replace(size, blocks=0), replace(thresholds, report_count=0)
-        capacity_blocks = max(1, size.whole_blocks - thresholds.spare_blocks)
+        capacity_blocks = max(1, size.whole_blocks - thresholds.spare_blocks(size.whole_blocks))
+        cost = config.costs.cost_model()
+        residual = ResidualValue(cost, config.costs.link_bit_s, config.costs.speed)
         try:
-            policy = make_policy(config.policy, capacity_blocks, seed=config.seed)
+            policy = make_policy(config.policy, capacity_blocks, seed=config.seed, cost=cost)
         except PolicyError as error:
             raise ConfigError(str(error)) from None
         session = Session(switch, first_election_id, config.merging)
         log = None if logs is None else self._event_log(logs / f"{switch.name}.jsonl")
         placed_here = partial(admits, config.placement, View.of(switch))
         pool = Pool(
-            size, thresholds, switch.stores, policy, session.adapter, log, config.push, placed_here
+            size, thresholds, switch.stores, policy, session.adapter, residual, log, config.push, placed_here
         )  # fmt: skip
         return SwitchWorker(switch.name, session, pool)
 

@@ -1,30 +1,43 @@
 """Reclaim: blocks on their way out of the pool, each fragment sent to a storage node and acknowledged.
 
-A block stays in the index, and is served, until all its fragments are acknowledged; only then are its
-slots free. Fragments without an acknowledgement are asked for again, a few times, then the block is
-given up. Blocks and fragments in flight are bounded.
+The first fragment asks whether the node holds the block already: if so, its acknowledgement says HELD and
+that was all. Otherwise the rest follows, until an acknowledgement says HELD. A block stays in the index, and
+is served, until then; only then are its slots free. Fragments without an acknowledgement are asked for
+again, a few times, then the block is given up. Blocks and fragments in flight are bounded.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 from controller.operations import Reclaim
 from hostlib import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from ipaddress import IPv4Address
 
     from controller.operations import Answer
+
+
+class End(Enum):
+    """How a transfer ended."""
+
+    SENT = auto()
+    """The storage node did not hold the block, and has all of it now."""
+    HELD = auto()
+    """The storage node held the block already."""
+    FAILED = auto()
+    """Not whole in the switch, or the storage node did not answer, or did not keep it."""
 
 
 class Finished(NamedTuple):
     """A block whose slots may be freed."""
 
     key: bytes
-    complete: bool
-    """The storage node has all of it."""
+    end: End
 
 
 class _Attempt(NamedTuple):
@@ -37,6 +50,8 @@ class _Transfer:
     fragments: int
     store: IPv4Address
     sequence: int
+    allowed: int = 1
+    """Fragments that may be asked for; all of them once the first was acknowledged."""
     next_fragment: int = 0
     waiting: dict[int, _Attempt] = field(default_factory=dict)
 
@@ -58,6 +73,9 @@ class Reclaims:
 
     def __len__(self) -> int:
         return len(self._transfers)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._transfers)
 
     @property
     def fragments_in_flight(self) -> int:
@@ -88,10 +106,10 @@ class Reclaims:
             if self._repeat(key, transfer, now_s, requests):
                 continue
             del self._transfers[key]
-            given_up.append(Finished(key, complete=False))
+            given_up.append(Finished(key, End.FAILED))
         room = self._max_fragments - self.fragments_in_flight
         for key, transfer in self._transfers.items():
-            while room > 0 and transfer.next_fragment < transfer.fragments:
+            while room > 0 and transfer.next_fragment < transfer.allowed:
                 requests.append(transfer.request(key, transfer.next_fragment))
                 transfer.waiting[transfer.next_fragment] = _Attempt(now_s + self._timeout_s, 1)
                 transfer.next_fragment += 1
@@ -106,16 +124,23 @@ class Reclaims:
             return None
         if message.op == wire.OP_NOT_FOUND:
             # A slot without its fragment: the block is not whole, so there is nothing to save.
-            del self._transfers[message.key]
-            return Finished(message.key, complete=False)
+            return self._end(message.key, End.FAILED)
         if message.op != wire.OP_PUT_ACK or answer.source != transfer.store:
             return None
-        if transfer.waiting.pop(message.fragment, None) is None or transfer.waiting:
+        if message.flags & wire.FLAG_HELD:
+            # With one fragment there is no telling: it counts as sent.
+            return self._end(message.key, End.HELD if transfer.allowed < transfer.fragments else End.SENT)
+        if transfer.waiting.pop(message.fragment, None) is None:
             return None
-        if transfer.next_fragment < transfer.fragments:
+        transfer.allowed = transfer.fragments
+        if transfer.waiting or transfer.next_fragment < transfer.fragments:
             return None
-        del self._transfers[message.key]
-        return Finished(message.key, complete=True)
+        # It has taken every fragment, and given up some of them for other blocks.
+        return self._end(message.key, End.FAILED)
+
+    def _end(self, key: bytes, end: End) -> Finished:
+        del self._transfers[key]
+        return Finished(key, end)
 
     def _repeat(self, key: bytes, transfer: _Transfer, now_s: float, requests: list[Reclaim]) -> bool:
         """Ask again for fragments that are overdue; False when one was asked for too often."""

@@ -109,8 +109,8 @@ class StorageNode:
             return None
         self.stats.puts += 1
         self.stats.reclaims += bool(message.flags & wire.FLAG_RECLAIM)
-        self._store.put_fragment(message)
-        return _reply(message, wire.OP_PUT_ACK, message.flags & wire.FLAG_RECLAIM, backlog_ms)
+        held = wire.FLAG_HELD if self._store.put_fragment(message) else 0
+        return _reply(message, wire.OP_PUT_ACK, message.flags & wire.FLAG_RECLAIM | held, backlog_ms)
 
     def _count_get(self, flags: int) -> None:
         self.stats.gets += 1

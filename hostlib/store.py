@@ -73,16 +73,20 @@ class BlockStore:
             VALUE_BYTES, self._block_bytes - at
         )
 
-    def put_fragment(self, message: Message) -> None:
-        """Keep one accepted fragment; the block is visible when all of them are there."""
+    def put_fragment(self, message: Message) -> bool:
+        """Keep one accepted fragment; whether the block is whole, and so visible, from then on."""
         key = message.key
         if key not in self._assembly and key in self:
-            return  # blocks are immutable
+            if key in self._dram:
+                self._dram.move_to_end(key)
+            return True  # blocks are immutable
         content = self._assembly.add(message)
         self.stats.partial_dropped = self._assembly.given_up
-        if content is not None:
-            self.stats.stored += 1
-            self._insert(key, content)
+        if content is None:
+            return False
+        self.stats.stored += 1
+        self._insert(key, content)
+        return True
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._dram or (self._ssd is not None and key in self._ssd)

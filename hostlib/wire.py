@@ -37,7 +37,8 @@ KV_HEADER_BYTES: Final = 48
 VALUE_BYTES: Final = 512
 KEY_BYTES: Final = 16
 FRAME_HEADER_BYTES: Final = 14 + 20 + 8  # Ethernet, IPv4, UDP
-VALUE_FRAME_BYTES: Final = FRAME_HEADER_BYTES + KV_HEADER_BYTES + VALUE_BYTES
+HEADER_FRAME_BYTES: Final = FRAME_HEADER_BYTES + KV_HEADER_BYTES
+VALUE_FRAME_BYTES: Final = HEADER_FRAME_BYTES + VALUE_BYTES
 
 OP_GET: Final = 1
 OP_VALUE: Final = 2
@@ -57,6 +58,7 @@ FLAG_FILL: Final = 0x0010
 FLAG_RECLAIM: Final = 0x0020
 FLAG_PUSHED: Final = 0x0040
 FLAG_SUBSCRIBE: Final = 0x0080
+FLAG_HELD: Final = 0x0100
 
 # (name, bits) of kv_t, in order; the struct below is the same layout.
 FIELDS: Final = (

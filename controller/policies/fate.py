@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-from workload.cost import CostModel
-
 
 class Fate(Enum):
     """The three ways out of the pool."""
@@ -18,15 +16,13 @@ class Fate(Enum):
     """Not worth the transfer: only key and history stay, in the memory of the policy."""
 
 
-def fate_of(
-    reuse_chance: float | None, depth: int, held_elsewhere: bool, cost: CostModel, transfer_s: float
-) -> Fate:
+def fate_of(reuse_chance: float | None, recompute_s: float, transfer_s: float, held_elsewhere: bool) -> Fate:
     """Decide by residual value: the time to compute the block again, times the chance that it is asked for.
 
     `transfer_s` is what sending it takes now, waiting included. Without a chance (a policy that knows none)
-    nothing is lost.
+    it counts as certain.
     """
     if held_elsewhere:
         return Fate.DROP
-    residual_s = (1.0 if reuse_chance is None else reuse_chance) * cost.block_prefill_s(depth)
+    residual_s = (1.0 if reuse_chance is None else reuse_chance) * recompute_s
     return Fate.DEMOTE if residual_s > transfer_s else Fate.STUB

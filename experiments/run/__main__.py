@@ -139,6 +139,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "hosts": len(scenario.fabric.nodes),
         "stores": len(scenario.fabric.stores),
         "policy": options.policy,
+        "eviction": options.eviction,
         "pool_blocks": options.pool_blocks,
         "scheduler": options.scheduler,
         "tiers": options.tiers,

@@ -8,7 +8,7 @@ from dataclasses import fields
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.run.emulation import Measurements
 from experiments.run.machine import Strain
-from experiments.run.result import BlockSources, RunResult, percentiles
+from experiments.run.result import BlockSources, Evictions, RunResult, percentiles
 from hostlib.wire import VALUE_FRAME_BYTES
 
 
@@ -32,6 +32,7 @@ def evaluate(measured: Measurements) -> RunResult:
         merged=outcomes[OUTCOME_MERGED],
         admitted=measured.controller["admitted"],
         evicted=measured.controller["evicted"],
+        evictions=Evictions(**{f.name: measured.controller[f.name] for f in fields(Evictions)}),
         p4runtime_writes=measured.controller["p4runtime_writes"],
         digests=measured.controller["digests"],
         wall_s=measured.wall_s,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.config import EVICTION_MODES
 from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from experiments.options import Option, number, one_of, parse_into, whole, yes_or_no
@@ -40,6 +41,7 @@ class RunOptions:
     tiers: str
     gate: bool
     policy: str
+    eviction: str
     pool_blocks: int
     gpu_blocks: int
     dram_blocks: int
@@ -77,6 +79,12 @@ _OPTIONS = (
     Option("TIERS", one_of(tuple(RULES)), DEFAULT_RULE, "how blocks move between GPU memory and DRAM"),
     Option("GATE", yes_or_no, True, "no: nodes fetch without comparing that with computing under the load"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
+    Option(
+        "EVICTION",
+        one_of(EVICTION_MODES),
+        "value",
+        "which evicted blocks the switch sends to a home without them",
+    ),
     Option("POOL_BLOCKS", whole(1, 65536), 2048, "blocks that the switch's pool holds"),
     Option("GPU_BLOCKS", whole(1, 1_000_000), 64, "blocks of GPU memory a node"),
     Option("DRAM_BLOCKS", whole(1, 1_000_000), 128, "blocks of DRAM a node"),

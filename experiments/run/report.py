@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.run.machine import ADVICE
-from experiments.run.result import RunResult
+from experiments.run.result import Evictions, RunResult
 
 _Row = tuple[str, Callable[[RunResult], str]]
 
@@ -24,6 +24,11 @@ def _bytes(count: float) -> str:
 def _share(part: int, result: RunResult) -> str:
     total = result.blocks.total
     return f"{part:,} ({part / total:.1%})" if total else "0"
+
+
+def _evicted(evictions: Evictions) -> str:
+    other = evictions.dropped + evictions.reclaims_failed
+    return f"{evictions.held_elsewhere:,} / {evictions.reclaimed:,} / {evictions.stubs:,} / {other:,}"
 
 
 _SECTIONS: dict[str, tuple[_Row, ...]] = {
@@ -50,6 +55,8 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
     ),
     "What the pool cost": (
         ("blocks admitted / evicted", lambda r: f"{r.admitted:,} / {r.evicted:,}"),
+        ("of the evicted: home held it / sent / not worth it / other", lambda r: _evicted(r.evictions)),
+        ("bytes of sending evicted blocks home", lambda r: _bytes(r.evictions.reclaim_bytes)),
         ("P4Runtime writes, digests", lambda r: f"{r.p4runtime_writes:,}, {r.digests:,}"),
         ("controller's CPU", lambda r: f"{r.controller_cpu_s:.1f} s"),
     ),

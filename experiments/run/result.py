@@ -36,6 +36,19 @@ class BlockSources:
 
 
 @dataclass(frozen=True, slots=True)
+class Evictions:
+    """What became of the evicted, in blocks, and what that took (controller.costs.PoolCounts)."""
+
+    dropped: int = 0
+    stubs: int = 0
+    held_elsewhere: int = 0
+    reclaimed: int = 0
+    reclaims_failed: int = 0
+    reclaim_requests: int = 0
+    reclaim_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """One play of the trace."""
 
@@ -72,6 +85,7 @@ class RunResult:
     """Requests whose fetch the gate refused or cut short, as computing was faster."""
     gate_refused: int = 0
     """Blocks that were not fetched for that."""
+    evictions: Evictions = field(default_factory=Evictions)
     retransmitted: int = 0
     """Fragments that clients asked for, or sent, again."""
 

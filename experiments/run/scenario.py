@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.config import Config, PoolSize, PushOptions, Thresholds
+from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresholds
 from experiments.control_plane import switch_configs
 from experiments.run.options import RunOptions
 from hostlib.homes import home_of
@@ -192,6 +192,13 @@ def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts
         pool=pool,
         placement=scenario.options.placement,
         merging=pool,
-        thresholds=Thresholds(report_count=1, fill="on_the_way"),
+        thresholds=Thresholds(report_count=1, fill="on_the_way", eviction=scenario.options.eviction),
         push=PushOptions() if pool and scenario.options.push else None,
+        costs=CostOptions(
+            scenario.options.model,
+            scenario.options.gpu,
+            scenario.trace.block_tokens,
+            scenario.options.link_gbit_s * 1e9,
+            scenario.scale.speed,
+        ),
     )

@@ -70,12 +70,6 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
 def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterator[tuple[str, str]]:
     if not blocks:
         yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
-    elif blocks <= spare_blocks(scenario):
-        yield (
-            "pool.size_gb",
-            f'{block}: with control.eviction = "reclaim" a pool keeps {spare_blocks(scenario)} blocks spare, '
-            f"and this one holds {blocks}",
-        )
 
 
 def _half_models(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -143,6 +137,6 @@ def pool_blocks(scenario: Scenario, cut: Sizes) -> int:
     return min(pool.index_entries, int(pool.size_gb * GB / cut.block_bytes))
 
 
-def spare_blocks(scenario: Scenario) -> int:
-    """Blocks that a policy may not count on, because they are being reclaimed."""
-    return Thresholds(eviction=scenario.control.eviction).spare_blocks
+def spare_blocks(scenario: Scenario, blocks: int) -> int:
+    """Of a pool's blocks those that a policy may not count on, because they are being reclaimed."""
+    return Thresholds(eviction=scenario.control.eviction).spare_blocks(blocks)

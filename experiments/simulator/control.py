@@ -29,6 +29,7 @@ from controller.operations import (
 )
 from controller.policies import Policy
 from controller.pool import Pool
+from controller.residual_value import ResidualValue
 from experiments.simulator.messages import Ask, Block, Put
 from experiments.simulator.network import after
 from experiments.simulator.scenario import Control
@@ -69,6 +70,7 @@ class SwitchControl:
         homes: Mapping[str, IPv4Address],
         blocks: Mapping[bytes, Block],
         parts: Sequence[int],
+        residual: ResidualValue,
     ) -> None:
         self.costs = ControlCosts()
         self._env, self._switch, self._options, self._blocks = env, switch, options, blocks
@@ -83,7 +85,7 @@ class SwitchControl:
             fill=options.fill,
             eviction=options.eviction,
         )
-        self.pool = Pool(size, thresholds, tuple(homes.values()), policy, self)
+        self.pool = Pool(size, thresholds, tuple(homes.values()), policy, self, residual)
         switch.report_count = options.report_count
         switch.on_miss = self._on_miss
         switch.on_nowhere = self._on_nowhere
@@ -137,7 +139,8 @@ class SwitchControl:
 
     def acknowledged(self, put: Put) -> None:
         """A storage node has a reclaimed part."""
-        self._answer(wire.OP_PUT_ACK, put.block, put.fragment, put.sequence, wire.FLAG_RECLAIM)
+        flags = wire.FLAG_RECLAIM | (wire.FLAG_HELD if put.held else 0)
+        self._answer(wire.OP_PUT_ACK, put.block, put.fragment, put.sequence, flags)
 
     def _read_hits(self, now_s: float) -> float:
         took_s = len(self._switch.index) * self._options.read_entry_s

@@ -88,6 +88,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "scheduler": workload.scheduler,
         "gate": "yes" if scenario.nodes.gate == "compare" else "no",
         "policy": scenario.pool.policy,
+        "eviction": scenario.control.eviction,
         "pool-blocks": max(1, int(scenario.pool.size_gb * GB / block_bytes)),
         "gpu-blocks": int(scenario.nodes.gpu_gb * GB / block_bytes),
         "dram-blocks": int(scenario.nodes.dram_gb * GB / block_bytes),

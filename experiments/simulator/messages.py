@@ -58,6 +58,8 @@ class Put:
     fragment: int = 0
     reclaim: bool = False
     sequence: int = 0
+    held: bool = False
+    """In the acknowledgement: the home now holds the whole block."""
 
 
 @dataclass(frozen=True, slots=True)

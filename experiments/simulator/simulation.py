@@ -10,6 +10,7 @@ from simpy import Environment
 
 from controller.config import PoolSize
 from controller.policies import make_policy
+from controller.residual_value import ResidualValue
 from experiments.simulator.checks import check, cost_model, make_fabric, pool_blocks, sizes, spare_blocks
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
@@ -144,12 +145,13 @@ class _Simulation:
         size = PoolSize(blocks, blocks * len(parts), len(parts))
         policy = make_policy(
             scenario.pool.policy,
-            max(1, blocks - spare_blocks(scenario)),
+            max(1, blocks - spare_blocks(scenario, blocks)),
             seed=scenario.workload.seed,
             cost=self._cost,
         )
+        residual = ResidualValue(self._cost, scenario.network.link_gbit_s * 1e9)
         control = SwitchControl(
-            self._env, switch, policy, size, scenario.control, homes, self._library.blocks, parts
+            self._env, switch, policy, size, scenario.control, homes, self._library.blocks, parts, residual
         )
         self._controls[switch.name] = control
         self._parts.controls.append(control)

@@ -86,10 +86,11 @@ class Store:
         key = put.block.key
         arrived = self._reclaimed.setdefault(key, set()) if put.reclaim else set()
         arrived.add(put.fragment)
-        if not put.reclaim or len(arrived) == len(self._network.sizes.parts):
+        if not put.reclaim or key in self or len(arrived) == len(self._network.sizes.parts):
             self._reclaimed.pop(key, None)
             self.stats.stored_blocks += key not in self
             self._insert(key)
+        put.held = key in self
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
         after(self._env, arrival_s - self._env.now, self._acknowledged, put)
 

@@ -31,5 +31,6 @@ const bit<16> FLAG_FILL      = 0x0010;  // GET, VALUE: on behalf of the pool; en
 const bit<16> FLAG_RECLAIM   = 0x0020;  // PUT, PUT_ACK: a block on its way out of the pool
 const bit<16> FLAG_PUSHED    = 0x0040;  // VALUE, PUSH: nobody asked; the controller expects that it will be wanted
 const bit<16> FLAG_SUBSCRIBE = 0x0080;  // GET: push to me what else there is of this prefix
+const bit<16> FLAG_HELD      = 0x0100;  // PUT_ACK: the home now holds the whole block
 
 #endif

@@ -172,7 +172,10 @@ def switch_config(switch: LiveSwitch) -> SwitchConfig:
 
 
 def config(switch: LiveSwitch, **thresholds: Any) -> Config:
-    return Config((switch_config(switch),), thresholds=Thresholds(**thresholds))
+    """Of a switch whose whole pool is the policy's, as far as nothing else is said."""
+    return Config(
+        (switch_config(switch),), policy="lru", thresholds=Thresholds(**{"eviction": "drop", **thresholds})
+    )
 
 
 def serve_block(switch: LiveSwitch, key: bytes) -> None:

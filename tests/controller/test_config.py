@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from controller.addressing import Mac
-from controller.config import Config, Host, PoolSize, Port, Route, SwitchConfig, config_text, load_config
+from controller.config import (
+    Config,
+    Host,
+    PoolSize,
+    Port,
+    Route,
+    SwitchConfig,
+    Thresholds,
+    config_text,
+    load_config,
+)
 from controller.errors import ConfigError
 
 
@@ -85,6 +95,9 @@ def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
         ("switches.0.pool.slots", 7, "switches[0].pool.slots: 7 slots don't hold one block of 8 fragments"),
         ("thresholds.fill", "later", "thresholds.fill: no 'later': choose one of now, on_the_way"),
         ("thresholds.answer_tries", 0, "thresholds.answer_tries: must be above 0, at most 100"),
+        ("thresholds.eviction", "keep", "thresholds.eviction: no 'keep': choose one of value, reclaim, drop"),
+        ("costs.model", "gpt", "costs: no model 'gpt': choose one of"),
+        ("costs.speed", 0, "costs.speed: must be above 0, at most 1000000"),
         ("pool", 1, "pool: must be true or false, not 1"),
     ],
 )
@@ -113,10 +126,10 @@ def test_two_switches_at_one_address_are_refused(tmp_path: Path, content: Any) -
         load(tmp_path, content)
 
 
-def test_a_pool_needs_room_beside_the_blocks_being_reclaimed(tmp_path: Path, content: Any) -> None:
-    content["thresholds"] |= {"eviction": "reclaim", "reclaims_in_flight": 16}
-    with pytest.raises(ConfigError, match=r"pool\.blocks: must be more than thresholds\.reclaims_in_flight"):
-        load(tmp_path, content)
+@pytest.mark.parametrize(("blocks", "spare"), [(0, 0), (1, 0), (2, 1), (15, 1), (16, 2), (2048, 16)])
+def test_spare_blocks_are_a_small_part_of_the_pool(blocks: int, spare: int) -> None:
+    assert Thresholds(eviction="reclaim", reclaims_in_flight=16).spare_blocks(blocks) == spare
+    assert Thresholds(eviction="drop").spare_blocks(blocks) == 0
 
 
 @pytest.mark.parametrize(

@@ -202,14 +202,28 @@ def test_an_evicted_block_is_sent_home_before_its_slots_are_freed(switch: LiveSw
             asked[put.fragment] = asked.get(put.fragment, 0) + 1
             if put.fragment != 0 or asked[0] > 1:  # the first acknowledgement is lost
                 acknowledged.add(put.fragment)
-                acknowledge(switch, source, put)
+                acknowledge(switch, source, put, held=len(acknowledged) == FRAGMENTS)
         wait_until(lambda: worker.pool.counts.reclaimed, "the slots to be freed")
         assert {entry.key for entry in worker.session.adapter.read_blocks()} == set(worker.pool.resident)
         assert key(0) not in worker.pool.resident
 
 
-def acknowledge(switch: LiveSwitch, source: IPv4Address, put: wire.Message) -> None:
-    fields = {"sequence": put.sequence, "flags": put.flags, "hint_ms": 7}
+def test_an_evicted_block_that_its_home_holds_costs_one_fragment(switch: LiveSwitch) -> None:
+    with controller(switch, eviction="value", reclaims_in_flight=1) as worker:
+        for number in range(ENTRIES):
+            admit(switch, worker, number)
+        _, source, put = switch.receive_first((STORE, wire.OP_PUT))
+        acknowledge(switch, source, put, held=True)
+        wait_until(lambda: worker.pool.counts.evicted, "the slots to be freed")
+        assert {entry.key for entry in worker.session.adapter.read_blocks()} == set(worker.pool.resident)
+        counts = worker.pool.counts
+        assert (counts.held_elsewhere, counts.reclaimed) == (1, 0)
+        assert counts.reclaim_bytes == wire.VALUE_FRAME_BYTES + wire.HEADER_FRAME_BYTES
+
+
+def acknowledge(switch: LiveSwitch, source: IPv4Address, put: wire.Message, held: bool) -> None:
+    flags = put.flags | held * wire.FLAG_HELD
+    fields = {"sequence": put.sequence, "flags": flags, "hint_ms": 7}
     switch.send(STORE, source, message("PUT_ACK", put.key, put.fragment, **fields))
 
 

@@ -12,20 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.config import PoolSize, Thresholds
+from controller.config import EVICTION_MODES, PoolSize, Thresholds
 from controller.errors import ConnectionLostError
 from controller.known_blocks import fingerprint
 from controller.operations import Answer, Fill, HotMiss, Install, Reclaim, Remove, Result, SetThreshold
 from controller.policies import Decision, Event, Hits, HomeLoad, Lost, Miss, make_policy
 from controller.policies.eventlog import read_events, to_line
 from controller.pool import Pool
+from controller.residual_value import ResidualValue
 from hostlib import wire
 from tests.controller.recording import RecordingAdapter
+from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from controller.operations import PacketOperation
+
 FRAGMENTS = 4
+COST = CostModel()
 OWN_POLICIES = ("fifo", "lru", "lfu", "reuse")
 STORES = (IPv4Address("10.0.0.9"), IPv4Address("10.0.0.10"))
 
@@ -48,12 +53,17 @@ class World:
     def __init__(
         self, blocks: int = 3, policy: str = "lru", table_size: int = 1 << 20, **thresholds: object
     ) -> None:
-        self.thresholds = Thresholds(**thresholds)  # type: ignore[arg-type]
+        self.thresholds = Thresholds(**{"eviction": "drop", **thresholds})  # type: ignore[arg-type]
         self.adapter = RecordingAdapter(table_size)
         self.events: list[Event] = []
         self.policy = make_policy(policy, blocks)
-        size = PoolSize(blocks + self.thresholds.spare_blocks, 1 << 20, FRAGMENTS)
-        self.pool = Pool(size, self.thresholds, STORES, self.policy, self.adapter, self.events.append)
+        self.spare_blocks = 0 if self.thresholds.eviction == "drop" else 1
+        size = PoolSize(blocks + self.spare_blocks, 1 << 20, FRAGMENTS)
+        assert self.thresholds.spare_blocks(size.whole_blocks) == self.spare_blocks
+        residual = ResidualValue(COST, DEFAULT_LINK_BIT_S)
+        self.pool = Pool(
+            size, self.thresholds, STORES, self.policy, self.adapter, residual, self.events.append
+        )
 
     def miss(self, *numbers: int) -> None:
         for number in numbers:
@@ -207,34 +217,82 @@ def test_a_block_that_its_home_does_not_hold_is_given_up() -> None:
     assert world.pool.counts.not_found == 1
 
 
-def acknowledge(world: World, request: Reclaim, hint_ms: int = 0) -> None:
+def acknowledge(world: World, request: PacketOperation, held: bool = False, hint_ms: int = 0) -> None:
     message = wire.Message(
         wire.OP_PUT_ACK, request.key, request.fragment, request.fragments,
-        flags=wire.FLAG_RECLAIM, sequence=request.sequence, hint_ms=hint_ms,
+        flags=wire.FLAG_RECLAIM | held * wire.FLAG_HELD, sequence=request.sequence, hint_ms=hint_ms,
     )  # fmt: skip
     world.pool.answered(Answer(request.destination, message), 1.0)
 
 
-def reclaiming_world() -> World:
-    world = World(blocks=1, eviction="reclaim", reclaims_in_flight=1)
-    world.miss(1)
-    world.miss(2)
+def reclaiming_world(eviction: str = "reclaim", **miss: object) -> World:
+    """A block has been evicted, and its home asked whether it holds it."""
+    world = World(blocks=1, eviction=eviction)
+    for number in (1, 2):
+        world.pool.hot_miss(hot_miss(number, **miss), 1.0)
+        world.pool.commit(1.0)
     world.pool.tick(1.0)
     return world
+
+
+def the_home_wants_it(world: World) -> list[PacketOperation]:
+    """The home does not hold the block: the fragments that are sent to it then."""
+    (probe,) = world.adapter.packets
+    acknowledge(world, probe)
+    world.pool.tick(1.0)
+    return world.adapter.packets[1:]
 
 
 def test_an_evicted_block_stays_until_its_home_has_it() -> None:
     world = reclaiming_world()
     assert world.installed == {key(1), key(2)}
-    requests = [packet for packet in world.adapter.packets if isinstance(packet, Reclaim)]
-    assert [request.fragment for request in requests] == [0, 1, 2, 3]
-    for request in requests[:-1]:
+    rest = the_home_wants_it(world)
+    assert [request.fragment for request in rest] == [1, 2, 3]
+    for request in rest[:-1]:
         acknowledge(world, request)
     assert key(1) in world.installed
-    acknowledge(world, requests[-1], hint_ms=250)
+    acknowledge(world, rest[-1], held=True, hint_ms=250)
     assert world.installed == {key(2)}
-    assert (world.pool.counts.reclaimed, world.pool.counts.evicted) == (1, 1)
+    counts = world.pool.counts
+    assert (counts.reclaimed, counts.held_elsewhere, counts.evicted) == (1, 0, 1)
+    assert (counts.reclaim_requests, counts.reclaim_bytes) == (FRAGMENTS, FRAGMENTS * (602 + 90))
     assert world.events[-1] == HomeLoad(int(STORES[0]), 1.0, 0.25)
+
+
+def test_an_evicted_block_that_its_home_holds_costs_one_fragment() -> None:
+    world = reclaiming_world()
+    (probe,) = world.adapter.packets
+    acknowledge(world, probe, held=True)
+    world.pool.tick(2.0)
+    assert world.installed == {key(2)}
+    counts = world.pool.counts
+    assert (counts.reclaimed, counts.held_elsewhere, counts.evicted) == (0, 1, 1)
+    assert (counts.reclaim_requests, counts.reclaim_bytes) == (1, 602 + 90)
+
+
+def test_by_value_nobody_is_asked_about_a_block_that_is_cheaper_to_compute_than_to_send() -> None:
+    backlog_ms = round(1000 * COST.block_prefill_s(0))  # whoever knows no chance takes reuse as certain
+    world = reclaiming_world("value", hint_ms=backlog_ms)
+    assert world.installed == {key(2)}
+    assert not world.adapter.packets
+    assert (world.pool.counts.stubs, world.pool.counts.evicted) == (1, 1)
+
+
+@pytest.mark.parametrize("miss", [{"hint_ms": 0}, {"hint_ms": 40, "depth": 200}])
+def test_by_value_a_block_that_is_worth_it_is_sent_home(miss: dict[str, int]) -> None:
+    world = reclaiming_world("value", **miss)
+    for request in [*the_home_wants_it(world)]:
+        acknowledge(world, request, held=request.fragment == FRAGMENTS - 1)
+    assert world.installed == {key(2)}
+    assert (world.pool.counts.stubs, world.pool.counts.reclaimed) == (0, 1)
+
+
+def test_requests_of_the_switch_itself_are_no_hits_of_a_block_that_stays() -> None:
+    world = reclaiming_world()
+    rest = the_home_wants_it(world)
+    world.miss(1)
+    world.pool.hit_packets({key(1): FRAGMENTS + 1 + len(rest)}, 2.0)  # those that filled it, and these
+    assert not any(isinstance(event, Hits) for event in world.events)
 
 
 def test_a_reclaim_without_answer_is_repeated_then_given_up() -> None:
@@ -245,15 +303,15 @@ def test_a_reclaim_without_answer_is_repeated_then_given_up() -> None:
         assert now_s < 20
         world.pool.tick(now_s)
     assert world.pool.counts.reclaims_failed == 1
-    assert len(world.adapter.packets) == FRAGMENTS * world.thresholds.answer_tries
+    assert len(world.adapter.packets) == world.thresholds.answer_tries
 
 
 def test_a_block_that_is_wanted_again_while_it_is_reclaimed_stays() -> None:
     world = reclaiming_world()
-    requests = [packet for packet in world.adapter.packets if isinstance(packet, Reclaim)]
+    rest = the_home_wants_it(world)
     world.miss(1)  # a report that was on its way when the block came in
-    for request in requests:
-        acknowledge(world, request)
+    for request in rest:
+        acknowledge(world, request, held=True)
     assert key(1) in world.installed
     assert set(world.policy) == {key(1)}
 
@@ -262,6 +320,7 @@ def test_while_all_spare_blocks_are_reclaimed_a_newcomer_is_turned_away() -> Non
     world = reclaiming_world()
     world.miss(3)
     assert world.pool.counts.no_slot == 0  # block 2 is dropped: it can't be reclaimed now
+    assert world.pool.counts.dropped == 1
     assert world.installed == {key(1), key(3)}
 
 
@@ -332,16 +391,16 @@ class PoolMachine(RuleBasedStateMachine):
     @initialize(
         blocks=st.integers(1, 4),
         policy=st.sampled_from(OWN_POLICIES),
-        eviction=st.sampled_from(["drop", "reclaim"]),
+        eviction=st.sampled_from(EVICTION_MODES),
         fill=st.sampled_from(["now", "on_the_way"]),
         missing_entries=st.integers(0, 2),
     )
     def start(self, blocks: int, policy: str, eviction: str, fill: str, missing_entries: int) -> None:
-        self.world = World(blocks, policy, eviction=eviction, fill=fill, reclaims_in_flight=2)
-        spare = self.world.thresholds.spare_blocks
-        self.world.adapter.table_size = max(1, blocks + spare - missing_entries)
+        self.world = World(blocks, policy, eviction=eviction, fill=fill)
+        self.world.adapter.table_size = max(1, blocks + self.world.spare_blocks - missing_entries)
         self.now_s = 1.0
         self.answered = 0
+        self.saved = 0
 
     @rule(
         numbers=st.lists(st.integers(0, 8), max_size=5),
@@ -359,16 +418,24 @@ class PoolMachine(RuleBasedStateMachine):
         with contextlib.suppress(ConnectionLostError):
             self.world.pool.tick(self.now_s)
 
-    @rule(op=st.sampled_from([wire.OP_PUT_ACK, wire.OP_PUT_ACK, wire.OP_NOT_FOUND]))
-    def answer(self, op: int) -> None:
+    @rule(
+        op=st.sampled_from([wire.OP_PUT_ACK, wire.OP_PUT_ACK, wire.OP_NOT_FOUND]),
+        held=st.booleans(),
+        hint_ms=st.integers(0, 100),
+    )
+    def answer(self, op: int, held: bool, hint_ms: int) -> None:
         packets = self.world.adapter.packets
         if self.answered < len(packets):
             request = packets[self.answered]
             self.answered += 1
             flags = wire.FLAG_FILL if isinstance(request, Fill) else wire.FLAG_RECLAIM
+            if op == wire.OP_PUT_ACK and isinstance(request, Reclaim) and held:
+                flags |= wire.FLAG_HELD
+                self.saved += 1
             message = wire.Message(
-                op, request.key, request.fragment, request.fragments, flags=flags, sequence=request.sequence
-            )
+                op, request.key, request.fragment, request.fragments, flags=flags, sequence=request.sequence,
+                hint_ms=hint_ms,
+            )  # fmt: skip
             with contextlib.suppress(ConnectionLostError):
                 self.world.pool.answered(Answer(request.destination, message), self.now_s)
 
@@ -397,6 +464,20 @@ class PoolMachine(RuleBasedStateMachine):
     @invariant()
     def what_the_policy_holds_is_not_being_reclaimed(self) -> None:
         assert not any(held in self.world.pool.reclaims for held in self.world.policy)
+
+    @invariant()
+    def slots_are_free_or_have_an_entry_and_none_is_lost(self) -> None:
+        pool = self.world.pool
+        if not self.world.adapter.lost and not pool.needs_read_back:
+            assert pool.slots.free_blocks + len(pool.resident) == self.world.policy.capacity_blocks + (
+                self.world.spare_blocks
+            )
+
+    @invariant()
+    def no_block_counts_as_saved_before_its_home_said_so(self) -> None:
+        counts = self.world.pool.counts
+        assert counts.reclaimed + counts.held_elsewhere <= self.saved
+        assert all(leaving in self.world.pool.resident for leaving in self.world.pool.reclaims)
 
     @invariant()
     def the_record_is_the_switch_s(self) -> None:

@@ -102,10 +102,14 @@ def test_a_reclaimed_block_is_kept_and_acknowledged_as_one() -> None:
                 for at in range(4)
             ]
             acks = await ask(peer, address, puts, 4)
-            assert {(ack.op, ack.flags) for ack in acks} == {(wire.OP_PUT_ACK, wire.FLAG_RECLAIM)}
-            assert sorted(ack.fragment for ack in acks) == [0, 1, 2, 3]
+            assert {ack.op for ack in acks} == {wire.OP_PUT_ACK}
+            assert [ack.fragment for ack in acks] == [0, 1, 2, 3]
+            held = wire.FLAG_RECLAIM | wire.FLAG_HELD
+            assert [ack.flags for ack in acks] == [*[wire.FLAG_RECLAIM] * 3, held]
             assert store.get(KEY) == content
             assert node.stats.reclaims == 4
+            (again,) = await ask(peer, address, puts[:1], 1)
+            assert again.flags == held
 
     asyncio.run(main())
 

@@ -30,10 +30,11 @@ def puts(number: int, data: bytes | None = None) -> list[wire.Message]:
     ]
 
 
-def put(store: BlockStore, number: int, data: bytes | None = None) -> None:
-    for message in puts(number, data):
-        assert store.accepts(message)
-        store.put_fragment(message)
+def put(store: BlockStore, number: int, data: bytes | None = None) -> list[bool]:
+    """Put a whole block; for each fragment, whether the block was whole from then on."""
+    messages = puts(number, data)
+    assert all(map(store.accepts, messages))
+    return [store.put_fragment(message) for message in messages]
 
 
 def make_store(directory: Path | None = None, dram: int = 4, ssd: int = 4, partial: int = 4) -> BlockStore:
@@ -51,8 +52,8 @@ def test_a_block_is_visible_when_its_last_fragment_is_there() -> None:
 
 def test_blocks_are_immutable() -> None:
     store = make_store()
-    put(store, 1)
-    put(store, 1, bytes(BLOCK_BYTES))
+    assert put(store, 1) == [False, False, True]
+    assert put(store, 1, bytes(BLOCK_BYTES)) == [True, True, True]
     assert store.get(key(1)) == content(1)
     assert store.sizes()["partial"] == 0
 
@@ -81,6 +82,15 @@ def test_dram_is_bounded_and_without_ssd_the_least_recently_used_goes() -> None:
     put(store, 1)
     put(store, 2)
     store.get(key(1))
+    put(store, 3)
+    assert [store.get(key(n)) is not None for n in (1, 2, 3)] == [True, False, True]
+
+
+def test_a_put_of_a_block_that_is_here_is_a_use_of_it() -> None:
+    store = make_store(dram=2)
+    put(store, 1)
+    put(store, 2)
+    put(store, 1)
     put(store, 3)
     assert [store.get(key(n)) is not None for n in (1, 2, 3)] == [True, False, True]
 

@@ -1,10 +1,8 @@
 import pytest
 
 from controller.policies.fate import Fate, fate_of
-from workload.cost import CostModel
 
-COST = CostModel()
-TRANSFER_S = COST.fetch_s(COST.block_bytes, 200e9)
+RECOMPUTE_S, TRANSFER_S = 0.05, 0.003
 
 
 @pytest.mark.parametrize(
@@ -19,10 +17,4 @@ TRANSFER_S = COST.fetch_s(COST.block_bytes, 200e9)
     ],
 )
 def test_fate(chance: float | None, held_elsewhere: bool, transfer_s: float, fate: Fate) -> None:
-    assert fate_of(chance, 3, held_elsewhere, COST, transfer_s) is fate
-
-
-def test_deep_blocks_are_worth_demoting_sooner() -> None:
-    chance = TRANSFER_S / COST.block_prefill_s(0) * 0.9
-    assert fate_of(chance, 0, False, COST, TRANSFER_S) is Fate.STUB
-    assert fate_of(chance, 200, False, COST, TRANSFER_S) is Fate.DEMOTE
+    assert fate_of(chance, RECOMPUTE_S, transfer_s, held_elsewhere) is fate

@@ -36,11 +36,6 @@ def refusal(text: str) -> str:
         ("[pool]\nsize_gb = 0.064\n", "bad.toml:2: pool.size_gb", "does not hold one"),
         ("[nodes]\ncount = 64\n", "bad.toml", "at most 63 fit"),
         ("[model]\nlayers = 3\n", "bad.toml:1: model", "also needs hidden"),
-        (
-            "[pool]\nsize_gb = 0.3\n[control]\neviction = 'reclaim'\n",
-            "bad.toml:2: pool.size_gb",
-            "keeps 4 blocks spare",
-        ),
         ("[storage]\nkind = 'direct'\n[direct]\nsize_gb = 0.01\n", "bad.toml:4: direct.size_gb", "hold one"),
         ("[nodes]\ngpu_gb = 0\n", "bad.toml:2: nodes.gpu_gb", "does not hold one"),
         (

@@ -115,8 +115,10 @@ def test_a_full_pool_evicts_and_can_reclaim() -> None:
     dropped = agents(**tables)
     assert dropped.evicted > 0
     assert dropped.reclaimed == 0
-    reclaimed = agents(**tables, control={"report_count": 1, "eviction": "reclaim"})
-    assert reclaimed.reclaimed > 0
+    control: dict[str, object] = {"report_count": 1, "eviction": "reclaim"}
+    assert agents(**tables, control=control).reclaimed == 0  # the stores hold it all
+    forgetful: dict[str, object] = {"dram_gb": 2.0, "ssd_gb": 0.0}
+    assert agents(**tables, control=control, storage=forgetful).reclaimed > 0
     filled = agents(**tables, control={"report_count": 1, "fill": "now"})
     assert filled.fills > 0
 
