@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies incast validate study bench-switch bench-hosts stf test test-bmv2 fuzz check lint format clean distclean lock
+.PHONY: help setup run topo shell policies tiers incast validate study bench-switch bench-hosts stf test test-bmv2 fuzz check lint format clean distclean lock
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -31,6 +31,9 @@ shell: $(READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
 
 policies: $(READY) ## replay a trace through all admission and eviction policies (TRACE, BLOCKS)
 	@$(PYTHON) -m experiments.policies
+
+tiers: $(READY) ## replay a trace through the whole hierarchy: tier rules, gate, prefetch (TRACE, TIERS, GATE)
+	@$(PYTHON) -m experiments.tiers
 
 incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)
 	@$(PYTHON) -m experiments.incast

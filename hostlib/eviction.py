@@ -24,35 +24,26 @@ class EvictionOrder(Protocol[Key]):
     def victim(self) -> Key:
         """The block to leave next; the tier is not empty."""
 
-    def __contains__(self, key: Key) -> bool: ...
+    def __contains__(self, key: object, /) -> bool: ...
 
     def __len__(self) -> int: ...
 
 
-class LruOrder(Generic[Key]):
+class LruOrder(OrderedDict[Key, None]):
     """The least recently used block leaves."""
-
-    def __init__(self) -> None:
-        self._keys: OrderedDict[Key, None] = OrderedDict()
 
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
-        self._keys[key] = None
-        self._keys.move_to_end(key)
+        self[key] = None
+        self.move_to_end(key)
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
-        del self._keys[key]
+        del self[key]
 
     def victim(self) -> Key:
         """The block to leave next; the tier is not empty."""
-        return next(iter(self._keys))
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._keys
-
-    def __len__(self) -> int:
-        return len(self._keys)
+        return next(iter(self))
 
 
 class BlockValues(Generic[Key]):
@@ -102,12 +93,15 @@ class BlockValues(Generic[Key]):
             del self._uses[oldest]
 
 
-class ValueOrder(Generic[Key]):
-    """The block that is worth least leaves; of equals the one touched first."""
+class ValueOrder(dict[Key, tuple[float, int]]):
+    """The block that is worth least leaves; of equals the one touched first.
+
+    Holds, by key, the value when it was touched and the number of that touch.
+    """
 
     def __init__(self, values: BlockValues[Key]) -> None:
+        super().__init__()
         self._values = values
-        self._entries: dict[Key, tuple[float, int]] = {}
         self._heap: list[tuple[float, int, Key]] = []
         """With entries that no longer hold."""
         self._touches = 0
@@ -115,26 +109,20 @@ class ValueOrder(Generic[Key]):
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
         self._touches += 1
-        entry = self._entries[key] = (self._values.of(key), self._touches)
+        entry = self[key] = (self._values.of(key), self._touches)
         heapq.heappush(self._heap, (*entry, key))
-        if len(self._heap) > 4 * len(self._entries) + 64:
-            self._heap = [(*entry, held) for held, entry in self._entries.items()]
+        if len(self._heap) > 4 * len(self) + 64:
+            self._heap = [(*entry, held) for held, entry in self.items()]
             heapq.heapify(self._heap)
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
-        del self._entries[key]
+        del self[key]
 
     def victim(self) -> Key:
         """The block to leave next; the tier is not empty."""
         while True:
             value, touched, key = self._heap[0]
-            if self._entries.get(key) == (value, touched):
+            if self.get(key) == (value, touched):
                 return key
             heapq.heappop(self._heap)
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._entries
-
-    def __len__(self) -> int:
-        return len(self._entries)

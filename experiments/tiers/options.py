@@ -1,0 +1,90 @@
+"""What a run of replays is asked to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller.policies import POLICY_NAMES
+from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.tiers.hierarchy import PREFETCHES
+from hostlib.gate import GATES
+from hostlib.tier_rules import RULES
+from workload.cost import DEFAULT_MODEL, GPUS, MODELS
+from workload.generate import DEFAULT_SEED, generate
+from workload.schedule import SCHEDULERS
+from workload.shapes import SHAPES
+from workload.trace import Trace, load_trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TiersOptions:
+    """One run of replays; sizes and rates are real ones."""
+
+    trace: Path | None
+    shapes: tuple[str, ...]
+    requests: int
+    seed: int
+    load: float
+    tiers: tuple[str, ...]
+    gate: tuple[str, ...]
+    prefetch: tuple[str, ...]
+    hosts: int
+    scheduler: str
+    gpu_blocks: int
+    dram_blocks: int
+    policy: str
+    pool_blocks: int
+    stores: int
+    store_blocks: int
+    ssd_blocks: int
+    ssd_gbyte_s: float
+    link_gbit_s: float
+    model: str
+    gpu: str
+    jobs: int
+    results: Path
+
+    def traces(self) -> list[Trace]:
+        """Those to replay, `load` times as fast as they are; raises TraceError or GenerateError."""
+        if self.trace is not None:
+            return [load_trace(self.trace).window(speed=self.load)]
+        return [generate(shape, self.seed, self.requests).window(speed=self.load) for shape in self.shapes]
+
+
+# In the order of TiersOptions' fields. A block of the default model has 84 MB.
+_OPTIONS = (
+    Option("TRACE", Path, None, "trace file, Mooncake's or Bailian's JSONL; without it generated ones"),
+    Option("SHAPES", list_of(one_of(tuple(SHAPES))), ("chat",), "generated shapes, by commas"),
+    Option("REQUESTS", whole(1, 10_000_000), 12_000, "requests of each generated trace"),
+    Option("SEED", whole(0, 2**31), DEFAULT_SEED, "of generator, scheduler and policy"),
+    Option("LOAD", number(0.01, 1000), 1.0, "requests come so many times as fast as in the trace"),
+    Option("TIERS", list_of(one_of(tuple(RULES))), tuple(RULES), "rules between GPU memory and DRAM"),
+    Option("GATE", list_of(one_of(GATES)), GATES, "always fetch, or compare with computing first"),
+    Option(
+        "PREFETCH", list_of(one_of(tuple(PREFETCHES))), tuple(PREFETCHES), "how early blocks are asked for"
+    ),
+    Option("HOSTS", whole(1, 1024), 8, "inference nodes"),
+    Option("SCHEDULER", one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
+    Option("GPU_BLOCKS", whole(0, 10_000_000), 400, "blocks of GPU memory a node"),
+    Option("DRAM_BLOCKS", whole(0, 10_000_000), 3_000, "blocks of DRAM a node"),
+    Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
+    Option("POOL_BLOCKS", whole(0, 10_000_000), 3_000, "blocks that the switch's pool holds; 0: no pool"),
+    Option("STORES", whole(1, 1024), 2, "storage nodes"),
+    Option("STORE_BLOCKS", whole(1, 10_000_000), 10_000, "blocks of DRAM a storage node"),
+    Option("SSD_BLOCKS", whole(0, 100_000_000), 100_000, "blocks of SSD a storage node"),
+    Option("SSD_GBYTE", number(0.001, 1e5), 12.0, "rate of a storage node's SSDs, GB/s"),
+    Option("LINK_GBIT", number(0.001, 1e5), 200.0, "rate of a host's link, Gbit/s"),
+    Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
+    Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
+    Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "replays at once"),
+    Option("RESULTS", Path, Path("results/tiers"), "folder for the results"),
+)
+
+
+def parse_options(arguments: Sequence[str]) -> TiersOptions:
+    """Options from the command line and the environment; raises OptionError."""
+    description = "Replay traces through the whole hierarchy, under each rule, gate and prefetch."
+    return parse_into(TiersOptions, _OPTIONS, arguments, "python -m experiments.tiers", description)

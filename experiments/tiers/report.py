@@ -1,0 +1,80 @@
+"""The report of a run: tables on the console, and summary.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.run.result import revision
+from experiments.tiers.options import TiersOptions
+from experiments.tiers.replay import SOURCES, Result
+
+Results = Mapping[str, Sequence[Result]]
+"""Results by the name of their trace."""
+
+_Column = tuple[str, Callable[[Result], str]]
+
+
+def _share(source: str) -> Callable[[Result], str]:
+    return lambda result: f"{result.blocks[source] / sum(result.blocks.values()):.1%}"
+
+
+def _terabytes(name: str) -> Callable[[Result], str]:
+    return lambda result: f"{getattr(result, name) / 1e12:.2f}"
+
+
+_WHERE: tuple[_Column, ...] = tuple((source, _share(source)) for source in SOURCES)
+_WHAT: tuple[_Column, ...] = (
+    ("prefill saved, s", lambda r: f"{r.saved_prefill_s:,.0f}"),
+    ("fetching, s", lambda r: f"{r.fetch_s:,.0f}"),
+    ("from stores, TB", _terabytes("storage_bytes")),
+    ("from pool, TB", _terabytes("pool_bytes")),
+    ("GPU to DRAM, TB", _terabytes("copied_down_bytes")),
+    ("blocks refused", lambda r: f"{r.refused_blocks:,}"),
+    ("TTFT mean, s", lambda r: f"{r.ttft_mean_s:.3f}"),
+    ("p50", lambda r: f"{r.ttft_p50_s:.3f}"),
+    ("p99", lambda r: f"{r.ttft_p99_s:.2f}"),
+)
+
+
+def print_report(console: Console, results: Results) -> None:
+    """Per trace: where blocks came from, and what that saved and cost."""
+    for trace, rows in results.items():
+        _print(console, f"{trace}: where blocks came from", rows, _WHERE)
+        _print(console, f"{trace}: what that saved and cost", rows, _WHAT)
+        best = min(rows, key=lambda result: result.ttft_mean_s)
+        console.print(
+            f"shortest mean time to first token: {best.tiers}, gate {best.gate}, prefetch {best.prefetch}"
+        )
+
+
+def _print(console: Console, title: str, rows: Sequence[Result], columns: Sequence[_Column]) -> None:
+    table = Table(title=title, title_justify="left")
+    for name in ("tiers", "gate", "prefetch"):
+        table.add_column(name)
+    for name, _ in columns:
+        table.add_column(name, justify="right")
+    last = ""
+    for result in rows:
+        if last and result.tiers != last:
+            table.add_section()
+        last = result.tiers
+        table.add_row(result.tiers, result.gate, result.prefetch, *(show(result) for _, show in columns))
+    console.print(table)
+
+
+def write_results(path: Path, options: TiersOptions, results: Results) -> None:
+    """All results, each with its trace, and what they were made with."""
+    about = {
+        name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()
+    }
+    records = [{"trace": trace, **asdict(result)} for trace, rows in results.items() for result in rows]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps({"revision": revision(), "options": about, "results": records}, indent=1) + "\n"
+    )
