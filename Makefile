@@ -12,8 +12,13 @@ help: ## print this help
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables of run and topo: ENGINE=embedded|bmv2 TRACE=file.jsonl REQUESTS HOSTS STORES POLICY"
-	@echo "  POOL_BLOCKS SCALE SEED START SPEED SCHEDULER   e.g.  make run HOSTS=4 POLICY=lru SEED=7"
+	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED"
+	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
+	@echo "Of run and topo: TRACE=file.jsonl REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
+	@echo "  EVICTION TIERS GATE PUSH       e.g.  make run HOSTS=4 POLICY=lru SEED=7"
+	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
+	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
+	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"
 
 $(READY): requirements.lock pyproject.toml scripts/setup.sh
 	@sh scripts/setup.sh

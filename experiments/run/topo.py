@@ -57,8 +57,10 @@ def describe(console: Console, scenario: Scenario, network: Network) -> None:
         )
     for name, endpoint in fabric.hosts.items():
         console.print(f"{name:8} {endpoint.ipv4}  {endpoint.mac}")
+    switch = fabric.switches[0]
     console.print(
-        "Try: pingall, node1 ping store1, s1 tcpdump -ni s1-eth1; `make shell` in another terminal."
+        f"Try: pingall, node1 ping store1, {switch} tcpdump -ni {switch}-eth1; "
+        "`make shell` in another terminal."
     )
 
 
