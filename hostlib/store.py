@@ -26,6 +26,12 @@ class StoreStats:
     stored: int = 0
     demoted: int = 0
     """Moved from DRAM to SSD."""
+    read_ahead: int = 0
+    """Moved from SSD to DRAM before anyone asked for them."""
+    read_ahead_hits: int = 0
+    """Of those, asked for since."""
+    read_ahead_unused: int = 0
+    """Of those, moved back before anyone asked for them."""
     partial_dropped: int = 0
     """PUTs given up incomplete, to make room for newer ones."""
 
@@ -47,6 +53,8 @@ class BlockStore:
         self._dram: OrderedDict[bytes, bytes | None] = OrderedDict()
         self._ssd = ssd
         self._assembly = Assembly(block_bytes, max_partial)
+        self._not_asked: set[bytes] = set()
+        """Blocks in DRAM that were read ahead."""
 
     def preload(self, keys: Sequence[bytes]) -> None:
         """Hold these blocks, most recently used last, without having received them."""
@@ -64,6 +72,9 @@ class BlockStore:
             return self._promote(key)
         self._dram.move_to_end(key)
         self.stats.dram_hits += 1
+        if key in self._not_asked:
+            self._not_asked.remove(key)
+            self.stats.read_ahead_hits += 1
         return block_content(key, self._block_bytes) if content is None else content
 
     def accepts(self, message: Message) -> bool:
@@ -91,6 +102,22 @@ class BlockStore:
     def __contains__(self, key: bytes) -> bool:
         return key in self._dram or (self._ssd is not None and key in self._ssd)
 
+    def on_ssd_only(self, key: bytes) -> bool:
+        """Whether the block has to be read from SSD first."""
+        return key not in self._dram and self._ssd is not None and key in self._ssd
+
+    def read_from_ssd(self, key: bytes, ahead: bool) -> None:
+        """Move a block to DRAM, if it is still on SSD only; `ahead`: before anyone asked for it."""
+        content = self._ssd.get(key) if self._ssd is not None and key not in self._dram else None
+        if content is None:
+            return
+        if ahead:
+            self.stats.read_ahead += 1
+            self._not_asked.add(key)
+        else:
+            self.stats.ssd_hits += 1
+        self._insert(key, content)
+
     def sizes(self) -> dict[str, int]:
         """Blocks in each place."""
         return {
@@ -100,13 +127,10 @@ class BlockStore:
         }
 
     def _promote(self, key: bytes) -> bytes | None:
-        content = self._ssd.get(key) if self._ssd is not None else None
-        if content is None:
+        self.read_from_ssd(key, ahead=False)
+        if key not in self._dram:
             self.stats.misses += 1
-            return None
-        self.stats.ssd_hits += 1
-        self._insert(key, content)
-        return content
+        return self._dram.get(key)
 
     def _insert(self, key: bytes, content: bytes | None) -> None:
         self._dram[key] = content
@@ -115,6 +139,9 @@ class BlockStore:
             self._demote(*self._dram.popitem(last=False))
 
     def _demote(self, key: bytes, content: bytes | None) -> None:
+        if key in self._not_asked:
+            self._not_asked.remove(key)
+            self.stats.read_ahead_unused += 1
         if self._ssd is not None and key not in self._ssd:
             self._ssd.put(key, content)
             self.stats.demoted += 1

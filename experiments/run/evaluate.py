@@ -43,6 +43,9 @@ def evaluate(measured: Measurements) -> RunResult:
         link_drops=measured.link_drops,
         gate_limited=sum(gate["closed"] + gate["narrowed"] for gate in gates),
         gate_refused=sum(gate["refused_blocks"] for gate in gates),
+        ssd_reads=sum(store["store"]["ssd_hits"] for store in measured.stores.values()),
+        read_ahead=sum(store["store"]["read_ahead"] for store in measured.stores.values()),
+        read_ahead_hits=sum(store["store"]["read_ahead_hits"] for store in measured.stores.values()),
         retransmitted=sum(worker["client"]["retransmits"] for worker in workers),
     )
 

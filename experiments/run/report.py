@@ -42,6 +42,10 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("pool in the switch", lambda r: _share(r.blocks.pool, r)),
         ("storage node", lambda r: _share(r.blocks.remote, r)),
         ("recomputed", lambda r: _share(r.blocks.recomputed, r)),
+        (
+            "waited for SSD; read ahead / of use",
+            lambda r: f"{r.ssd_reads:,}; {r.read_ahead:,} / {r.read_ahead_hits:,}",
+        ),
         ("refused by the gate, in requests", lambda r: f"{r.gate_refused:,} in {r.gate_limited:,}"),
     ),
     "Network": (

@@ -86,6 +86,12 @@ class RunResult:
     gate_refused: int = 0
     """Blocks that were not fetched for that."""
     evictions: Evictions = field(default_factory=Evictions)
+    ssd_reads: int = 0
+    """Blocks that someone waited for."""
+    read_ahead: int = 0
+    """Blocks read from SSD before anyone asked for them."""
+    read_ahead_hits: int = 0
+    """Of those, asked for since."""
     retransmitted: int = 0
     """Fragments that clients asked for, or sent, again."""
 

@@ -1,0 +1,133 @@
+"""A storage node whose SSD takes time, in virtual time: who waits for what."""
+
+from __future__ import annotations
+
+import asyncio
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from hostlib.client import Client
+from hostlib.content import block_content, is_intact
+from hostlib.errors import BlockNotFoundError
+from hostlib.ssd import SsdTier
+from hostlib.storage import StorageNode
+from hostlib.store import BlockStore
+from hostlib.transfer import BlockRef
+from tests.hostlib.network import MemoryNetwork, run_virtual
+
+HOME = "10.0.0.101"
+BLOCK_BYTES = 1024
+READ_S = 0.05
+TRIP_S = 0.002
+"""There and back."""
+
+
+def key(number: int) -> bytes:
+    return blake2b(bytes([number]), digest_size=16).digest()
+
+
+REFS = [BlockRef(key(n), n, 8, int.from_bytes(key(n - 1)[:4], "big") if n else 0) for n in range(8)]
+
+
+class Setup:
+    """Eight blocks of one chain on SSD, as preloaded; DRAM holds four others."""
+
+    def __init__(self, directory: Path, read_ahead_blocks: int, dram_blocks: int = 8) -> None:
+        network = MemoryNetwork()
+        ssd = SsdTier(directory, 100 * BLOCK_BYTES, BLOCK_BYTES)
+        self.store = BlockStore(BLOCK_BYTES, dram_blocks * BLOCK_BYTES, ssd)
+        keys = [ref.key for ref in REFS] + [key(100 + n) for n in range(dram_blocks)]
+        self.store.preload(keys)
+        self.node = StorageNode(network.port(HOME), self.store, 0.0, READ_S, read_ahead_blocks)
+        self.node.learn(keys)
+        self.client = Client(network.port("10.0.0.1"), [HOME], BLOCK_BYTES, is_intact)
+
+    async def one_by_one(self) -> float:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        for ref in REFS:
+            assert (await self.client.get(ref)).content == block_content(ref.key, BLOCK_BYTES)
+            await asyncio.sleep(0.1)  # computing, say
+        return loop.time() - began_s
+
+
+def test_without_reading_ahead_every_block_waits_for_the_ssd(tmp_path: Path) -> None:
+    async def main() -> None:
+        setup = Setup(tmp_path, read_ahead_blocks=0)
+        assert await setup.one_by_one() == pytest.approx(8 * (READ_S + TRIP_S + 0.1), abs=0.01)
+        assert (setup.store.stats.ssd_hits, setup.store.stats.read_ahead) == (8, 0)
+
+    run_virtual(main())
+
+
+def test_the_rest_of_a_chain_is_there_when_it_is_asked_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        setup = Setup(tmp_path, read_ahead_blocks=32)
+        assert await setup.one_by_one() == pytest.approx(READ_S + 8 * (TRIP_S + 0.1), abs=0.01)
+        stats = setup.store.stats
+        assert (stats.ssd_hits, stats.read_ahead, stats.read_ahead_hits) == (1, 7, 7)
+
+    run_virtual(main())
+
+
+def test_how_far_is_bounded(tmp_path: Path) -> None:
+    async def main() -> None:
+        setup = Setup(tmp_path, read_ahead_blocks=3)
+        await setup.one_by_one()
+        assert (setup.store.stats.ssd_hits, setup.store.stats.read_ahead) == (2, 6)
+
+    run_virtual(main())
+
+
+def test_who_asks_comes_before_what_is_read_ahead(tmp_path: Path) -> None:
+    async def main() -> None:
+        setup = Setup(tmp_path, read_ahead_blocks=32)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        first = asyncio.create_task(setup.client.get(REFS[0]))
+        await asyncio.sleep(READ_S / 2)
+        await setup.client.get(REFS[7])
+        assert loop.time() - began_s == pytest.approx(2 * READ_S + TRIP_S, abs=0.01)
+        assert first.done()
+        assert setup.node.backlog_ms() == 0
+
+    run_virtual(main())
+
+
+def test_a_chain_asked_for_at_once_reads_one_after_the_other_and_reports_the_wait(tmp_path: Path) -> None:
+    async def main() -> None:
+        setup = Setup(tmp_path, read_ahead_blocks=32)
+        fetch = asyncio.create_task(setup.client.get_chain(REFS))
+        await asyncio.sleep(READ_S / 2)
+        assert setup.node.backlog_ms() == 8 * 1000 * READ_S
+        assert len((await fetch).blocks) == 8
+        assert setup.store.stats.ssd_hits == 8
+
+    run_virtual(main())
+
+
+def test_what_was_read_ahead_for_nothing_is_counted(tmp_path: Path) -> None:
+    async def main() -> None:
+        setup = Setup(tmp_path, read_ahead_blocks=32, dram_blocks=4)
+        await setup.client.get(REFS[0])
+        await asyncio.sleep(10 * READ_S)
+        stats = setup.store.stats
+        assert (stats.read_ahead, stats.read_ahead_unused) == (7, 3)
+
+    run_virtual(main())
+
+
+def test_a_block_that_left_the_ssd_before_it_was_read_is_not_found(tmp_path: Path) -> None:
+    async def main() -> None:
+        setup = Setup(tmp_path, read_ahead_blocks=0)
+        asked = asyncio.create_task(setup.client.get(REFS[0]))
+        await asyncio.sleep(READ_S / 2)
+        ssd = setup.store._ssd
+        assert ssd is not None
+        ssd.put_many((key(1000 % 256 - n), None) for n in range(100))
+        with pytest.raises(BlockNotFoundError):
+            await asked
+
+    run_virtual(main())
