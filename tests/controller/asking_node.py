@@ -1,4 +1,4 @@
-"""An inference node reduced to its questions: `get KEY FLAGS` and `put KEY` on stdin, one JSON line each back.
+"""An inference node reduced to its questions: `get KEY FLAGS` and `put KEY` on stdin, a JSON line each back.
 
     python -m tests.controller.asking_node ADDRESS HOME FRAGMENTS
 
