@@ -61,7 +61,7 @@ class Reader:
     def __init__(self, config: ReaderConfig) -> None:
         self._fragments = fragment_count(config.block_bytes)
         self._endpoint = UdpEndpoint(config.address)
-        self._tiers = LocalTiers(0, config.pushed_blocks)
+        self._tiers: LocalTiers[bytes] = LocalTiers(0, config.pushed_blocks)
         block_bytes, tiers = config.block_bytes, self._tiers
         self._pushed = PushedBlocks(block_bytes, is_intact, tiers.__contains__, tiers.place)
         options = ClientOptions(LaneOptions(deadline_s=config.deadline_s))

@@ -177,7 +177,7 @@ class _Simulation:
         options = scenario.nodes
         token_bytes = cost.model.kv_bytes_per_token
         gpu = Gpu(self._env, cost, options.decode == "batched", options.running_gb * GB / token_bytes)
-        tiers = LocalTiers(
+        tiers: LocalTiers[bytes] = LocalTiers(
             int(options.gpu_gb * GB / self._sizes.block_bytes),
             int(options.dram_gb * GB / self._sizes.block_bytes),
         )
