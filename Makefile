@@ -3,6 +3,8 @@
 
 PYTHON := .venv/bin/python
 READY := .venv/.ready
+# libcachesim makes a folder for data sets wherever it is imported; not in the user's home, then.
+export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run topo shell policies tiers incast validate study bench-switch bench-hosts stf test test-bmv2 fuzz check lint format clean distclean lock
