@@ -23,11 +23,15 @@ def main(arguments: Sequence[str]) -> int:
     console = Console()
     try:
         options = parse_options(arguments)
+        options.results.mkdir(parents=True, exist_ok=True)
         traces = options.traces()
         for trace in traces:
             for warning in trace.warnings:
                 console.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
         results = _replay(console, options, traces)
+    except OSError as error:
+        console.print(f"[bold red]error:[/] RESULTS {error.filename}: {error.strerror}", highlight=False)
+        return 2
     except (OptionError, TraceError, GenerateError, PolicyError) as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         return 2

@@ -33,7 +33,6 @@ def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
     ttft.set_xlabel("mean time to first token, s")
     ttft.grid(axis="x", alpha=0.3)
     figure.suptitle(trace)
-    folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9]+", "_", Path(trace).stem).strip("_")
     for kind in ("png", "svg"):
         figure.savefig(folder / f"{name}.{kind}", dpi=120)

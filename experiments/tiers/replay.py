@@ -34,6 +34,7 @@ class Result:
     prefetch: str
     blocks: dict[str, int]
     """By where they came from."""
+    block_bytes: float
     saved_prefill_s: float
     fetch_s: float
     """Sum over requests, from asking to the last block."""
@@ -206,6 +207,7 @@ class Replay:
         return Result(
             *self._names,
             blocks=self._blocks,
+            block_bytes=block_bytes,
             saved_prefill_s=self._saved_prefill_s,
             fetch_s=self._fetch_s,
             storage_bytes=(self._blocks["remote"] + self._blocks["ssd"]) * block_bytes,

@@ -29,24 +29,27 @@ def _terabytes(name: str) -> Callable[[Result], str]:
 
 
 _WHERE: tuple[_Column, ...] = tuple((source, _share(source)) for source in SOURCES)
-_WHAT: tuple[_Column, ...] = (
-    ("prefill saved, s", lambda r: f"{r.saved_prefill_s:,.0f}"),
-    ("fetching, s", lambda r: f"{r.fetch_s:,.0f}"),
-    ("from stores, TB", _terabytes("storage_bytes")),
-    ("from pool, TB", _terabytes("pool_bytes")),
-    ("GPU to DRAM, TB", _terabytes("copied_down_bytes")),
-    ("blocks refused", lambda r: f"{r.refused_blocks:,}"),
-    ("TTFT mean, s", lambda r: f"{r.ttft_mean_s:.3f}"),
+_TIME: tuple[_Column, ...] = (
+    ("prefill saved", lambda r: f"{r.saved_prefill_s:,.0f}"),
+    ("fetching", lambda r: f"{r.fetch_s:,.0f}"),
+    ("TTFT mean", lambda r: f"{r.ttft_mean_s:.3f}"),
     ("p50", lambda r: f"{r.ttft_p50_s:.3f}"),
     ("p99", lambda r: f"{r.ttft_p99_s:.2f}"),
 )
+_MOVED: tuple[_Column, ...] = (
+    ("storage to node", _terabytes("storage_bytes")),
+    ("pool to node", _terabytes("pool_bytes")),
+    ("GPU to DRAM", _terabytes("copied_down_bytes")),
+    ("refused", lambda r: f"{r.refused_blocks * r.block_bytes / 1e12:.2f}"),
+)
+_TABLES = {"where blocks came from": _WHERE, "seconds": _TIME, "terabytes": _MOVED}
 
 
 def print_report(console: Console, results: Results) -> None:
-    """Per trace: where blocks came from, and what that saved and cost."""
+    """Per trace: where blocks came from, what that saved, and what moved for it."""
     for trace, rows in results.items():
-        _print(console, f"{trace}: where blocks came from", rows, _WHERE)
-        _print(console, f"{trace}: what that saved and cost", rows, _WHAT)
+        for title, columns in _TABLES.items():
+            _print(console, f"{Path(trace).name}: {title}", rows, columns)
         best = min(rows, key=lambda result: result.ttft_mean_s)
         console.print(
             f"shortest mean time to first token: {best.tiers}, gate {best.gate}, prefetch {best.prefetch}"
@@ -54,9 +57,8 @@ def print_report(console: Console, results: Results) -> None:
 
 
 def _print(console: Console, title: str, rows: Sequence[Result], columns: Sequence[_Column]) -> None:
-    table = Table(title=title, title_justify="left")
-    for name in ("tiers", "gate", "prefetch"):
-        table.add_column(name)
+    table = Table(title=title, title_justify="left", padding=(0, 0, 0, 1))
+    table.add_column("tiers, gate, prefetch", no_wrap=True)
     for name, _ in columns:
         table.add_column(name, justify="right")
     last = ""
@@ -64,7 +66,8 @@ def _print(console: Console, title: str, rows: Sequence[Result], columns: Sequen
         if last and result.tiers != last:
             table.add_section()
         last = result.tiers
-        table.add_row(result.tiers, result.gate, result.prefetch, *(show(result) for _, show in columns))
+        name = f"{result.tiers}, {result.gate}, {result.prefetch}"
+        table.add_row(name, *(show(result) for _, show in columns))
     console.print(table)
 
 
@@ -74,7 +77,6 @@ def write_results(path: Path, options: TiersOptions, results: Results) -> None:
         name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()
     }
     records = [{"trace": trace, **asdict(result)} for trace, rows in results.items() for result in rows]
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         json.dumps({"revision": revision(), "options": about, "results": records}, indent=1) + "\n"
     )

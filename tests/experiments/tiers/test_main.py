@@ -54,6 +54,8 @@ def test_a_bad_trace_and_a_bad_pool_are_one_line(tmp_path: Path) -> None:
     done = make(TRACE=str(tmp_path / "bad.jsonl"))
     assert done.returncode == 2
     assert "bad.jsonl:1: " in done.stdout
+    taken = make("--results", str(tmp_path / "bad.jsonl"))
+    assert (taken.returncode, "File exists" in taken.stdout) == (2, True)
     small = make("--requests", "10", "--policy", "arc", "--pool-blocks", "3", "--tiers", "inclusive")
     assert small.returncode == 2
     assert "at least 20 blocks" in small.stdout
