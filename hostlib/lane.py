@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Owner = TypeVar("Owner")
 
-_UNSHARED = 2  # what a reply that is not shared takes back of what shared ones gave
-_SHRINK = 0.2  # a reply; a window has as many replies a round trip as it is long
+UNSHARED = 2  # what a reply that is not shared takes back of what shared ones gave
+SHRINK = 0.2  # a reply; a window has as many replies a round trip as it is long
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Lane(Generic[Owner]):
             if backlog_ms <= self._options.merged_backlog_ms:
                 self._shared += 1
         else:
-            self._shared = max(0, self._shared - _UNSHARED)
+            self._shared = max(0, self._shared - UNSHARED)
             self._adjust(backlog_ms)
         if not request.tries:  # a retransmission's answer is ambiguous (Karn)
             self._measure(request.sent_s, now_s)
@@ -165,7 +165,7 @@ class Lane(Generic[Owner]):
         if backlog_ms <= self._options.target_backlog_ms:
             self.window = min(self._options.max_window, self.window + 1 / self.window)
         else:
-            self.window = max(self._options.min_window, self.window - _SHRINK)
+            self.window = max(self._options.min_window, self.window - SHRINK)
 
     def drop(self, request: Request[Owner]) -> None:
         """Nobody wants the request any more."""

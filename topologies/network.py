@@ -35,6 +35,11 @@ BURST_S = 0.001
 _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
 
+def burst_bytes(rate_bit_s: float) -> int:
+    """What a link of this rate lets through at once after it was idle."""
+    return max(2 * LARGEST_FRAME_BYTES, round(rate_bit_s * BURST_S / 8))
+
+
 class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
     """TCIntf for any rate, and with an error where it would be silent."""
 
@@ -42,8 +47,8 @@ class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
         """HTB as mininet does it, beyond 1 Gbit/s too; with a quantum, or the kernel warns of its guess."""
         if bw is None:
             return [], " root "
-        burst_bytes = max(2 * LARGEST_FRAME_BYTES, round(bw * MBIT * BURST_S / 8))
-        limits = f"rate {bw:f}Mbit burst {burst_bytes} cburst {burst_bytes} quantum {LARGEST_FRAME_BYTES}"
+        burst = burst_bytes(bw * MBIT)
+        limits = f"rate {bw:f}Mbit burst {burst} cburst {burst} quantum {LARGEST_FRAME_BYTES}"
         qdisc = "%s qdisc add dev %s root handle 5:0 htb default 1"
         rate = f"%s class add dev %s parent 5:0 classid 5:1 htb {limits}"
         return [qdisc, rate], " parent 5:1 "

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from simpy import Environment
 
+from experiments.simulator.cpu import Process
 from experiments.simulator.lane import Lane
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
 from experiments.simulator.network import Network
@@ -77,16 +78,20 @@ class ClientOptions:
     lane: LaneOptions = field(default_factory=LaneOptions)
     put_workers: int = 4
     max_waiting_puts: int = 1024
+    fragment_s: float = 0.0
+    """CPU time for each fragment that comes."""
 
 
 class Client:
     """See the module; a vertex of the network."""
 
-    def __init__(self, env: Environment, name: str, network: Network, options: ClientOptions) -> None:
+    def __init__(
+        self, env: Environment, name: str, network: Network, options: ClientOptions, process: Process
+    ) -> None:
         self.name = name
         self.stats = ClientStats()
         self.get_s: list[float] = []
-        self._env, self._network, self._options = env, network, options
+        self._env, self._network, self._options, self._process = env, network, options, process
         self._parts = network.sizes.parts
         self._switch = network.next_hop(name, network.fabric.switches[0])
         self._transfers: dict[bytes, _Transfer] = {}
@@ -138,6 +143,14 @@ class Client:
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Replies have arrived in full."""
+        fragments = sum(reply.ask.fragments for reply in replies)
+        self._process.do(fragments * self._options.fragment_s, self._on_replies, replies)
+
+    def acknowledged(self, put: Put) -> None:
+        """A block is at its home."""
+        self._process.do(put.fragments * self._options.fragment_s, self._on_acknowledgements, put)
+
+    def _on_replies(self, replies: Sequence[Reply]) -> None:
         homes: dict[str, None] = {}
         for reply in replies:
             block = reply.ask.block
@@ -147,7 +160,9 @@ class Client:
             homes[block.home] = None
             if not reply.from_pool:
                 self._backlogs.report(block.home, reply.backlog_ms / 1000, self._env.now)
-            self._lane(block.home).settle(reply.ask.fragments, None if reply.from_pool else reply.backlog_ms)
+            # As hostlib.exchange: neither a pool's answer nor NOT_FOUND says anything of the way to the home.
+            backlog_ms = reply.backlog_ms if reply.found and not reply.from_pool else None
+            self._lane(block.home).settle(reply.ask.fragments, self._env.now, backlog_ms, reply.merged)
             transfer.missing.remove(reply.ask.part)
             if reply.found:
                 self._take(transfer, reply)
@@ -155,11 +170,10 @@ class Client:
                 homes.update(self._not_found(transfer, reply.ask.part))
         self._pump(homes)
 
-    def acknowledged(self, put: Put) -> None:
-        """A block is at its home."""
+    def _on_acknowledgements(self, put: Put) -> None:
         self.stats.put += 1
         self._puts_active.discard(put.block.key)
-        self._puts[put.block.home].settle(put.fragments, 0.0)
+        self._puts[put.block.home].settle(put.fragments, self._env.now, 0.0)
         self._start_puts()
         self._pump_puts(put.block.home)
 
@@ -227,7 +241,7 @@ class Client:
 
     def _pump(self, homes: Iterable[str]) -> None:
         for home in homes:
-            asks = list(self._lane(home).take())
+            asks = list(self._lane(home).take(self._env.now))
             if asks:
                 self._network.ask(self.name, self._switch, asks)
 
@@ -244,5 +258,5 @@ class Client:
             self._pump_puts(block.home)
 
     def _pump_puts(self, home: str) -> None:
-        for put in self._puts[home].take():
+        for put in self._puts[home].take(self._env.now):
             self._network.put(self.name, self._switch, put)

@@ -1,4 +1,7 @@
-"""Flow control of a node towards one home, as in hostlib.lane, for parts of blocks instead of fragments."""
+"""Flow control of a node towards one home, as in hostlib.lane, for parts of blocks instead of fragments.
+
+Its timeouts are left out: nothing is lost in a simulation.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-from hostlib.lane import LaneOptions
-
-SHRINK = 0.2
-"""Fragments by which each reply shrinks the window while the home's backlog is long (hostlib.lane)."""
+from hostlib.lane import SHRINK, UNSHARED, LaneOptions
 
 
 class Item(Protocol):
@@ -24,32 +24,67 @@ Kind = TypeVar("Kind", bound=Item)
 class Lane(Generic[Kind]):
     """What waits to be sent, and how much is in flight within the window."""
 
-    __slots__ = ("_options", "in_flight", "waiting", "window")
+    __slots__ = ("_heard_s", "_options", "_shared", "in_flight", "waiting", "window")
 
     def __init__(self, options: LaneOptions) -> None:
         self.window = float(options.initial_window)
         self.in_flight = 0
         self.waiting: deque[Kind] = deque()
         self._options = options
+        self._heard_s = 0.0
+        self._shared = 0
 
-    def take(self) -> Iterator[Kind]:
+    @property
+    def allowed(self) -> int:
+        """Fragments that may be in flight: the window, and more while replies are shared."""
+        return min(self._options.max_window, int(self.window) + self._shared)
+
+    def take(self, now_s: float) -> Iterator[Kind]:
         """What may be sent now. A part larger than the window goes alone."""
         waiting = self.waiting
+        if waiting and self.in_flight <= 0:
+            self._restart(now_s)
         while waiting:
             fragments = waiting[0].fragments
             # Below 0 for a moment where a reply to an earlier request answers one that still waits here.
-            if self.in_flight > 0 and self.in_flight + fragments > self.window:
+            if self.in_flight > 0 and self.in_flight + fragments > self.allowed:
                 return
             self.in_flight += fragments
             yield waiting.popleft()
 
-    def settle(self, fragments: int, backlog_ms: float | None) -> None:
-        """So many fragments are answered: by the home with its backlog, or by someone nearer (None)."""
+    def settle(self, fragments: int, now_s: float, backlog_ms: float | None, merged: bool = False) -> None:
+        """So many fragments are answered: by the home with its backlog, or by someone nearer (None).
+
+        `merged`: the reply is a copy of one that went to other nodes too.
+        """
         self.in_flight -= fragments
         if backlog_ms is None:
             return
+        self._heard_s = now_s
         options = self._options
+        if merged:
+            if backlog_ms <= options.merged_backlog_ms:
+                self._shared += fragments
+            return
+        self._shared = max(0, self._shared - UNSHARED * fragments)
         if backlog_ms <= options.target_backlog_ms:
             self.window = min(options.max_window, self.window + fragments / self.window)
         else:
             self.window = max(options.min_window, self.window - SHRINK * fragments)
+
+    def _restart(self, now_s: float) -> None:
+        """Nothing was asked for: what was learned of the home's load has aged."""
+        if now_s - self._heard_s >= self._options.min_timeout_s:
+            self.window = float(self._options.initial_window)
+        self._heard_s = now_s
+        self._shared = 0
+
+
+def lane_options(target_backlog_ms: float, pace: float) -> LaneOptions:
+    """Hosts' own options, their times so many times as long."""
+    hosts = LaneOptions()
+    return LaneOptions(
+        target_backlog_ms=round(target_backlog_ms * pace),
+        merged_backlog_ms=round(hosts.merged_backlog_ms * pace),
+        min_timeout_s=hosts.min_timeout_s * pace,
+    )

@@ -15,11 +15,15 @@ class Passage(NamedTuple):
 
 
 class Link:
-    """Messages follow one another at `bytes_per_s`; what arrives slower than that leaves slower too."""
+    """Messages follow one another at `bytes_per_s`; what arrives slower than that leaves slower too.
 
-    __slots__ = ("bytes_per_s", "free_s", "latency_s", "longest_wait_s", "name", "sent_bytes")
+    With `burst_s` it is no wire but a shaper, a bucket of tokens: a packet has left when its turn comes, and
+    after idling, as many do at once as take so long at the link's rate.
+    """
 
-    def __init__(self, name: str, bytes_per_s: float, latency_s: float) -> None:
+    __slots__ = ("_burst_s", "bytes_per_s", "free_s", "latency_s", "longest_wait_s", "name", "sent_bytes")
+
+    def __init__(self, name: str, bytes_per_s: float, latency_s: float, burst_s: float = 0.0) -> None:
         self.name = name
         self.bytes_per_s = bytes_per_s
         self.latency_s = latency_s
@@ -27,6 +31,7 @@ class Link:
         """When all that was sent so far has left."""
         self.sent_bytes = 0.0
         self.longest_wait_s = 0.0
+        self._burst_s = burst_s
 
     def wait_s(self, now_s: float) -> float:
         """How long what is sent now waits for its turn."""
@@ -39,8 +44,13 @@ class Link:
             begin_s = now_s
         elif begin_s - now_s > self.longest_wait_s:
             self.longest_wait_s = begin_s - now_s
-        self.free_s = begin_s + size_bytes / self.bytes_per_s
         self.sent_bytes += size_bytes
-        end_s = self.free_s if self.free_s > tail_s else tail_s
-        head_s = begin_s + min(head_bytes, size_bytes) / self.bytes_per_s
+        first_s = min(head_bytes, size_bytes) / self.bytes_per_s
+        if self._burst_s:
+            self.free_s = max(self.free_s, now_s - self._burst_s) + size_bytes / self.bytes_per_s
+            head_s, end_s = begin_s, max(begin_s, self.free_s - first_s)
+        else:
+            self.free_s = begin_s + size_bytes / self.bytes_per_s
+            head_s, end_s = begin_s + first_s, self.free_s
+        end_s = max(end_s, tail_s)
         return Passage(min(head_s, end_s) + self.latency_s, end_s + self.latency_s)

@@ -35,7 +35,9 @@ def after(env: Environment, delay_s: float, action: Callable[..., None], *argume
 class Network:
     """Moves messages between neighbours; vertices are attached before the first is sent."""
 
-    def __init__(self, env: Environment, fabric: Fabric, sizes: Sizes, latency_s: float) -> None:
+    def __init__(
+        self, env: Environment, fabric: Fabric, sizes: Sizes, latency_s: float, burst_s: float = 0.0
+    ) -> None:
         self.fabric = fabric
         self.sizes = sizes
         self.links: dict[tuple[str, str], Link] = {}
@@ -45,7 +47,7 @@ class Network:
         self._value_bytes, self._request_bytes = sizes.value_bytes, sizes.request_bytes
         for one, other, rate_bit_s in fabric.graph.edges(data="rate_bit_s"):
             for ends in ((one, other), (other, one)):
-                self.links[ends] = Link(f"{ends[0]}->{ends[1]}", rate_bit_s / 8, latency_s)
+                self.links[ends] = Link(f"{ends[0]}->{ends[1]}", rate_bit_s / 8, latency_s, burst_s)
         self._next = _next_hops(fabric)
 
     def next_hop(self, vertex: str, destination: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from simpy import Environment, Event
 
+from experiments.simulator.cpu import Process
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Nodes
@@ -72,11 +73,14 @@ class Node:
         gpu: Gpu,
         fetcher: Fetcher | None,
         link_bit_s: float,
+        process: Process,
+        prepare_block_s: float,
     ) -> None:
         self.records: list[Record] = []
         self.gpu = gpu
         self.fetcher = fetcher
         self._env, self._options, self._cost, self._tiers = env, options, cost, tiers
+        self._process, self._prepare_block_s = process, prepare_block_s
         block_s = cost.fetch_s(cost.block_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s)
         self._asked_blocks = 0
@@ -89,6 +93,8 @@ class Node:
         record = Record(self._env.now, request.input_tokens, request.output_tokens)
         tokens = request.input_tokens + request.output_tokens
         yield from self.gpu.admit(tokens)
+        if self._prepare_block_s:
+            yield from self._prepare(len(chain))
         sources: dict[bytes, str] = {}
         missing = self._look_up(chain, sources)
         if self._options.loading == "overlapped":
@@ -112,6 +118,12 @@ class Node:
         self.gpu.leave(tokens)
         record.end_s = self._env.now
         self.records.append(record)
+
+    def _prepare(self, blocks: int) -> Steps:
+        """What a host does before it asks for anything."""
+        prepared = self._env.event()
+        self._process.do(blocks * self._prepare_block_s, prepared.succeed)
+        yield prepared
 
     def _look_up(self, chain: Sequence[Block], sources: dict[bytes, str]) -> list[Block]:
         """Note what the node's own memory holds; the rest."""

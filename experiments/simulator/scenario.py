@@ -214,6 +214,38 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """What an emulation of the scenario runs on, in real seconds. By default nothing of it takes any time."""
+
+    pace: float = number(1.0, 1e-6, 1e9)
+    """The emulation is so much faster than reality: flow control's fixed times are so much longer here."""
+    link_burst_s: float = number(0.0, 0.0, 1e3)
+    """Links are shapers: what an idle one lets through at once, as time at its rate."""
+    buffer_share: float = number(0.0, 0.0, 1e3)
+    """What a storage node thinks waits beyond its packets, for each lump that it sends, in fragments."""
+    lump_fragments: int = whole(1, 1, 65_535)
+    """Fragments that a storage node hands over at once, at most."""
+    cores: int = whole(0, 0, 4096)
+    """That hosts and switches share; 0: these take no time."""
+    slowdown: float = number(0.0, 0.0, 100.0)
+    """Mean share by which work on a core takes longer than the times below, by chance."""
+    switch_wake_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a switch whenever something comes."""
+    switch_packet_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a switch for each fragment or request."""
+    host_wake_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a host whenever something comes."""
+    node_block_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a node for each block of a request before it asks for any."""
+    node_fragment_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a node for each fragment that it gets."""
+    store_block_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a storage node for each block that it is asked for, besides its fragments."""
+    store_fragment_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a storage node for each fragment that it sends or takes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """All tables."""
 
@@ -229,6 +261,7 @@ class Scenario:
     control: Control = field(default_factory=Control)
     direct: Direct = field(default_factory=Direct)
     prices: Prices = field(default_factory=Prices)
+    machine: Machine = field(default_factory=Machine)
 
     def changed(self, **tables: dict[str, Any]) -> "Scenario":
         """A copy with other values in some tables: changed(nodes={"count": 16})."""

@@ -14,8 +14,10 @@ from controller.residual_value import ResidualValue
 from experiments.simulator.checks import check, cost_model, make_fabric, pool_blocks, sizes, spare_blocks
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
+from experiments.simulator.cpu import Cpu, Process
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.gpu import Gpu
+from experiments.simulator.lane import lane_options
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block, Put
 from experiments.simulator.money import bill
@@ -27,7 +29,6 @@ from experiments.simulator.schema import Document, ScenarioError
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.workload import Demand, Library, delay, make_demand
-from hostlib.lane import LaneOptions
 from hostlib.tiers import LocalTiers
 from workload.schedule import make_scheduler
 from workload.trace import Request
@@ -74,7 +75,9 @@ class _Simulation:
         self._library = Library(scenario, self._demand.block_tokens, self._fabric if stored else None)
         self._sizes = sizes(scenario, self._cost)
         latency_s = scenario.network.latency_us * US
-        self._network = Network(self._env, self._fabric, self._sizes, latency_s)
+        machine, seed = scenario.machine, scenario.workload.seed
+        self._network = Network(self._env, self._fabric, self._sizes, latency_s, machine.link_burst_s)
+        self._cpu = Cpu(self._env, machine.cores, machine.slowdown, seed) if machine.cores else None
         self._parts = _Parts([], [], [], [])
         self._controls: dict[str, SwitchControl] = {}
         self._clients: dict[str, Client] = {}
@@ -119,7 +122,7 @@ class _Simulation:
             self._parts.nodes.append(self._node(place, name))
 
     def _build_switches(self) -> None:
-        pool = self._scenario.pool
+        pool, machine = self._scenario.pool, self._scenario.machine
         options = SwitchOptions(
             merging=pool.merging and pool.memory != "none",
             multicast=pool.multicast,
@@ -127,12 +130,14 @@ class _Simulation:
             pending_timeout_s=pool.pending_timeout_s,
             sketch_epoch_s=pool.sketch_epoch_s,
             recirculation_bytes_per_s=self._scenario.network.link_gbit_s * GBIT_BYTES,
+            packet_s=machine.switch_packet_s,
         )
         for name in self._fabric.switches:
             memory = None
             if pool.memory == "dram":
                 memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
-            switch = Switch(self._env, name, self._network, options, memory)
+            process = Process(self._cpu, machine.switch_wake_s)
+            switch = Switch(self._env, name, self._network, options, memory, process)
             self._network.vertices[name] = switch
             self._parts.switches.append(switch)
             blocks = pool_blocks(self._scenario, self._sizes)
@@ -167,6 +172,8 @@ class _Simulation:
                 int(storage.ssd_gb * GB / block_bytes),
                 storage.ssd_gbyte_s * GB,
                 self._acknowledged,
+                self._scenario.machine,
+                Process(self._cpu, self._scenario.machine.host_wake_s),
             )
             store.preload(block.key for block in past if block.home == name)
             self._network.vertices[name] = store
@@ -181,18 +188,31 @@ class _Simulation:
             int(options.gpu_gb * GB / self._sizes.block_bytes),
             int(options.dram_gb * GB / self._sizes.block_bytes),
         )
+        process = Process(self._cpu, scenario.machine.host_wake_s)
         fetcher: Fetcher | None = None
         if options.gate != "never":
-            fetcher = self._fetcher(place, name)
+            fetcher = self._fetcher(place, name, process)
         return Node(
-            self._env, options, cost, tiers, gpu, fetcher, scenario.network.link_gbit_s * 1e9
-        )  # fmt: skip
+            self._env,
+            options,
+            cost,
+            tiers,
+            gpu,
+            fetcher,
+            scenario.network.link_gbit_s * 1e9,
+            process,
+            scenario.machine.node_block_s,
+        )
 
-    def _fetcher(self, place: int, name: str) -> Fetcher:
+    def _fetcher(self, place: int, name: str, process: Process) -> Fetcher:
         if self._direct is not None:
             return DirectClient(self._env, self._direct, place)
-        lane = LaneOptions(target_backlog_ms=round(self._scenario.network.target_backlog_ms))
-        client = Client(self._env, name, self._network, ClientOptions(lane))
+        machine = self._scenario.machine
+        options = ClientOptions(
+            lane_options(self._scenario.network.target_backlog_ms, machine.pace),
+            fragment_s=machine.node_fragment_s,
+        )
+        client = Client(self._env, name, self._network, options, process)
         self._network.vertices[name] = client
         self._clients[name] = client
         return client

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from simpy import Environment
 
+from experiments.simulator.cpu import Process
 from experiments.simulator.link import Link
 from experiments.simulator.messages import PROBE, Ask, Put, Reply
 from experiments.simulator.network import Network, after
+from experiments.simulator.scenario import Machine
 
 Acknowledged = Callable[[Put], None]
 
@@ -40,10 +42,15 @@ class Store:
         ssd_blocks: int,
         ssd_bytes_per_s: float,
         acknowledged: Acknowledged,
+        machine: Machine,
+        process: Process,
     ) -> None:
         self.name = name
         self.stats = StoreStats()
         self._env, self._network, self._acknowledged = env, network, acknowledged
+        self._machine, self._process = machine, process
+        self._overheads_s: deque[tuple[float, float]] = deque()
+        """When what was handed over leaves, and by how much its buffers add to the backlog."""
         self._dram_blocks, self._ssd_blocks = dram_blocks, ssd_blocks
         self._dram: OrderedDict[bytes, None] = OrderedDict()
         self._ssd: OrderedDict[bytes, None] = OrderedDict()
@@ -63,10 +70,16 @@ class Store:
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Answer at once from DRAM, later from SSD."""
-        small: list[Reply] = []
+        machine = self._machine
+        blocks = sum(ask.part == PROBE for ask in asks)
+        cost_s = blocks * machine.store_block_s + _fragments(asks) * machine.store_fragment_s
+        self._process.do(cost_s, self._answer, asks)
+
+    def _answer(self, asks: Sequence[Ask]) -> None:
+        backlog_ms = self.backlog_ms()
         for ask in asks:
             self.stats.requests += ask.fragments
-            reply = Reply(ask, self._find(ask), self.backlog_ms())
+            reply = Reply(ask, self._find(ask), backlog_ms)
             ready_s = self._ssd_link.wait_s(self._env.now) if ask.block.key not in self._dram else 0.0
             if reply.found:
                 self.stats.values += ask.fragments
@@ -74,15 +87,15 @@ class Store:
                 self.stats.not_found += ask.fragments
             if reply.found and ready_s:
                 after(self._env, ready_s, self._network.reply, self.name, self._switch, [reply])
-            elif ask.part == PROBE:
-                small.append(reply)
             else:
                 self._network.reply(self.name, self._switch, [reply])
-        if small:
-            self._network.reply(self.name, self._switch, small)
+        self._fill_buffers(_fragments(asks))
 
     def put(self, put: Put, neighbour: str, tail_s: float) -> None:
         """Keep a block, or a part of a reclaimed one, and acknowledge."""
+        self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
+
+    def _keep(self, put: Put) -> None:
         key = put.block.key
         arrived = self._reclaimed.setdefault(key, set()) if put.reclaim else set()
         arrived.add(put.fragment)
@@ -99,8 +112,19 @@ class Store:
         raise AssertionError("a storage node asks for nothing")
 
     def backlog_ms(self) -> float:
-        """How long what waits to leave takes."""
-        return 1000 * self._egress.wait_s(self._env.now)
+        """How long what waits to leave takes; an emulated host takes its buffers for bytes that wait."""
+        now_s, overheads_s = self._env.now, self._overheads_s
+        while overheads_s and overheads_s[0][0] <= now_s:
+            overheads_s.popleft()
+        return 1000 * (self._egress.wait_s(now_s) + sum(extra_s for _, extra_s in overheads_s))
+
+    def _fill_buffers(self, fragments: int) -> None:
+        """Note what the buffers of so many datagrams are larger than these."""
+        machine = self._machine
+        if machine.buffer_share:
+            lumps = -(-fragments // machine.lump_fragments)
+            extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
+            self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
 
     def _find(self, ask: Ask) -> bool:
         key = ask.block.key
@@ -125,3 +149,7 @@ class Store:
         while len(self._ssd) > self._ssd_blocks:
             self._ssd.popitem(last=False)
             self.stats.dropped_blocks += 1
+
+
+def _fragments(asks: Sequence[Ask]) -> int:
+    return sum(ask.fragments for ask in asks)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from simpy import Environment
 
+from experiments.simulator.cpu import Process
 from experiments.simulator.link import Link
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
 from experiments.simulator.network import Network
@@ -23,6 +24,8 @@ class SwitchOptions:
     pending_timeout_s: float = 0.2
     sketch_epoch_s: float = 67.1
     recirculation_bytes_per_s: float = 25e9
+    packet_s: float = 0.0
+    """CPU time for each fragment or request, where the switch is a program."""
 
 
 @dataclass(slots=True)
@@ -65,7 +68,13 @@ class Switch:
     """See the module. `memory` bounds what the pool's memory reads and writes a second; None: line rate."""
 
     def __init__(
-        self, env: Environment, name: str, network: Network, options: SwitchOptions, memory: Link | None
+        self,
+        env: Environment,
+        name: str,
+        network: Network,
+        options: SwitchOptions,
+        memory: Link | None,
+        process: Process,
     ) -> None:
         self.name = name
         self.stats = SwitchStats()
@@ -78,7 +87,7 @@ class Switch:
         self.on_nowhere: Callable[[Block], None] | None = None
         """A fill found nothing at its home."""
         self._env, self._network, self._options = env, network, options
-        self._memory = memory
+        self._memory, self._process = memory, process
         self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
         self._pending: OrderedDict[tuple[bytes, int], _Claim] = OrderedDict()
         self._counts: dict[bytes, tuple[int, int]] = {}
@@ -86,23 +95,28 @@ class Switch:
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """GETs: serve, merge or forward."""
+        fragments = sum(ask.fragments for ask in asks)
+        self._process.do(fragments * self._options.packet_s, self._on_asks, asks, neighbour, tail_s)
+
+    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
+        """Replies: fill, count, and pass on to who waits."""
+        fragments = sum(reply.ask.fragments for reply in replies)
+        self._process.do(fragments * self._options.packet_s, self._on_replies, replies, tail_s)
+
+    def _on_asks(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         forward: dict[str, list[Ask]] = {}
-        small: list[Reply] = []
         for ask in asks:
             if not ask.fill:
                 if self._is_here(ask):
-                    self._serve(ask, neighbour, small)
+                    self._serve(ask, neighbour)
                     continue
                 if self._options.merging and self._merge(ask, neighbour):
                     continue
             forward.setdefault(self._network.next_hop(self.name, ask.block.home), []).append(ask)
         for target, rest in forward.items():
             self._network.ask(self.name, target, rest, tail_s)
-        if small:
-            self._network.reply(self.name, neighbour, small, self._read_s(len(small)))
 
-    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
-        """Replies: fill, count, and pass on to who waits."""
+    def _on_replies(self, replies: Sequence[Reply], tail_s: float) -> None:
         onward: dict[str, list[Reply]] = {}
         for reply in replies:
             ask = reply.ask
@@ -160,14 +174,11 @@ class Switch:
         self.touched.add(ask.block.key)
         return ask.part in entry.filled
 
-    def _serve(self, ask: Ask, neighbour: str, small: list[Reply]) -> None:
+    def _serve(self, ask: Ask, neighbour: str) -> None:
         self.stats.served += ask.fragments
         self.stats.served_bytes += ask.fragments * self._value_bytes
         reply = Reply(ask, found=True, from_pool=True)
-        if ask.part == PROBE:
-            small.append(reply)
-        else:
-            self._network.reply(self.name, neighbour, [reply], self._read_s(ask.fragments))
+        self._network.reply(self.name, neighbour, [reply], self._read_s(ask.fragments))
 
     def _read_s(self, fragments: int) -> float:
         """When the pool's memory has delivered so much."""

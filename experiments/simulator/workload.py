@@ -88,12 +88,14 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
 
 
 def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:
-    """Requests with their nodes, each late by up to `jitter_s`, in their new order."""
+    """Requests with their nodes, late by up to `jitter_s`, in their new order; none overtakes at its node."""
     draw = Random(seed)
-    late = [
-        (replace(request, arrival_s=request.arrival_s + draw.uniform(0.0, jitter_s)), node)
-        for request, node in assigned
-    ]
+    late: list[tuple[Request, int]] = []
+    last_s: dict[int, float] = {}
+    for request, node in assigned:
+        arrival_s = request.arrival_s + draw.uniform(0.0, jitter_s)
+        last_s[node] = max(last_s.get(node, 0.0), arrival_s)
+        late.append((replace(request, arrival_s=last_s[node]), node))
     return sorted(late, key=lambda pair: pair[0].arrival_s)
 
 

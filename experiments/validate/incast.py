@@ -7,14 +7,16 @@ from pathlib import Path
 
 DOCUMENT_BLOCKS = 24
 BLOCK_TOKENS = 512
-ROUND_MS = 4000
+ROUND_MS = 1500
+FIRST_MS = 1250
+"""Rounds begin off the full half seconds, at which all processes report and the watch looks."""
 
 
 def write_incast(path: Path, nodes: int, rounds: int) -> Path:
     """Write the trace: what is stored comes at time 0, the rounds follow, each with a document of its own."""
     stored = [(0, _document(number)) for number in range(rounds)]
     asked = [
-        (ROUND_MS * (number + 1), [*_document(number), (rounds + number) * 1000 + node])
+        (FIRST_MS + ROUND_MS * number, [*_document(number), (rounds + number) * 1000 + node])
         for number in range(rounds)
         for node in range(nodes)
     ]

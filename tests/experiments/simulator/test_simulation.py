@@ -86,6 +86,38 @@ def test_copies_without_multicast_come_one_after_the_other(tmp_path: Path) -> No
     assert apart.get_s.mean > together.get_s.mean
 
 
+MACHINE: dict[str, object] = {
+    "link_burst_s": 0.001,
+    "cores": 2,
+    "slowdown": 0.3,
+    "switch_wake_s": 1e-5,
+    "host_wake_s": 1e-4,
+    "node_block_s": 1e-4,
+    "node_fragment_s": 1e-5,
+    "store_block_s": 1e-5,
+    "store_fragment_s": 1e-5,
+}
+
+
+def test_a_machine_that_carries_a_scenario_out_adds_time_and_moves_the_same_blocks(tmp_path: Path) -> None:
+    alone, carried = crowd(tmp_path, pool=NO_POOL), crowd(tmp_path, pool=NO_POOL, machine=MACHINE)
+    assert carried.blocks == alone.blocks
+    assert carried.storage_egress_bytes == pytest.approx(alone.storage_egress_bytes)
+    assert alone.ttft_s.p50 < carried.ttft_s.p50 < 1.2 * alone.ttft_s.p50
+
+
+def test_a_slow_machine_makes_nodes_miss_answers_that_they_could_have_shared(tmp_path: Path) -> None:
+    slow = MACHINE | {"cores": 4, "node_block_s": 1e-3}
+    together, apart = crowd(tmp_path), crowd(tmp_path, machine=slow)
+    assert together.blocks["pool"] == 0 < apart.blocks["pool"]
+
+
+def test_buffers_that_count_as_backlog_make_nodes_ask_for_less_at_once(tmp_path: Path) -> None:
+    plain = crowd(tmp_path, pool=NO_POOL)
+    counted = crowd(tmp_path, pool=NO_POOL, machine={"buffer_share": 4.0, "lump_fragments": 1})
+    assert counted.longest_queue_s < plain.longest_queue_s
+
+
 def agents(**tables: dict[str, object]) -> SimResult:
     base = Scenario().changed(workload={"requests": 400, "load": 2.0}, control={"report_count": 1})
     return simulate(base.changed(**tables))

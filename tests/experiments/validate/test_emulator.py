@@ -49,8 +49,9 @@ def test_what_the_emulator_cannot_do_is_refused(
 
 
 def test_an_incast_asks_for_the_same_blocks_at_once(tmp_path: Path) -> None:
-    result = simulate(Emulator(incast(tmp_path), SIGMA, 1.0).matched(pool=True))
-    assert result.blocks["recomputed"] == 80
+    scenario = incast(tmp_path)
+    result = simulate(Emulator(scenario, SIGMA, 1.0).matched(pool=True))
+    assert result.blocks["recomputed"] == scenario.workload.requests
     assert result.merged > 0
 
 

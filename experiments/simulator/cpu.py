@@ -1,0 +1,86 @@
+"""The CPU of the machine that an emulation runs on: host processes take turns on its cores.
+
+A process that is woken waits for a core, then deals with all that has come to it meanwhile; what it does
+shows when it is done. As with Linux, each core has a queue of its own: who finds no idle core waits in one of
+the queues, and a core that has nothing to do takes from another's. So hosts come to lag behind each other by
+milliseconds, and not always the same ones.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from simpy import Environment
+
+from experiments.simulator.network import after
+
+Job = tuple[float, Callable[..., object], tuple[Any, ...]]
+"""Seconds that it takes, and what it does."""
+
+
+class Cpu:
+    """So many cores; work takes longer by a random share, exponentially distributed with mean `slowdown`."""
+
+    def __init__(self, env: Environment, cores: int, slowdown: float, seed: int) -> None:
+        self._env, self._slowdown = env, slowdown
+        self._queues: list[deque[Process]] = [deque() for _ in range(cores)]
+        self._idle = list(range(cores))
+        self._draw = Random(seed)
+
+    def wake(self, process: Process) -> None:
+        """It has something to do."""
+        if self._idle:
+            self._run(self._idle.pop(), process)
+        else:
+            self._draw.choice(self._queues).append(process)
+
+    def _run(self, core: int, process: Process) -> None:
+        jobs = process.take()
+        busy_s = process.wake_s + sum(cost_s for cost_s, _, _ in jobs)
+        if self._slowdown:
+            busy_s *= 1 + self._draw.expovariate(1 / self._slowdown)
+        after(self._env, busy_s, self._done, core, process, jobs)
+
+    def _done(self, core: int, process: Process, jobs: list[Job]) -> None:
+        for _, action, arguments in jobs:
+            action(*arguments)
+        process.rest()
+        waiting = next((queue for queue in (self._queues[core], *self._queues) if queue), None)
+        if waiting is None:
+            self._idle.append(core)
+        else:
+            self._run(core, waiting.popleft())
+
+
+class Process:
+    """It takes `wake_s` whenever it is woken; without a CPU what it does takes no time."""
+
+    def __init__(self, cpu: Cpu | None, wake_s: float = 0.0) -> None:
+        self.wake_s = wake_s
+        self._cpu = cpu
+        self._jobs: list[Job] = []
+        self._awake = False
+
+    def do(self, cost_s: float, action: Callable[..., object], *arguments: Any) -> None:
+        """Call `action` when the process has come to it."""
+        if self._cpu is None:
+            action(*arguments)
+            return
+        self._jobs.append((cost_s, action, arguments))
+        if not self._awake:
+            self._awake = True
+            self._cpu.wake(self)
+
+    def take(self) -> list[Job]:
+        """All that there is to do."""
+        jobs, self._jobs = self._jobs, []
+        return jobs
+
+    def rest(self) -> None:
+        """Done; what came meanwhile is next."""
+        self._awake = bool(self._jobs)
+        if self._awake and self._cpu is not None:
+            self._cpu.wake(self)
