@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from hostlib.transport import Transport
 
-READ_AHEAD_BLOCKS = 32
 MAX_WAITING_BLOCKS = 4096
 MAX_WAITING_GETS = 256
 """For one block."""
@@ -69,7 +68,7 @@ class StorageNode:
         store: BlockStore,
         link_bit_s: float = 0.0,
         ssd_read_s: float = 0.0,
-        read_ahead_blocks: int = READ_AHEAD_BLOCKS,
+        read_ahead_blocks: int = 0,
     ) -> None:
         self.stats = StorageStats()
         self._transport = transport
@@ -197,8 +196,8 @@ class StorageConfig(HostConfig):
     ssd_bytes: int = 0
     ssd_bytes_per_s: float = 0.0
     """Rate of the modelled SSD; 0 for unlimited."""
-    read_ahead_blocks: int = READ_AHEAD_BLOCKS
-    """Of a chain, read from SSD when the block before them is asked for; 0 for none."""
+    read_ahead_blocks: int = 0
+    """Of a chain, read from SSD when one before them is asked for: for nodes that ask block by block."""
     preload: str | None = None
     """File with the keys of the blocks held from the start, a line in hexadecimal each, youngest last."""
     link_bit_s: float = 0.0

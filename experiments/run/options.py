@@ -10,7 +10,6 @@ from controller.config import EVICTION_MODES
 from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from experiments.options import Option, number, one_of, parse_into, whole, yes_or_no
-from hostlib.storage import READ_AHEAD_BLOCKS
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
@@ -92,7 +91,7 @@ _OPTIONS = (
     Option("GPU_BLOCKS", whole(1, 1_000_000), 64, "blocks of GPU memory a node"),
     Option("DRAM_BLOCKS", whole(1, 1_000_000), 128, "blocks of DRAM a node"),
     Option("STORE_BLOCKS", whole(1, 10_000_000), 50_000, "blocks of DRAM a storage node, the rest on SSD"),
-    Option("READ_AHEAD", whole(0, 1024), READ_AHEAD_BLOCKS, "blocks of a chain a storage node reads ahead"),
+    Option("READ_AHEAD", whole(0, 1024), 0, "blocks of a chain that storage nodes read ahead from SSD"),
     Option("SSD_GBYTE", number(0.001, 1e5), 12.0, "real rate of a storage node's SSDs, GB/s"),
     Option(
         "SCALE",
