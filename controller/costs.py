@@ -52,8 +52,10 @@ class PoolCounts:
     """Of the evicted: not worth the transfer, so that only the policy's memory of them stays."""
     dropped: int = 0
     """Of the evicted: removed at once, as configured or because too many others were on their way."""
+    not_whole: int = 0
+    """Of the evicted: never filled, or not all of their fragments were."""
     reclaims_failed: int = 0
-    """Of the evicted: should have been sent, but were not whole, or nobody acknowledged."""
+    """Of the evicted: should have been sent, but nobody acknowledged."""
     reclaim_requests: int = 0
     """Fragments of evicted blocks that the switch was asked to send."""
     reclaim_bytes: int = 0

@@ -271,6 +271,7 @@ class Pool:
         ends = [transfer.end for transfer in finished]
         self.counts.reclaimed += ends.count(End.SENT)
         self.counts.held_elsewhere += ends.count(End.HELD)
+        self.counts.not_whole += ends.count(End.NOT_WHOLE)
         self.counts.reclaims_failed += ends.count(End.FAILED)
         self._remove([transfer.key for transfer in finished], now_s)
 

@@ -29,8 +29,10 @@ class End(Enum):
     """The storage node did not hold the block, and has all of it now."""
     HELD = auto()
     """The storage node held the block already."""
+    NOT_WHOLE = auto()
+    """The switch never got all of the block, so there is nothing to save."""
     FAILED = auto()
-    """Not whole in the switch, or the storage node did not answer, or did not keep it."""
+    """The storage node did not answer, or did not keep it."""
 
 
 class Finished(NamedTuple):
@@ -123,8 +125,7 @@ class Reclaims:
         if transfer is None or message.sequence != transfer.sequence:
             return None
         if message.op == wire.OP_NOT_FOUND:
-            # A slot without its fragment: the block is not whole, so there is nothing to save.
-            return self._end(message.key, End.FAILED)
+            return self._end(message.key, End.NOT_WHOLE)
         if message.op != wire.OP_PUT_ACK or answer.source != transfer.store:
             return None
         if message.flags & wire.FLAG_HELD:

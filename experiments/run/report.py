@@ -26,9 +26,9 @@ def _share(part: int, result: RunResult) -> str:
     return f"{part:,} ({part / total:.1%})" if total else "0"
 
 
-def _evicted(evictions: Evictions) -> str:
-    other = evictions.dropped + evictions.reclaims_failed
-    return f"{evictions.held_elsewhere:,} / {evictions.reclaimed:,} / {evictions.stubs:,} / {other:,}"
+def _lost(evictions: Evictions) -> str:
+    dropped = evictions.dropped + evictions.reclaims_failed
+    return f"{evictions.stubs:,} / {evictions.not_whole:,} / {dropped:,}"
 
 
 _SECTIONS: dict[str, tuple[_Row, ...]] = {
@@ -59,8 +59,12 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
     ),
     "What the pool cost": (
         ("blocks admitted / evicted", lambda r: f"{r.admitted:,} / {r.evicted:,}"),
-        ("of the evicted: home held it / sent / not worth it / other", lambda r: _evicted(r.evictions)),
-        ("bytes of sending evicted blocks home", lambda r: _bytes(r.evictions.reclaim_bytes)),
+        (
+            "  their home held / was sent",
+            lambda r: f"{r.evictions.held_elsewhere:,} / {r.evictions.reclaimed:,}",
+        ),
+        ("  not worth it / not whole / dropped", lambda r: _lost(r.evictions)),
+        ("bytes for that", lambda r: _bytes(r.evictions.reclaim_bytes)),
         ("P4Runtime writes, digests", lambda r: f"{r.p4runtime_writes:,}, {r.digests:,}"),
         ("controller's CPU", lambda r: f"{r.controller_cpu_s:.1f} s"),
     ),

@@ -43,6 +43,7 @@ class Evictions:
     stubs: int = 0
     held_elsewhere: int = 0
     reclaimed: int = 0
+    not_whole: int = 0
     reclaims_failed: int = 0
     reclaim_requests: int = 0
     reclaim_bytes: int = 0

@@ -233,7 +233,7 @@ def test_a_block_that_is_not_whole_is_dropped_instead_of_reclaimed(switch: LiveS
         wait_until(lambda: key(0) in worker.pool.resident, "block 0 to be admitted")
         for number in range(1, ENTRIES):
             admit(switch, worker, number)
-        wait_until(lambda: worker.pool.counts.reclaims_failed, "the reclaim to be refused by the switch")
+        wait_until(lambda: worker.pool.counts.not_whole, "the reclaim to be refused by the switch")
         assert key(0) not in worker.pool.resident
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from experiments.run.machine import CpuUse, Strain
 from experiments.run.report import print_report
-from experiments.run.result import BlockSources, Percentiles, RunResult, percentiles, write_summary
+from experiments.run.result import BlockSources, Evictions, Percentiles, RunResult, percentiles, write_summary
 
 RESULT = RunResult(
     requests=10, completed=10, failed=0, corrupt=0, blocks=BlockSources(1, 2, 3, 4, 5),
@@ -32,6 +32,14 @@ def test_the_table_says_what_the_pool_saved() -> None:
     assert "75% fewer bytes left the storage nodes" in text
     assert "pool in the switch" in text
     assert "3 (20.0%)" in text
+
+
+def test_the_table_says_what_became_of_the_evicted() -> None:
+    evictions = Evictions(dropped=1, stubs=2, held_elsewhere=3, reclaimed=4, not_whole=5, reclaims_failed=6)
+    text = printed(no_pool=RESULT, pool=replace(RESULT, evictions=replace(evictions, reclaim_bytes=692)))
+    assert "3 / 4" in text
+    assert "2 / 5 / 7" in text
+    assert "692 B" in text
 
 
 def test_figures_of_an_overloaded_run_are_said_not_to_count() -> None:
