@@ -118,7 +118,7 @@ class Thresholds:
     """"reclaim": the switch first sends the block to its home, if that does not hold it; "value": the same,
     for blocks that are worth it; "drop": no block."""
     reclaims_in_flight: int = 16
-    """Blocks being reclaimed at once, if that is no more than an eighth of the pool."""
+    """Blocks being reclaimed at once, if that is no more than a 32nd of the pool."""
     control_fragments_in_flight: int = 128
     """Fragments of fills, and of reclaims, that were asked for and not answered yet."""
     answer_timeout_s: float = 0.2
@@ -130,7 +130,7 @@ class Thresholds:
         """Blocks that a policy may not count on: newcomers lie there while those evicted are reclaimed."""
         if self.eviction == "drop" or whole_blocks < 2:
             return 0
-        return min(self.reclaims_in_flight, max(1, whole_blocks // 8))
+        return min(self.reclaims_in_flight, max(1, whole_blocks // 32))
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,10 +171,10 @@ def switch_config(switch: LiveSwitch) -> SwitchConfig:
     )
 
 
-def config(switch: LiveSwitch, **thresholds: Any) -> Config:
+def config(switch: LiveSwitch, policy: str = "lru", **thresholds: Any) -> Config:
     """Of a switch whose whole pool is the policy's, as far as nothing else is said."""
     return Config(
-        (switch_config(switch),), policy="lru", thresholds=Thresholds(**{"eviction": "drop", **thresholds})
+        (switch_config(switch),), policy=policy, thresholds=Thresholds(**{"eviction": "drop", **thresholds})
     )
 
 

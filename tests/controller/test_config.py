@@ -126,7 +126,7 @@ def test_two_switches_at_one_address_are_refused(tmp_path: Path, content: Any) -
         load(tmp_path, content)
 
 
-@pytest.mark.parametrize(("blocks", "spare"), [(0, 0), (1, 0), (2, 1), (15, 1), (16, 2), (2048, 16)])
+@pytest.mark.parametrize(("blocks", "spare"), [(0, 0), (1, 0), (2, 1), (63, 1), (64, 2), (2048, 16)])
 def test_spare_blocks_are_a_small_part_of_the_pool(blocks: int, spare: int) -> None:
     assert Thresholds(eviction="reclaim", reclaims_in_flight=16).spare_blocks(blocks) == spare
     assert Thresholds(eviction="drop").spare_blocks(blocks) == 0

@@ -45,9 +45,9 @@ def key(number: int) -> bytes:
 
 
 @contextmanager
-def controller(switch: LiveSwitch, wait: bool = True, **thresholds: Any) -> Iterator[SwitchWorker]:
+def controller(switch: LiveSwitch, wait: bool = True, **options: Any) -> Iterator[SwitchWorker]:
     """A controller's worker for the switch."""
-    (worker,) = ControllerProcess(config(switch, **{"report_count": 1, **thresholds})).workers
+    (worker,) = ControllerProcess(config(switch, **{"report_count": 1, **options})).workers
     worker.start()
     try:
         if wait:
@@ -188,7 +188,9 @@ def test_a_block_that_its_home_does_not_hold_leaves_the_pool(switch: LiveSwitch)
 
 
 def test_an_evicted_block_is_sent_home_before_its_slots_are_freed(switch: LiveSwitch) -> None:
-    with controller(switch, eviction="reclaim", reclaims_in_flight=1, answer_timeout_s=0.2) as worker:
+    with controller(
+        switch, policy="fifo", eviction="reclaim", reclaims_in_flight=1, answer_timeout_s=0.2
+    ) as worker:
         for number in range(ENTRIES):  # one more than the policy may hold
             admit(switch, worker, number)
         wait_until(lambda: len(worker.pool.reclaims), "a reclaim")
@@ -228,7 +230,7 @@ def acknowledge(switch: LiveSwitch, source: IPv4Address, put: wire.Message, held
 
 
 def test_a_block_that_is_not_whole_is_dropped_instead_of_reclaimed(switch: LiveSwitch) -> None:
-    with controller(switch, eviction="reclaim", reclaims_in_flight=1) as worker:
+    with controller(switch, policy="fifo", eviction="reclaim", reclaims_in_flight=1) as worker:
         switch.fetch(key(0))
         wait_until(lambda: key(0) in worker.pool.resident, "block 0 to be admitted")
         for number in range(1, ENTRIES):
