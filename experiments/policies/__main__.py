@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import (
@@ -73,13 +74,14 @@ def _report(console: Console, options: Options, results: dict[str, list[Result]]
     ablated = {name: [r for r in rows if r.policy.startswith(ABLATION)] for name, rows in results.items()}
     comparisons = []
     for name, rows in whole.items():
-        report.print_hits(console, name, rows)
-        report.print_savings(console, name, rows)
-        report.print_ablation(console, name, rows, ablated[name])
+        shown = Path(name).name
+        report.print_hits(console, shown, rows)
+        report.print_savings(console, shown, rows)
+        report.print_ablation(console, shown, rows, ablated[name])
         plots.plot_trace(options.results, name, rows)
         if ablated[name]:
             plots.plot_ablation(options.results, name, rows, ablated[name])
-        comparisons += compare(name, rows)
+        comparisons += compare(shown, rows)
     if comparisons:
         report.print_comparison(console, comparisons)
     report.write_results(options.results / "summary.json", whole)
