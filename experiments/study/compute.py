@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -47,13 +48,19 @@ def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]
             yield client
         return
     count = workers or len(os.sched_getaffinity(0))
-    with (
-        LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
-        ) as local,
-        Client(local) as client,  # type: ignore[no-untyped-call]
-    ):
+    with _local_cluster(count) as local, Client(local) as client:  # type: ignore[no-untyped-call]
         yield client
+
+
+def _local_cluster(workers: int) -> LocalCluster:
+    """Its processes don't hear Ctrl-C, which goes to all of a terminal: they end with this one."""
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which processes started meanwhile inherit
+    try:
+        return LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        )
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 class Computer:

@@ -1,4 +1,4 @@
-"""The command: a table, all figures as JSON, refusals with their line, and a real play where there is root."""
+"""The command: a table, all figures as JSON, refusals with their line, and a real play given root."""
 
 import json
 import os
