@@ -114,6 +114,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "gpu-blocks": int(scenario.nodes.gpu_gb * GB / block_bytes),
         "dram-blocks": int(scenario.nodes.dram_gb * GB / block_bytes),
         "store-blocks": int(scenario.storage.dram_gb * GB / block_bytes),
+        "ssd-gbyte": scenario.storage.ssd_gbyte_s,
         "scale": sigma,
         "model": scenario.model.name,
         "gpu": scenario.model.gpu,

@@ -35,6 +35,7 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
     [
         ({"storage": {"kind": "direct"}}, "storage nodes only"),
         ({"nodes": {"decode": "batched"}}, 'decode = "apart"'),
+        ({"nodes": {"gate": "never"}}, 'no gate = "never"'),
         ({"workload": {"clients": 3}}, "plays traces only"),
         ({"workload": {"load": 2.0}}, "at their own rate"),
         ({"pool": {"memory": "dram"}}, "line rate only"),
