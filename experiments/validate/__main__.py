@@ -18,6 +18,7 @@ from experiments.run.machine import ADVICE
 from experiments.run.processes import ProcessError
 from experiments.run.result import revision
 from experiments.simulator.schema import ScenarioError
+from experiments.simulator.simulation import prepare
 from experiments.validate import literature
 from experiments.validate.emulator import Comparison, compare, incast, star
 from experiments.validate.options import ValidateOptions, parse_options
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     raise_on_signals()
     try:
         options = parse_options(arguments, "python -m experiments.validate", __doc__ or "")
+        if options.trace is not None:
+            prepare(star(options.trace, options.requests))  # a trace that can't be used is refused at once
         parts = list(_sections(options, console))
     except BAD_INPUT as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
