@@ -52,7 +52,7 @@ OPTIONS = [
     "6",
 ]
 BLOCKS = 8
-DEFINES = {"FAULTS": 1, "PENDING_CELLS": 16}
+DEFINES = {"FAULTS": 1, "PENDING_CELLS": 4}  # fewer than the probes of a burst
 ALL, SOME = 0xFFFF, 0x2000  # of 65,536
 A, B, C, VANISHING = "node1", "node2", "node3", "node4"
 STORE = "store1"
