@@ -49,11 +49,13 @@ OPTIONS = [
     "--bursts",
     "1",
     "--deadline",
-    "6",
+    "14",
 ]
 BLOCKS = 8
 DEFINES = {"FAULTS": 1, "PENDING_CELLS": 4}  # fewer than the probes of a burst
-ALL, SOME = 0xFFFF, 0x2000  # of 65,536
+ALL, SOME = 0xFFFF, 0x3000
+"""Of 65,536. Some: enough that surely one is lost, and few enough that none is at every try."""
+
 A, B, C, VANISHING = "node1", "node2", "node3", "node4"
 STORE = "store1"
 TIMEOUT_S = 60.0
@@ -166,11 +168,10 @@ def test_lost_packets_delay_but_lose_nothing(faulty: Faulty, op: int, host: str 
     assert sum(report["retransmits"] for report in reports.values()) > 0
 
 
-def test_a_full_pending_table_only_means_less_merging(faulty: Faulty) -> None:
-    before = faulty.outcome("OUTCOME_UNMERGED"), faulty.outcome("OUTCOME_MERGED")
+def test_a_full_pending_table_costs_merges_and_nothing_else(faulty: Faulty) -> None:
+    before = faulty.outcome("OUTCOME_UNMERGED")
     assert_served(faulty.burst(A, B, C))
-    assert faulty.outcome("OUTCOME_UNMERGED") > before[0]
-    assert faulty.outcome("OUTCOME_MERGED") > before[1]
+    assert faulty.outcome("OUTCOME_UNMERGED") > before
 
 
 def test_without_answers_a_request_ends_with_a_clear_error_and_nothing_wedges(faulty: Faulty) -> None:
