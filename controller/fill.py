@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from controller.operations import Fill
+from controller.pace import Pace
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address
@@ -26,10 +27,10 @@ class Fills:
     """The fetches of one switch: at most `max_fragments` within `interval_s`, the rest waits its turn."""
 
     def __init__(self, max_fragments: int, interval_s: float, max_waiting: int) -> None:
-        self._max_fragments, self._interval_s, self._max_waiting = max_fragments, interval_s, max_waiting
+        self._max_waiting = max_waiting
+        self._pace = Pace(max_fragments, interval_s)
         self._jobs: deque[_Job] = deque()
         self._next_fragment = 0
-        self._sent: deque[float] = deque()
         self._sequence = 0
 
     def __len__(self) -> int:
@@ -55,14 +56,12 @@ class Fills:
 
     def poll(self, now_s: float) -> list[Fill]:
         """What to send now."""
-        while self._sent and self._sent[0] <= now_s - self._interval_s:
-            self._sent.popleft()
         requests: list[Fill] = []
-        while self._jobs and len(self._sent) < self._max_fragments:
+        while self._jobs and self._pace.room(now_s):
             job = self._jobs[0]
             self._sequence = (self._sequence + 1) % (1 << 32)
             requests.append(Fill(job.key, self._next_fragment, job.fragments, job.home, self._sequence))
-            self._sent.append(now_s)
+            self._pace.sent(now_s)
             self._next_fragment += 1
             if self._next_fragment == job.fragments:
                 self._jobs.popleft()

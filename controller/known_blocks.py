@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+from hostlib.wire import fingerprint
+
 if TYPE_CHECKING:
     from ipaddress import IPv4Address
 
@@ -18,11 +20,6 @@ class Known(NamedTuple):
     home: IPv4Address
     fragments: int
     depth: int
-
-
-def fingerprint(key: bytes) -> int:
-    """How a child refers to its parent: the first 32 bits of the key."""
-    return int.from_bytes(key[:4], "big")
 
 
 class KnownBlocks:

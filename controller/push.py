@@ -14,8 +14,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from controller.known_blocks import fingerprint
 from controller.operations import PushFragment, SetGroup
+from controller.pace import Pace
+from hostlib.wire import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,12 +63,12 @@ class Push:
         self.blocks = 0
         """Blocks pushed."""
         self._options = options
-        self._max_fragments, self._interval_s = max_fragments, interval_s
+        self._max_jobs = max_fragments * options.max_prefixes
+        self._pace = Pace(max_fragments, interval_s)
         self._places: OrderedDict[bytes, _Place] = OrderedDict()
         self._roots: dict[int, int] = {}
         self._prefixes: dict[int, _Prefix] = {}
         self._jobs: deque[_Job] = deque()
-        self._sent: deque[float] = deque()
 
     # What happens.
 
@@ -137,12 +138,10 @@ class Push:
     ) -> Iterator[PushFragment]:
         """Fragments to push now, within the bound of what may be on its way."""
         self._plan(now_s, resident)
-        while self._sent and self._sent[0] <= now_s - self._interval_s:
-            self._sent.popleft()
-        while self._jobs and len(self._sent) < self._max_fragments:
+        while self._jobs and self._pace.room(now_s):
             key, place, fragment = self._jobs.popleft()
             if key in resident:
-                self._sent.append(now_s)
+                self._pace.sent(now_s)
                 yield PushFragment(
                     key, fragment, resident[key].fragments, controller, group_of(place.root),
                     parent=place.parent,
@@ -154,7 +153,7 @@ class Push:
             if len(prefix.group) < options.subscribers or now_s < prefix.pushed_s + options.interval_s:
                 continue
             hot = [key for key, times in prefix.asked.items() if times >= options.hits and key in resident]
-            if not hot or len(self._jobs) >= self._max_fragments * options.max_prefixes:
+            if not hot or len(self._jobs) >= self._max_jobs:
                 continue
             prefix.pushed_s = now_s
             self.blocks += len(hot)

@@ -17,7 +17,7 @@ from hostlib.client import Client, FetchedChain
 from hostlib.content import block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.tiers import LocalTiers
-from hostlib.transfer import BlockRef
+from hostlib.transfer import BlockRef, chain_references
 from workload.cost import CostModel
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
@@ -194,8 +194,7 @@ class InferenceNode:
 
     def _prefill_s(self, request: Request, hits: int) -> float:
         """To compute what is behind so many blocks: at least the last token, before the first new one."""
-        new_tokens = max(1, request.input_tokens - hits * self._key_space.block_tokens)
-        return self._scale.duration_s(self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens))
+        return self._scale.duration_s(self._cost.request_prefill_s(request.input_tokens, hits))
 
     def _store(self, blocks: Iterable[BlockRef]) -> None:
         """Queue new blocks for their homes."""
@@ -216,12 +215,7 @@ class InferenceNode:
                 self._puts.task_done()
 
     def _references(self, request: Request) -> list[BlockRef]:
-        keys = list(self._key_space.chain(request.blocks))
-        parents = [0, *(int.from_bytes(key[:4], "big") for key in keys[:-1])]
-        return [
-            BlockRef(key, depth, len(keys), parent, self._recompute_ms(depth))
-            for depth, (key, parent) in enumerate(zip(keys, parents, strict=True))
-        ]
+        return chain_references(list(self._key_space.chain(request.blocks)), self._recompute_ms)
 
     def _block_recompute_ms(self, depth: int) -> int:
         return round(1000 * self._scale.duration_s(self._cost.block_prefill_s(depth)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from hostlib.assembly import Assembly
-from hostlib.wire import VALUE_BYTES, Message, fragment_count
+from hostlib.wire import VALUE_BYTES, Message, fingerprint, fragment_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ class PushedBlocks:
 
     def asks(self, block: BlockRef, now_s: float) -> bool:
         """The node asks for a block; whether it should subscribe to the prefix that begins with it."""
-        own = _fingerprint(block.key)
+        own = fingerprint(block.key)
         starts_here = block.parent not in self._interests
         self._remember(self._interests, own, None)
         if (
@@ -102,7 +102,7 @@ class PushedBlocks:
             VALUE_BYTES, self._block_bytes - at
         ):
             return False
-        known = _fingerprint(message.key) in self._interests or message.parent in self._interests
+        known = fingerprint(message.key) in self._interests or message.parent in self._interests
         return known and not self._holds(message.key)
 
     def _finish(self, key: bytes, content: bytes) -> None:
@@ -110,7 +110,7 @@ class PushedBlocks:
             self.stats.corrupt += 1
             return
         self.stats.taken += 1
-        self._remember(self._interests, _fingerprint(key), None)  # so its children are wanted too
+        self._remember(self._interests, fingerprint(key), None)  # so its children are wanted too
         self._keep(key)
 
     def _remember(self, memory: OrderedDict[int, Value], fingerprint: int, value: Value) -> None:
@@ -118,8 +118,3 @@ class PushedBlocks:
         memory.move_to_end(fingerprint)
         if len(memory) > self._options.max_interests:
             memory.popitem(last=False)
-
-
-def _fingerprint(key: bytes) -> int:
-    """How a block refers to its parent."""
-    return int.from_bytes(key[:4], "big")

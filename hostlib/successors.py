@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from hostlib.wire import fingerprint
+
 if TYPE_CHECKING:
     from hostlib.wire import Message
 
@@ -30,7 +32,7 @@ class _Place(NamedTuple):
         """Whether it may be the next block of the same chain at this home."""
         if self.chain_blocks != before.chain_blocks or self.depth <= before.depth:
             return False
-        return self.depth > before.depth + 1 or self.parent == int.from_bytes(before.key[:4], "big")
+        return self.depth > before.depth + 1 or self.parent == fingerprint(before.key)
 
 
 class Successors:

@@ -14,11 +14,13 @@ from hostlib.wire import (
     OP_PUT,
     VALUE_BYTES,
     Message,
+    fingerprint,
     fragment_count,
 )
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,17 @@ class BlockRef:
     """First 32 bits of the parent's key, 0 for none."""
     recompute_ms: int = 0
     """What recomputing the block costs; tells the pool what the block is worth."""
+
+
+def chain_references(
+    keys: Sequence[bytes], recompute_ms: Callable[[int], int] = lambda depth: 0
+) -> list[BlockRef]:
+    """The blocks of a chain with their places in it; `recompute_ms` of the block at a depth."""
+    parents = [0, *map(fingerprint, keys[:-1])]
+    return [
+        BlockRef(key, depth, len(keys), parent, recompute_ms(depth))
+        for depth, (key, parent) in enumerate(zip(keys, parents, strict=False))
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,6 +160,11 @@ def decode(datagram: Buffer) -> Message:
     return message
 
 
+def fingerprint(key: bytes) -> int:
+    """How a block refers to its parent: the first 32 bits of the parent's key."""
+    return int.from_bytes(key[:4], "big")
+
+
 def fragment_count(block_bytes: int) -> int:
     """Fragments that a block of `block_bytes` travels in; at least one."""
     return max(1, -(-block_bytes // VALUE_BYTES))

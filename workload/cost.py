@@ -129,6 +129,11 @@ class CostModel:
         """Time to recompute the block at `depth` (0 is the first) behind its whole prefix."""
         return self.prefill_s(self.block_tokens, depth * self.block_tokens)
 
+    def request_prefill_s(self, input_tokens: int, held_blocks: int) -> float:
+        """Time to prefill a request behind the first `held_blocks`: at least its last token."""
+        new_tokens = max(1, input_tokens - held_blocks * self.block_tokens)
+        return self.prefill_s(new_tokens, input_tokens - new_tokens)
+
     def decode_s(self, output_tokens: int, context_tokens: float, batch: int = 1) -> float:
         """Time to decode, bound by memory: weights shared by `batch` requests, KV read by each alone."""
         kv_bytes = self.model.kv_bytes_per_token * (context_tokens + output_tokens / 2)

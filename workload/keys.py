@@ -16,6 +16,14 @@ FINGERPRINT_BYTES = 8
 NO_PARENT = bytes(KEY_BYTES)
 _PERSON = b"weir-block-key-1"
 
+_SPREAD = 0x9E3779B97F4A7C15
+"""Knuth's multiplicative hash."""
+
+
+def home_number(block: int, homes: int) -> int:
+    """Which of the storage nodes holds a trace's block; neighbouring ids go to different ones."""
+    return (block * _SPREAD & 0xFFFFFFFFFFFFFFFF) * homes >> 64
+
 
 class KeySpaceError(ValueError):
     """Key parameters that are unusable, or that differ between two parties."""

@@ -32,7 +32,7 @@ from hostlib.lane import LaneOptions
 from hostlib.observe import SelfObserver
 from hostlib.pushed import PushedBlocks
 from hostlib.tiers import LocalTiers
-from hostlib.transfer import BlockRef
+from hostlib.transfer import BlockRef, chain_references
 from hostlib.wire import fragment_count
 
 
@@ -71,7 +71,8 @@ class Reader:
     async def burst(self, at_s: float, chains: list[list[str]], push: bool) -> dict[str, Any]:
         """Ask for all blocks at `at_s`; how long each took from then, and what went wrong."""
         self._pushed.subscribing = push
-        blocks = [block for chain in chains for block in references(chain)]
+        keys = [[bytes.fromhex(key) for key in chain] for chain in chains]
+        blocks = [block for chain in keys for block in chain_references(chain)]
         observer = SelfObserver()
         await asyncio.sleep(at_s - asyncio.get_running_loop().time())
         observer.start()
@@ -114,16 +115,6 @@ class Reader:
             "unwanted": self._pushed.stats.unwanted,
             "dropped": self._endpoint.stats.dropped,
         }
-
-
-def references(chain: list[str]) -> list[BlockRef]:
-    """The blocks of a chain with their places in it."""
-    keys = [bytes.fromhex(key) for key in chain]
-    parents = [0, *(int.from_bytes(key[:4], "big") for key in keys)]
-    return [
-        BlockRef(key, depth, len(keys), parent)
-        for depth, (key, parent) in enumerate(zip(keys, parents, strict=False))
-    ]
 
 
 async def run(config: ReaderConfig) -> None:

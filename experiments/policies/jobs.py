@@ -1,13 +1,12 @@
-"""All replays of a run, over the cores of the machine."""
+"""All replays of a run."""
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from controller.policies.reuse_parts import Parts
+from experiments.parallel import run_all
 from experiments.policies.pools import NAMES, make_pool
 from experiments.policies.replay import Result, replay
 from workload.cost import CostModel
@@ -36,10 +35,6 @@ def make_jobs(traces: int, policies: Sequence[str], sizes: Sequence[int]) -> lis
     return sorted(jobs, key=lambda job: (job.policy in NAMES and job.policy != "reuse", -job.blocks))
 
 
-_traces: Sequence[Trace] = ()
-_cost = CostModel()
-
-
 def run_jobs(
     jobs: Sequence[Job],
     traces: Sequence[Trace],
@@ -48,27 +43,11 @@ def run_jobs(
     done: Callable[[], None],
 ) -> dict[Job, Result]:
     """Run the jobs; `done` is called after each."""
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, context, initializer=_prepare, initargs=(traces, cost)) as executor:
-        try:
-            futures = {executor.submit(_run, job): job for job in jobs}
-            results = {}
-            for future in as_completed(futures):
-                results[futures[future]] = future.result()
-                done()
-            return results
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
 
+    def run(job: Job) -> Result:
+        trace = traces[job.trace]
+        parts = WITHOUT.get(job.policy)
+        pool = make_pool("reuse" if parts else job.policy, job.blocks, trace, cost, parts)
+        return replay(trace, job.policy, job.blocks, pool, cost)
 
-def _prepare(traces: Sequence[Trace], cost: CostModel) -> None:
-    global _traces, _cost
-    _traces, _cost = traces, cost
-
-
-def _run(job: Job) -> Result:
-    trace = _traces[job.trace]
-    parts = WITHOUT.get(job.policy)
-    pool = make_pool("reuse" if parts else job.policy, job.blocks, trace, _cost, parts)
-    return replay(trace, job.policy, job.blocks, pool, _cost)
+    return dict(zip(jobs, run_all(run, jobs, processes, done), strict=True))

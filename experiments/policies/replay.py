@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 
 from experiments.policies.pools import Pool
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from workload.keys import home_number
 from workload.trace import Request, Trace
 
 STORES = 4
-_SPREAD = 0x9E3779B97F4A7C15
-"""Knuth's multiplicative hash: neighbouring ids go to different storage nodes."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Stores:
 
     def fetch(self, block: int, now_s: float) -> None:
         """A block is asked for at `now_s`."""
-        store = (block * _SPREAD & 0xFFFFFFFFFFFFFFFF) * STORES >> 64
+        store = home_number(block, STORES)
         done_s = max(self._free_at_s[store], now_s) + self._transfer_s
         self._free_at_s[store] = done_s
         self.busy_s += done_s - now_s

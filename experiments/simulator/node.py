@@ -174,9 +174,7 @@ class Node:
         return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)
 
     def _prefill_s(self, request: Request, hits: int) -> float:
-        """To compute what is behind so many blocks: at least the last token."""
-        new_tokens = max(1, request.input_tokens - hits * self._cost.block_tokens)
-        return self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens)
+        return self._cost.request_prefill_s(request.input_tokens, hits)
 
     def _account(self, chain: Sequence[Block], sources: dict[bytes, str], hits: int, record: Record) -> None:
         for block in chain[:hits]:

@@ -10,6 +10,7 @@ from random import Random
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Scenario, ScenarioError, Workload
 from hostlib.homes import home_of
+from hostlib.wire import fingerprint
 from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
 from workload.keys import NO_PARENT, KeySpace
@@ -112,19 +113,19 @@ class Library:
     def chain(self, request: Request) -> list[Block]:
         """The blocks of a request."""
         chain: list[Block] = []
-        parent, fingerprint = NO_PARENT, 0
+        parent, parent_fingerprint = NO_PARENT, 0
         for depth, number in enumerate(request.blocks):
             block = self._by_id.get((parent, number))
             if block is None:
-                block = self._new(parent, number, depth, fingerprint)
+                block = self._new(parent, number, depth, parent_fingerprint)
             chain.append(block)
-            parent, fingerprint = block.key, int.from_bytes(block.key[:4], "big")
+            parent, parent_fingerprint = block.key, fingerprint(block.key)
         return chain
 
-    def _new(self, parent: bytes, number: int, depth: int, fingerprint: int) -> Block:
+    def _new(self, parent: bytes, number: int, depth: int, parent_fingerprint: int) -> Block:
         key = self._space.block_key(parent, (number,))
         home = self._names[home_of(key, self._addresses)] if self._addresses else ""
-        block = self._by_id[parent, number] = self.blocks[key] = Block(key, depth, fingerprint, home)
+        block = self._by_id[parent, number] = self.blocks[key] = Block(key, depth, parent_fingerprint, home)
         return block
 
     def by_recency(self, past: Sequence[Request]) -> list[Block]:

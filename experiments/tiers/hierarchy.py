@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from controller.policies import Evict, Hits, Miss, Policy
-
-_SPREAD = 0x9E3779B97F4A7C15
-"""Knuth's multiplicative hash: neighbouring ids go to different storage nodes."""
+from workload.keys import home_number
 
 Source = Literal["pool", "remote", "ssd"]
 
@@ -135,7 +133,7 @@ class Remote:
 
     def home(self, block: int) -> int:
         """The storage node of a block, by number."""
-        return (block * _SPREAD & 0xFFFFFFFFFFFFFFFF) * len(self.stores) >> 64
+        return home_number(block, len(self.stores))
 
     def fetch(
         self, chain: Sequence[int], places: Sequence[int], link: Queue, now_s: float, prefetch: Prefetch

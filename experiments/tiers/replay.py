@@ -198,8 +198,7 @@ class Replay:
         return node.gate.admits(missing, homes, len(chain), load)
 
     def _prefill_s(self, request: Request, hits: int) -> float:
-        new_tokens = max(1, request.input_tokens - hits * self._cost.block_tokens)
-        return self._cost.prefill_s(new_tokens, request.input_tokens - new_tokens)
+        return self._cost.request_prefill_s(request.input_tokens, hits)
 
     def _result(self) -> Result:
         block_bytes = self._cost.block_bytes

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controller.config import Config, PoolSize, Thresholds
-from controller.known_blocks import fingerprint
 from controller.policies import POLICY_NAMES, Admit, Evict, Hits, HomeLoad, Miss, make_policy
 from controller.policies.eventlog import read_events
 from controller.process import ControllerProcess
 from hostlib import wire
+from hostlib.wire import fingerprint
 from tests.controller.live import (
     DEFINES,
     FRAGMENTS,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from controller.known_blocks import KnownBlocks, fingerprint
+from controller.known_blocks import KnownBlocks
+from hostlib.wire import fingerprint
 from tests.controller.test_pool import hot_miss, key
 
 

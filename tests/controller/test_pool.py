@@ -14,13 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from controller.config import EVICTION_MODES, PoolSize, Thresholds
 from controller.errors import ConnectionLostError
-from controller.known_blocks import fingerprint
 from controller.operations import Answer, Fill, HotMiss, Install, Reclaim, Remove, Result, SetThreshold
 from controller.policies import Decision, Event, Hits, HomeLoad, Lost, Miss, make_policy
 from controller.policies.eventlog import read_events, to_line
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
 from hostlib import wire
+from hostlib.wire import fingerprint
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 

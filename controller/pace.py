@@ -1,0 +1,23 @@
+"""Pace: what the controller has fragments sent for, so many within an interval."""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class Pace:
+    """At most `max_fragments` within `interval_s`. Times are those of a clock that only moves forward."""
+
+    def __init__(self, max_fragments: int, interval_s: float) -> None:
+        self._max_fragments, self._interval_s = max_fragments, interval_s
+        self._sent_s: deque[float] = deque()
+
+    def room(self, now_s: float) -> bool:
+        """Whether another fragment may be sent."""
+        while self._sent_s and self._sent_s[0] <= now_s - self._interval_s:
+            self._sent_s.popleft()
+        return len(self._sent_s) < self._max_fragments
+
+    def sent(self, now_s: float) -> None:
+        """One was sent."""
+        self._sent_s.append(now_s)

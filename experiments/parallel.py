@@ -1,0 +1,42 @@
+"""Jobs over the cores of the machine, in processes that share what was there before."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any, TypeVar
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+_work: Callable[[Any], Any]
+
+
+def run_all(
+    work: Callable[[Job], Result], jobs: Sequence[Job], processes: int, done: Callable[[], None]
+) -> list[Result]:
+    """Results in the order of the jobs; `done` is called after each.
+
+    `work` may be any callable: processes are forked, so neither it nor what it holds is sent to them.
+    """
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(processes, context, initializer=_prepare, initargs=(work,)) as executor:
+        try:
+            futures = [executor.submit(_run, job) for job in jobs]
+            for future in as_completed(futures):
+                future.result()  # the first failure ends the run
+                done()
+            return [future.result() for future in futures]
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _prepare(work: Callable[[Any], Any]) -> None:
+    global _work  # noqa: PLW0603 - an initializer has nowhere else to leave what the jobs of its process need
+    _work = work
+
+
+def _run(job: Any) -> Any:
+    return _work(job)
