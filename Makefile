@@ -3,27 +3,31 @@
 
 PYTHON := .venv/bin/python
 READY := .venv/.ready
+SHELL_READY := .venv-shell/.ready
 # libcachesim makes a folder for data sets wherever it is imported; not in the user's home, then.
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast validate study bench-switch bench-hosts stf test test-bmv2 fuzz check lint format clean distclean lock
+.PHONY: help setup run topo shell policies tiers incast engines faults intruders simulate-faults validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
 	@echo
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file.jsonl REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
-	@echo "  EVICTION TIERS GATE PUSH       e.g.  make run HOSTS=4 POLICY=lru SEED=7"
+	@echo "  EVICTION TIERS GATE PUSH MODES RUNS SECURE   e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
 	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"
 
-$(READY): requirements.lock pyproject.toml scripts/setup.sh
+$(READY): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh
 	@sh scripts/setup.sh
+
+$(SHELL_READY): requirements-shell.lock scripts/shell-setup.sh
+	@sh scripts/shell-setup.sh
 
 setup: $(READY) ## install what is missing: Debian packages, virtual environment, pinned packages
 
@@ -33,7 +37,7 @@ run: $(READY) ## play a trace on a Mininet star without and with the pool; the t
 topo: $(READY) ## start a topology with switch and controller, and give Mininet's CLI
 	@$(PYTHON) -m experiments.run.topo
 
-shell: $(READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
+shell: $(READY) $(SHELL_READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
 	@$(PYTHON) -m experiments.run.shell
 
 policies: $(READY) ## replay a trace through all admission and eviction policies (TRACE, BLOCKS)
@@ -45,6 +49,16 @@ tiers: $(READY) ## replay a trace through the whole hierarchy: tier rules, gate,
 incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)
 	@$(PYTHON) -m experiments.incast
 
+engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
+	@nice -n 10 sh scripts/setup-engines.sh
+	@$(PYTHON) -m experiments.engines
+
+faults: $(READY) ## parts of a network killed, stopped, cut off under load: what fails, is wrong, is lost (CASES, TOPOS)
+	@$(PYTHON) -m experiments.faults
+
+intruders: $(READY) ## one port floods the network while others work: what succeeds, whom it slows down (ATTACKS)
+	@$(PYTHON) -m experiments.faults.intruders
+
 validate: $(READY) ## the simulator against the emulator and the literature
 	@$(PYTHON) -m experiments.validate
 
@@ -54,38 +68,69 @@ study: $(READY) ## when does the pool pay? sweeps and an HTML report (QUICK, SCH
 bench-switch: $(READY) ## packets per second of the switch, against a bare echo and BMv2 where present
 	@$(PYTHON) -m experiments.bench_switch
 
+simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED)
+	@$(PYTHON) -m experiments.simulate_faults
+
+disturbance: $(READY) ## does the machine show in the figures: no pool against one never hit, in turns (RUNS)
+	@$(PYTHON) -m experiments.disturbance
+
+bench-emulation: $(READY) ## the largest load that this machine keeps up with, by nodes; where the CPU time goes
+	@$(PYTHON) -m experiments.bench_emulation
+
+bench-control: $(READY) ## CPU time of controller and switch from a digest to its entry (RUNS, POLICY)
+	@$(PYTHON) -m experiments.bench_control
+
+bench-tables: $(READY) ## what large tables cost the switch: routes and access lists, beside BMv2 (ROUNDS)
+	@$(PYTHON) -m experiments.bench_tables
+
 bench-hosts: $(READY) ## CPU and latency per block of client and storage node
 	@$(PYTHON) -m hostlib.bench
 
-stf: $(READY) ## run STF conformance tests below DIR
-	@$(PYTHON) -m v1model.stf $(DIR)
+stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)
+	@$(PYTHON) -m v1model.stf $(DIR) $(if $(EXTERNS),--externs $(EXTERNS))
 
-test: $(READY) ## every test that this machine can run
+corpus: $(READY) ## what the compiler says of every v1model program below DIR
+	@$(PYTHON) -m v1model.corpus $(DIR)
+
+test: $(READY) $(SHELL_READY) ## every test that this machine can run
 	@$(PYTHON) -m pytest -n 2 --dist loadgroup tests
 
-test-bmv2: $(READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
+test-bmv2: $(READY) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests
 
-fuzz: $(READY) ## a million hostile packets through the switch, built with ASan and UBSan (PACKETS)
-	@$(PYTHON) -m v1model.fuzz
+test-engines: $(READY) ## the tests with vLLM, LMCache, SGLang and transformers, in .venv-engines
+	@nice -n 10 sh scripts/setup-engines.sh
+	@.venv-engines/bin/python -m pytest -W ignore tests/engines/live
+
+fuzz: $(READY) ## a million hostile packets and requests, built with ASan and UBSan (PACKETS, REQUESTS, PROGRAMS)
+	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
 
 lint: $(READY)
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-cache
 
 format: $(READY) ## format the Python code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
 
 check: lint test ## lint, types and tests: what CI runs
 
-lock: $(READY) ## renew requirements.lock from pyproject.toml
-	@.venv/bin/pip-compile -q --extra dev --generate-hashes --strip-extras --allow-unsafe \
-	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+LOCK := .venv/bin/pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
+  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+lock: $(READY) ## renew the requirements*.lock from pyproject.toml and requirements-shell.in
+	@$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels ./v1model
+	@$(LOCK) --find-links build/wheels --extra dev -o requirements.lock pyproject.toml
+	@sed -i '/^weir-switch==/,/^ *# via/d' requirements.lock  # the folder itself is installed
+	@$(LOCK) -o requirements-shell.lock requirements-shell.in
+
+protos: $(READY) ## generate the Python modules of v1model/protos/ from the .proto files there
+	@sh scripts/protos.sh
 
 clean: ## end what a crashed run left: namespaces, interfaces, processes; remove results and caches
 	@sh scripts/clean.sh
-	@rm -rf results .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	@rm -rf results .pytest_cache .mypy_cache .ruff_cache build *.egg-info v1model/build v1model/*.egg-info
 
 distclean: clean ## also remove the virtual environment
-	@rm -rf .venv
+	@rm -rf .venv .venv-shell

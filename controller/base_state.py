@@ -1,4 +1,4 @@
-"""Everything on a switch that is not the pool index: roles, routes, hosts, the group of waiters, digests.
+"""Everything on a switch that is not the pool index: ports, tenants, stores, routes, meters, groups, digests.
 
 It follows from the configuration alone. What the switch has is read back and only the difference written.
 """
@@ -7,28 +7,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2
-
-from controller.config import ROLES
+from controller.config import DEFAULT_LIMITS, ROLES, Limits
 from controller.errors import SwitchError
 from controller.p4_constants import (
+    CONTROLLER_METER,
     CPU_PORT,
     HOSTS,
     HOT_MISS,
     MERGE_SETTINGS,
     MULTICAST_WAITERS,
     PORT_ROLES,
+    PORT_TENANTS,
+    RECEIVERS,
+    REQUEST_METER,
     ROLE_CONTROL,
     ROUTES,
+    SPECIAL_METER,
+    STORES,
     SUBSCRIPTION,
 )
 from controller.p4info import Prefix
+from v1model.protos.google.rpc import code_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from controller.config import SwitchConfig
+    from controller.config import Port, SwitchConfig
     from controller.p4info import Program
     from controller.p4runtime_client import SwitchClient
 
@@ -36,8 +41,13 @@ Entity = p4runtime_pb2.Entity
 Update = p4runtime_pb2.Update
 
 DIGEST_LIST_SIZE: Final = 32
-DIGEST_TIMEOUT_NS: Final = 5_000_000
-"""A hot block should be in the pool before the burst that made it hot is over."""
+DIGEST_TIMEOUT_NS: Final = 10_000_000
+"""A hot block should be in the pool before the burst that made it hot is over; but a list costs both sides as
+much as ten digests in it."""
+
+
+BURST_S: Final = 0.5
+"""What a port that was silent may send at once, in seconds of its rate."""
 
 
 def sync_base_state(client: SwitchClient, program: Program, config: SwitchConfig, merging: bool) -> None:
@@ -53,19 +63,21 @@ def sync_base_state(client: SwitchClient, program: Program, config: SwitchConfig
     # A default entry always exists, so setting it is always a modification.
     merge = program.entry(MERGE_SETTINGS, {}, "merge", on=merging)
     updates.append(_update(Update.MODIFY, Entity(table_entry=merge)))
+    updates += (_update(Update.MODIFY, meter) for meter in _meters(program, config))
     _write(client, updates)
     for digest in (HOT_MISS, SUBSCRIPTION):
         _enable_digest(client, program, digest)
 
 
 def _wanted(program: Program, config: SwitchConfig) -> Iterator[Any]:
-    entries = [program.entry(PORT_ROLES, {"ingress_port": CPU_PORT}, "set_role", role=ROLE_CONTROL)]
+    cpu = {"role": ROLE_CONTROL, "address": 0}
+    entries = [program.entry(PORT_ROLES, {"ingress_port": CPU_PORT}, "set_role", **cpu)]
     for port in config.ports:
-        match = {"ingress_port": port.port}
-        entries.append(program.entry(PORT_ROLES, match, "set_role", role=ROLES[port.role]))
-        if port.host is not None:
-            host = {"mac": port.host.mac, "ipv4": int(port.host.ipv4)}
-            entries.append(program.entry(HOSTS, {"egress_port": port.port}, "address", **host))
+        entries += _port_entries(program, port)
+    for number, store in enumerate(config.stores, 1):
+        to = config.port_to(store)
+        if to is not None:
+            entries += (program.entry(table, {"store": number}, "leads_to", to=to) for table in STORES)
     own = Prefix(int(config.controller.ipv4), 32)
     hop = {"next_hop": config.controller.mac, "port": CPU_PORT}
     entries.append(program.entry(ROUTES, {"dst_addr": own}, "forward", **hop))
@@ -75,6 +87,38 @@ def _wanted(program: Program, config: SwitchConfig) -> Iterator[Any]:
         entries.append(program.entry(ROUTES, {"dst_addr": prefix}, "forward", **hop))
     yield from (Entity(table_entry=entry) for entry in entries)
     yield multicast_group(MULTICAST_WAITERS, (port.port for port in config.ports))
+
+
+def _port_entries(program: Program, port: Port) -> Iterator[Any]:
+    """Who may send what from a port, and how what goes there is addressed."""
+    address = int(port.host.ipv4) if port.host is not None else 0
+    role = {"role": ROLES[port.role], "address": address}
+    yield program.entry(PORT_ROLES, {"ingress_port": port.port}, "set_role", **role)
+    for tenant in port.tenants:
+        yield program.entry(PORT_TENANTS, {"ingress_port": port.port, "tenant": tenant}, "NoAction")
+        yield program.entry(RECEIVERS, {"egress_port": port.port, "tenant": tenant}, "NoAction")
+    if port.host is not None:
+        host = {"mac": port.host.mac, "ipv4": address}
+        yield program.entry(HOSTS, {"egress_port": port.port}, "address", **host)
+
+
+def _meters(program: Program, config: SwitchConfig) -> Iterator[Any]:
+    """The rates of each port. Meters always exist, so these are modifications."""
+    for port in config.ports:
+        limits = port.limits or DEFAULT_LIMITS.get(port.role, Limits())
+        for meter, rate in (
+            (REQUEST_METER, limits.requests_per_s),
+            (SPECIAL_METER, limits.special_per_s),
+            (CONTROLLER_METER, limits.controller_per_s),
+        ):
+            entity = Entity()
+            entry = entity.meter_entry
+            entry.meter_id, entry.index.index = program.meter_id(meter), port.port
+            if rate is not None:
+                burst = max(1, round(rate * BURST_S))
+                entry.config.cir = entry.config.pir = rate
+                entry.config.cburst = entry.config.pburst = burst
+            yield entity
 
 
 def multicast_group(group_id: int, ports: Iterable[int]) -> Any:
@@ -88,7 +132,7 @@ def multicast_group(group_id: int, ports: Iterable[int]) -> Any:
 
 
 def _wildcards(program: Program) -> Iterator[Any]:
-    for table in (PORT_ROLES, ROUTES, HOSTS):
+    for table in (PORT_ROLES, PORT_TENANTS, RECEIVERS, ROUTES, HOSTS, *STORES):
         yield Entity(table_entry=p4runtime_pb2.TableEntry(table_id=program.table_id(table)))
     entity = Entity()
     entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = 0
@@ -124,7 +168,7 @@ def _number(data: bytes) -> int:
     return int.from_bytes(data, "big")
 
 
-def _update(kind: int, entity: Any) -> Any:
+def _update(kind: Update.Type, entity: Any) -> Any:
     return Update(type=kind, entity=entity)
 
 

@@ -7,16 +7,18 @@ they are not deferred here.)
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
 
 from controller.addressing import Mac
 from controller.errors import ConfigError
-from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, WAITER_PORTS
+from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, ROLE_TRUNK, WAITER_PORTS
 from controller.placement import AUTO, PLACEMENTS
 from controller.records import read_json, to_record
+from hostlib.members import MAX_NODES
+from hostlib.wire import MAX_REPLICAS
 from workload.cost import (
     DEFAULT_GPU,
     DEFAULT_LINK_BIT_S,
@@ -26,10 +28,17 @@ from workload.cost import (
     make_cost_model,
 )
 
-ROLES: Final = {"node": ROLE_REQUEST, "store": ROLE_REPLY, "switch": ROLE_REQUEST | ROLE_REPLY, "none": 0}
+ROLES: Final = {
+    "node": ROLE_REQUEST,
+    "store": ROLE_REPLY | ROLE_REQUEST,  # stores ask each other for what they missed
+    "switch": ROLE_REQUEST | ROLE_REPLY | ROLE_TRUNK,
+    "none": 0,
+}
 """What may stand behind a port, and what the port may therefore send."""
 
 FILL_MODES: Final = ("now", "on_the_way")
+MAX_TENANT: Final = 0xFFFF
+MAX_RATE_PER_S: Final = 10**9
 EVICTION_MODES: Final = ("value", "reclaim", "drop")
 
 
@@ -42,6 +51,27 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may come from a port, in packets a second; null for as much as there is. Half a second's worth
+    may come at once."""
+
+    requests_per_s: int | None = None
+    """GET, STAT and LIST."""
+    special_per_s: int | None = None
+    """Of them, those that subscribe to a prefix, or have a slot put right."""
+    controller_per_s: int | None = None
+    """Packets for the controller and digests that the port's packets cause."""
+
+
+DEFAULT_LIMITS: Final = {
+    "node": Limits(requests_per_s=50_000, special_per_s=1_000, controller_per_s=1_000),
+    "store": Limits(requests_per_s=50_000, special_per_s=1_000, controller_per_s=20_000),
+    "switch": Limits(controller_per_s=20_000),
+}
+"""By role. Requests that pass another switch were counted there; stores acknowledge what is reclaimed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """A port of the data plane."""
 
@@ -50,7 +80,11 @@ class Port:
     role: str
     """What is behind it, and so what it may send: one of ROLES."""
     host: Host | None = None
-    """The host behind it; none for a link to another switch."""
+    """The host behind it; none for a link to another switch. It may use no other source address."""
+    tenants: tuple[int, ...] = ()
+    """Tenants whose blocks it may name, besides the public namespace, 0, that all may."""
+    limits: Limits | None = None
+    """By default those of its role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +117,19 @@ class PoolSize:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientTls:
+    """What P4Runtime over TLS takes: PEM files."""
+
+    authority: Path
+    """That signed the switch's certificate."""
+    certificate: Path
+    """The controller's own, which the switch asks for."""
+    key: Path
+    server_name: str
+    """What the switch's certificate is for."""
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchConfig:
     """One switch."""
 
@@ -101,7 +148,17 @@ class SwitchConfig:
     routes: tuple[Route, ...]
     pool: PoolSize
     stores: tuple[IPv4Address, ...] = ()
-    """All storage nodes of the network, to find a block's home; by default those at this switch's ports."""
+    """All storage nodes of the network, in the order of their numbers, 1 first, which is that of their
+    addresses; by default those at this switch's ports."""
+
+    tls: ClientTls | None = None
+    """None: in clear, for sockets that only we can reach."""
+
+    def port_to(self, address: IPv4Address) -> int | None:
+        """The port of the longest prefix that holds an address, None without a route."""
+        matching = [route for route in self.routes if address in route.prefix]
+        best = max(matching, key=lambda route: route.prefix.prefixlen, default=None)
+        return best.port if best else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +174,8 @@ class Thresholds:
     eviction: str = "value"
     """"reclaim": the switch first sends the block to its home, if that does not hold it; "value": the same,
     for blocks that are worth it; "drop": no block."""
+    tenant_share: float = 1.0
+    """Part of a pool that one tenant may hold; the public namespace counts as one."""
     reclaims_in_flight: int = 16
     """Blocks being reclaimed at once, if that is no more than a 32nd of the pool."""
     control_fragments_in_flight: int = 128
@@ -180,10 +239,14 @@ class Config:
     """Of the policy's random choices."""
     pool: bool = True
     """False: the switches report and store nothing; what lies in their pools is removed."""
+    phantom: bool = False
+    """True: the pool is managed, but under keys that nobody asks for (`phantom`), so it serves nothing."""
     placement: str = AUTO
     """Which of the switches on a block's way keep it: one of PLACEMENTS (`placement`)."""
     merging: bool = True
     """Whether requests for a fragment that is in flight are merged."""
+    replicas: int = 1
+    """Storage nodes that keep a block, as hosts are told: 1 to 3."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     push: PushOptions | None = None
     """None: nothing is pushed."""
@@ -205,10 +268,17 @@ def config_text(config: Config) -> str:
 
 def _complete(switch: SwitchConfig, folder: Path) -> SwitchConfig:
     stores = switch.stores or tuple(
-        port.host.ipv4 for port in switch.ports if port.role == "store" and port.host is not None
+        sorted(port.host.ipv4 for port in switch.ports if port.role == "store" and port.host is not None)
+    )
+    tls = switch.tls and replace(
+        switch.tls,
+        authority=folder / switch.tls.authority,
+        certificate=folder / switch.tls.certificate,
+        key=folder / switch.tls.key,
     )
     return replace(
         switch,
+        tls=tls,
         p4info=folder / switch.p4info,
         device_config=folder / switch.device_config,
         stores=stores,
@@ -226,6 +296,8 @@ def _faults(config: Config) -> Iterator[tuple[str, str]]:
             yield f"switches[{index}].{place}", reason
     if config.placement not in PLACEMENTS:
         yield "placement", f"no {config.placement!r}: choose one of {', '.join(PLACEMENTS)}"
+    if not 1 <= config.replicas <= MAX_REPLICAS:
+        yield "replicas", f"a block has 1 to {MAX_REPLICAS} homes"
     yield from _threshold_faults(config.thresholds)
     yield from _cost_faults(config.costs)
     if config.push is not None:
@@ -248,13 +320,19 @@ def _switch_faults(switch: SwitchConfig) -> Iterator[tuple[str, str]]:
     for index, port in enumerate(switch.ports):
         if port.role not in ROLES:
             yield f"ports[{index}].role", f"no role {port.role!r}: choose one of {', '.join(ROLES)}"
-        if not 0 <= port.port < WAITER_PORTS:
-            yield (
-                f"ports[{index}].port",
-                f"the waiters' bitmap has ports 0 to {WAITER_PORTS - 1}",
-            )
+        if not 0 < port.port < WAITER_PORTS:
+            yield f"ports[{index}].port", f"the waiters' bitmap has ports 1 to {WAITER_PORTS - 1}"
+        if not all(0 < tenant <= MAX_TENANT for tenant in port.tenants):
+            yield f"ports[{index}].tenants", f"a tenant is a number from 1 to {MAX_TENANT}"
+        elif len(set(port.tenants)) < len(port.tenants):
+            yield f"ports[{index}].tenants", "a tenant is there twice"
+        for name, rate in asdict(port.limits or Limits()).items():
+            if rate is not None and not 0 < rate <= MAX_RATE_PER_S:
+                yield f"ports[{index}].limits.{name}", f"must be above 0, at most {MAX_RATE_PER_S}, or null"
         if numbers.count(port.port) > 1:
             yield f"ports[{index}].port", f"port {port.port} is there twice"
+    if sorted(set(switch.stores)) != list(switch.stores) or len(switch.stores) > MAX_NODES:
+        yield "stores", f"at most {MAX_NODES}, each once, in the order of their addresses"
     for index, route in enumerate(switch.routes):
         if route.port not in (*numbers, CPU_PORT):
             yield f"routes[{index}].port", f"no port {route.port}: there are {', '.join(map(str, numbers))}"
@@ -268,8 +346,8 @@ def _threshold_faults(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
                 f"no {getattr(thresholds, name)!r}: choose one of {', '.join(choices)}",
             )
     yield from _out_of_range(
-        "thresholds", thresholds, report_count=0x8000, max_digests_per_s=1_000_000, reclaims_in_flight=4096,
-        control_fragments_in_flight=4096, answer_timeout_s=60, answer_tries=100,
+        "thresholds", thresholds, report_count=0x8000, max_digests_per_s=1_000_000, tenant_share=1,
+        reclaims_in_flight=4096, control_fragments_in_flight=4096, answer_timeout_s=60, answer_tries=100,
     )  # fmt: skip
 
 

@@ -64,6 +64,8 @@ class PoolCounts:
     """Blocks fetched on admission."""
     not_found: int = 0
     """Of those: blocks that their home did not hold."""
+    over_quota: int = 0
+    """Of the evicted: given up by a tenant that held as much as it may, for another of its own."""
     no_slot: int = 0
     """Admissions that found no free slots."""
     refused: int = 0

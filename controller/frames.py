@@ -12,7 +12,7 @@ from hostlib.errors import MalformedError
 
 if TYPE_CHECKING:
     from controller.config import Host
-    from controller.operations import PacketOperation
+    from controller.operations import Announce, PacketOperation
 
 _ETHERNET: Final = struct.Struct(">6s6sH")
 _IPV4: Final = struct.Struct(">BBHHHBBH4s4s")
@@ -23,13 +23,9 @@ _PROTOCOL_UDP: Final = 17
 _TTL: Final = 64
 
 
-def control_frame(operation: PacketOperation, controller: Host) -> bytes:
+def control_frame(operation: PacketOperation | Announce, controller: Host) -> bytes:
     """The frame of an operation, from the controller's address at the switch."""
-    message = wire.Message(
-        operation.op, operation.key, operation.fragment, operation.fragments, operation.flags,
-        sequence=operation.sequence, parent=operation.parent,
-    )  # fmt: skip
-    payload = wire.encode(message)
+    payload = wire.encode(operation.message())
     source, destination = controller.ipv4.packed, operation.destination.packed
     udp_bytes = _UDP.size + len(payload)
     pseudo = source + destination + struct.pack(">BBH", 0, _PROTOCOL_UDP, udp_bytes)

@@ -1,4 +1,9 @@
-"""Hits of blocks from the packets that their entries counted, and how often to read those."""
+"""Hits of blocks from the fragments that were served of them, and how often to read those.
+
+The switch counts at a block's first slot, and goes on counting there when the slots get another owner. A
+block's hits are therefore counted from the last reading before it came, if that was after its predecessor
+had left, and otherwise from the first reading after.
+"""
 
 from __future__ import annotations
 
@@ -8,58 +13,70 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MIN_PERIOD_S: Final = 0.25
+MIN_PERIOD_S: Final = 0.5
 MAX_PERIOD_S: Final = 60.0
-BUSY_SHARE: Final = 0.05
+BUSY_SHARE: Final = 0.01
 """Part of the time that reading counters may take: N of them take N times as long."""
 
 
 @dataclass(slots=True)
 class _Reading:
+    key: bytes
     fragments: int
-    counted: int | None
-    """Packets of the last reading; None: there is none, and the first only sets the base."""
-    left_over: int
-    """Packets not yet reported as a hit; negative: packets to come that are no requests."""
+    settled: bool
+    """Whether what was last read there is where the block's own count begins."""
+    left_over: int = 0
+    """Fragments not yet reported as a hit."""
 
 
 class HitMeter:
-    """Turns counter readings into hits: a request for a block is one packet for each fragment."""
+    """Turns counter readings into hits: a request for a block is a fragment served for each that it has."""
 
     def __init__(self) -> None:
-        self._readings: dict[bytes, _Reading] = {}
+        self._readings: dict[int, _Reading] = {}
+        self._counted: dict[int, int] = {}
+        """As last read, by first slot."""
+        self._left: set[int] = set()
+        """Slots whose last owner left after they were read."""
 
-    def started(self, key: bytes, fragments: int, own_packets: int) -> None:
-        """A block was installed; so many packets will pass that only fill it."""
-        self._readings[key] = _Reading(fragments, 0, -own_packets)
+    @property
+    def slots(self) -> set[int]:
+        """First slots whose counters should be read."""
+        return self._readings.keys() | self._left
 
-    def passed(self, key: bytes, packets: int) -> None:
-        """So many packets hit the entry that were no requests."""
-        if key in self._readings:
-            self._readings[key].left_over -= packets
+    def started(self, key: bytes, base_slot: int, fragments: int, settled: bool = True) -> None:
+        """A block was given slots; not `settled` if it had them before, with an unknown count."""
+        self._readings[base_slot] = _Reading(key, fragments, settled and base_slot not in self._left)
 
-    def found(self, key: bytes, fragments: int) -> None:
-        """A block was there already, with an unknown count."""
-        if key not in self._readings:
-            self._readings[key] = _Reading(fragments, None, 0)
+    def ended(self, base_slot: int) -> None:
+        """The block there was removed."""
+        if self._readings.pop(base_slot, None) is not None:
+            self._left.add(base_slot)
 
-    def ended(self, key: bytes) -> None:
-        """A block was removed."""
-        self._readings.pop(key, None)
+    def clear(self) -> None:
+        """Nothing that was read says anything any more."""
+        self._left |= self._readings.keys() | self._counted.keys()
+        self._counted.clear()
+        self._readings.clear()
 
-    def read(self, packets: Mapping[bytes, int]) -> Iterator[tuple[bytes, int]]:
-        """Blocks that were asked for since the last reading, and how many times."""
-        for key, counted in packets.items():
-            reading = self._readings.get(key)
-            if reading is None or counted == reading.counted:
+    def read(self, counts: Mapping[int, int]) -> Iterator[tuple[bytes, int]]:
+        """Blocks that were asked for since the last reading, and how many times.
+
+        `counts` may leave out what has not changed.
+        """
+        for base_slot, counted in counts.items():
+            before, self._counted[base_slot] = self._counted.get(base_slot, 0), counted
+            reading = self._readings.get(base_slot)
+            # A smaller count is that of a switch that was restarted in between.
+            if reading is None or not reading.settled or counted <= before:
                 continue
-            # A smaller count is another entry's: the switch restarted in between.
-            if reading.counted is not None and counted > reading.counted:
-                reading.left_over += counted - reading.counted
-            reading.counted = counted
+            reading.left_over += counted - before
             if reading.left_over >= reading.fragments:
                 times, reading.left_over = divmod(reading.left_over, reading.fragments)
-                yield key, times
+                yield reading.key, times
+        self._left.clear()
+        for reading in self._readings.values():
+            reading.settled = True
 
 
 def next_period_s(reading_took_s: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+from controller.block_id import key_of, tenant_of
 from hostlib.wire import fingerprint
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class KnownBlocks:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._blocks: OrderedDict[bytes, Known] = OrderedDict()
-        self._by_fingerprint: dict[int, bytes] = {}
+        self._by_fingerprint: dict[tuple[int, int], bytes] = {}
+        """By tenant and fingerprint: nobody is the parent of another tenant's block."""
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -39,19 +41,24 @@ class KnownBlocks:
 
     def report(self, miss: HotMiss) -> int:
         """Remember a report; the replies since the one before it (counts are halved now and then)."""
-        before = self._blocks.pop(miss.key, None)
-        self._blocks[miss.key] = Known(miss.count, miss.home, miss.fragments, miss.depth)
-        self._by_fingerprint[fingerprint(miss.key)] = miss.key
+        block = miss.block
+        before = self._blocks.pop(block, None)
+        self._blocks[block] = Known(miss.count, miss.home, miss.fragments, miss.depth)
+        self._by_fingerprint[_fingerprint(block)] = block
         if len(self._blocks) > self._limit:
             self._forget_oldest()
         seen = before.misses if before else 0
         return miss.count - seen if miss.count > seen else 1
 
-    def key_of(self, parent: int) -> bytes | None:
-        """The block with a fingerprint (0: none); where two share one, the last reported."""
-        return self._by_fingerprint.get(parent) if parent else None
+    def parent_of(self, miss: HotMiss) -> bytes | None:
+        """Who a reported block names as its parent; where two share a fingerprint, the last reported."""
+        return self._by_fingerprint.get((miss.tenant, miss.parent)) if miss.parent else None
 
     def _forget_oldest(self) -> None:
         key, _ = self._blocks.popitem(last=False)
-        if self._by_fingerprint.get(fingerprint(key)) == key:
-            del self._by_fingerprint[fingerprint(key)]
+        if self._by_fingerprint.get(_fingerprint(key)) == key:
+            del self._by_fingerprint[_fingerprint(key)]
+
+
+def _fingerprint(block: bytes) -> tuple[int, int]:
+    return tenant_of(block), fingerprint(key_of(block))

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from controller.block_id import block_id, key_of, tenant_of
 from hostlib import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from ipaddress import IPv4Address
 
 
@@ -21,6 +22,7 @@ class Install:
     """Enter a block into the pool index; from then on values that pass fill its slots."""
 
     key: bytes
+    """Of the block, with its tenant (`block_id`), as everywhere in the controller."""
     base_slot: int
     generation: int
     fragments: int
@@ -74,6 +76,13 @@ class PacketOperation:
     op: ClassVar[int]
     flags: ClassVar[int] = 0
 
+    def message(self) -> wire.Message:
+        """What it is on the wire."""
+        return wire.Message(
+            self.op, key_of(self.key), self.fragment, self.fragments, self.flags, sequence=self.sequence,
+            parent=self.parent, tenant=tenant_of(self.key),
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Fill(PacketOperation):
@@ -104,6 +113,22 @@ class PushFragment(PacketOperation):
     flags = wire.FLAG_PUSHED
 
 
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell a host which storage nodes there are."""
+
+    destination: IPv4Address
+    epoch: int
+    """The list's version."""
+    value: bytes
+    """The list (`hostlib.members`)."""
+
+    def message(self) -> wire.Message:
+        """What it is on the wire."""
+        no_key = bytes(wire.KEY_BYTES)
+        return wire.Message(wire.OP_MEMBERS, no_key, 0, 0, epoch=self.epoch & 0xFF, value=self.value)
+
+
 class Result(Enum):
     """What became of a table operation."""
 
@@ -118,20 +143,29 @@ class Result(Enum):
 class HotMiss:
     """The digest `hot_miss_t`: a block that is not in the pool is fetched from its home again and again."""
 
+    tenant: int
     key: bytes
+    """As on the wire, without the tenant."""
     parent: int
     """First 32 bits of the parent's key, 0 for none."""
     depth: int
     chain_blocks: int
     fragments: int
-    hint_ms: int
-    """The home's backlog: how long what waits to leave it takes."""
+    backlog_ms: int
+    """The home's: how long what waits to leave it takes."""
+    recompute_ms: int
+    """What computing the block would cost the node that asked, 0 where it did not say."""
     count: int
     """The sketch's estimate of fetches from the home, halved each epoch."""
     waiters: int
     """Bitmap of the ports that this fetch answered."""
     home: IPv4Address
     """Where the value came from."""
+
+    @property
+    def block(self) -> bytes:
+        """The block's ID."""
+        return block_id(self.tenant, self.key)
 
     @property
     def nodes(self) -> int:
@@ -143,11 +177,18 @@ class HotMiss:
 class Subscription:
     """The digest `subscription_t`: a node asked for a block and wants more of its prefix pushed."""
 
+    tenant: int
     key: bytes
+    """As on the wire, without the tenant."""
     parent: int
     """First 32 bits of the parent's key, 0 for none."""
     port: int
     """Behind which it is, or the switch that passed its request on."""
+
+    @property
+    def block(self) -> bytes:
+        """The block's ID."""
+        return block_id(self.tenant, self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +197,11 @@ class Answer:
 
     source: IPv4Address
     message: wire.Message
+
+    @property
+    def block(self) -> bytes:
+        """The ID of the block that it is about."""
+        return block_id(self.message.tenant, self.message.key)
 
 
 class Adapter(Protocol):
@@ -170,5 +216,5 @@ class Adapter(Protocol):
     def read_blocks(self) -> list[Install]:
         """The pool index as it is."""
 
-    def read_hits(self) -> dict[bytes, int]:
-        """Packets that hit each entry of the pool index since it was installed."""
+    def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
+        """Fragments served of the blocks that lie there, and lay there before them."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any, Final
 
-from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2
-
 from controller.base_state import multicast_group
+from controller.block_id import block_id, key_of, tenant_of
 from controller.errors import ConnectionLostError, P4InfoError
 from controller.frames import control_frame, parse_answer
 from controller.operations import (
@@ -23,22 +22,33 @@ from controller.operations import (
     SetThreshold,
     Subscription,
 )
-from controller.p4_constants import BLOCKS, HOT_MISS, MISS_SETTINGS, OUTCOME_NAMES, OUTCOMES, SUBSCRIPTION
+from controller.p4_constants import (
+    BLOCK_HITS,
+    BLOCKS,
+    HOT_MISS,
+    MISS_SETTINGS,
+    OUTCOME_NAMES,
+    OUTCOMES,
+    SUBSCRIPTION,
+)
+from controller.p4info import EntryForm, canonical
 from hostlib.wire import KEY_BYTES
+from v1model.protos.google.rpc import code_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from controller.config import Host
     from controller.costs import Costs
-    from controller.operations import PacketOperation, TableOperation
+    from controller.operations import Announce, PacketOperation, TableOperation
     from controller.p4info import Program
     from controller.p4runtime_client import SwitchClient
 
 Entity = p4runtime_pb2.Entity
 Update = p4runtime_pb2.Update
 
-_RESULTS: Final = {
+_RESULTS: Final[dict[int, Result]] = {
     code_pb2.OK: Result.OK,
     code_pb2.ALREADY_EXISTS: Result.ALREADY_EXISTS,
     code_pb2.NOT_FOUND: Result.NOT_FOUND,
@@ -54,7 +64,12 @@ class P4RuntimeAdapter:
         self._program = program
         self._controller, self._costs = controller, costs
         self._digests = dict(_digests(program))
-        self._blocks_id = program.table_id(BLOCKS)
+        self._blocks_id, self._hits_id = program.table_id(BLOCKS), program.counter_id(BLOCK_HITS)
+        # A block that is admitted is an entry, and one that gives way another.
+        match = {"tenant": 0, "key": 0}
+        slots = {"base_slot": 0, "generation": 0, "fragments": 0}
+        self._present = EntryForm(program.entry(BLOCKS, match, "locate", **slots))
+        self._absent = EntryForm(program.entry(BLOCKS, match))
 
     @property
     def _client(self) -> SwitchClient:
@@ -67,7 +82,7 @@ class P4RuntimeAdapter:
         codes = self._client.write_updates([self._update(operation) for operation in operations])
         return [_RESULTS.get(code, Result.FAILED) for code in codes]
 
-    def send(self, operations: Sequence[PacketOperation]) -> None:
+    def send(self, operations: Sequence[PacketOperation | Announce]) -> None:
         """Send control operations as PacketOut."""
         client = self._client
         for operation in operations:
@@ -85,12 +100,14 @@ class P4RuntimeAdapter:
             blocks.append(Install(_key(entity.table_entry), **parameters))
         return blocks
 
-    def read_hits(self) -> dict[bytes, int]:
-        """Packets that hit each entry."""
-        wildcard = Entity()
-        wildcard.direct_counter_entry.table_entry.table_id = self._blocks_id
-        entries = (entity.direct_counter_entry for entity in self._client.read([wildcard]))
-        return {_key(entry.table_entry): entry.data.packet_count for entry in entries}
+    def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
+        """Fragments served of the blocks that lie there."""
+        cells = []
+        for base_slot in base_slots:
+            cells.append(Entity(counter_entry=p4runtime_pb2.CounterEntry(counter_id=self._hits_id)))
+            cells[-1].counter_entry.index.index = base_slot
+        entries = (entity.counter_entry for entity in self._client.read(cells)) if cells else ()
+        return {entry.index.index: entry.data.packet_count for entry in entries}
 
     def read_outcomes(self) -> list[int]:
         """Packets by what became of them, in the order of OUTCOME_NAMES."""
@@ -117,21 +134,17 @@ class P4RuntimeAdapter:
         return []
 
     def _update(self, operation: TableOperation) -> Any:
-        entry, kind = self._program.entry, Update.MODIFY
         match operation:
             case Install(key, base_slot, generation, fragments):
-                if not isinstance(operation, Replace):
-                    kind = Update.INSERT
-                slots = {"base_slot": base_slot, "generation": generation, "fragments": fragments}
-                changed = entry(BLOCKS, _match(key), "locate", **slots)
+                kind = Update.MODIFY if isinstance(operation, Replace) else Update.INSERT
+                return self._present.update(kind, _match(key), base_slot, generation, fragments)
             case Remove(key):
-                kind = Update.DELETE
-                changed = entry(BLOCKS, _match(key))
+                return self._absent.update(Update.DELETE, _match(key))
             case SetThreshold(count):
-                changed = entry(MISS_SETTINGS, {}, "report_from", count=count)
+                changed = self._program.entry(MISS_SETTINGS, {}, "report_from", count=count)
+                return Update(type=Update.MODIFY, entity=Entity(table_entry=changed))
             case SetGroup():
                 return _group_update(operation)
-        return Update(type=kind, entity=Entity(table_entry=changed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +152,12 @@ class _Digest:
     """A digest whose fields are those of a report."""
 
     kind: type[HotMiss] | type[Subscription]
-    names: tuple[str, ...]
+    members: tuple[tuple[int, Callable[[bytes], Any]], ...]
+    """In the order of the report's fields: place in the struct, and what reads the bitstring."""
 
     def report(self, struct: Any) -> HotMiss | Subscription:
-        values: dict[str, Any] = {
-            name: int.from_bytes(member.bitstring, "big")
-            for name, member in zip(self.names, struct.members, strict=True)
-        }
-        values["key"] = values["key"].to_bytes(KEY_BYTES, "big")
-        if "home" in values:
-            values["home"] = IPv4Address(values["home"])
-        return self.kind(**values)
+        members = struct.members
+        return self.kind(*[read(members[place].bitstring) for place, read in self.members])
 
 
 def _digests(program: Program) -> Iterator[tuple[int, _Digest]]:
@@ -157,9 +165,11 @@ def _digests(program: Program) -> Iterator[tuple[int, _Digest]]:
     kinds: dict[str, type[HotMiss] | type[Subscription]] = {HOT_MISS: HotMiss, SUBSCRIPTION: Subscription}
     for name, kind in kinds.items():
         names = program.digest_fields(name)
-        if set(names) != {field.name for field in fields(kind)}:
+        wanted = [field.name for field in fields(kind)]
+        if set(names) != set(wanted):
             raise P4InfoError(f"digest {name} has other fields: {', '.join(names)}")
-        yield program.digest_id(name), _Digest(kind, names)
+        members = tuple((names.index(field), _READERS.get(field, _number)) for field in wanted)
+        yield program.digest_id(name), _Digest(kind, members)
 
 
 def _group_update(change: SetGroup) -> Any:
@@ -169,9 +179,36 @@ def _group_update(change: SetGroup) -> Any:
     return Update(type=kind, entity=multicast_group(change.group, sorted(change.ports)))
 
 
-def _match(key: bytes) -> dict[str, int]:
-    return {"key": int.from_bytes(key, "big")}
+def _match(block: bytes) -> tuple[bytes, bytes]:
+    """Tenant and key of a block in P4Runtime's form."""
+    return canonical(tenant_of(block)), _shortest(key_of(block))
+
+
+def _shortest(key: bytes) -> bytes:
+    """P4Runtime's form of a key, which has no zeros in front."""
+    return key if key[0] else canonical(int.from_bytes(key, "big"))
 
 
 def _key(entry: Any) -> bytes:
-    return int.from_bytes(entry.match[0].exact.value, "big").to_bytes(KEY_BYTES, "big")
+    values = {match.field_id: match.exact.value for match in entry.match}
+    tenant, key = (values[field] for field in sorted(values))
+    return block_id(_number(tenant), _whole_key(key))
+
+
+def _whole_key(bitstring: bytes) -> bytes:
+    """A key from a server's form of it, which may lack zeros in front or have some more."""
+    return bitstring[-KEY_BYTES:].rjust(KEY_BYTES, b"\0")
+
+
+def _number(bitstring: bytes) -> int:
+    return int.from_bytes(bitstring, "big")
+
+
+@lru_cache(maxsize=1024)
+def _address(bitstring: bytes) -> IPv4Address:
+    """One of the few storage nodes."""
+    return IPv4Address(_number(bitstring))
+
+
+_READERS: Final[dict[str, Callable[[bytes], Any]]] = {"key": _whole_key, "home": _address}
+"""What reads a digest's members that are no numbers."""

@@ -1,9 +1,5 @@
-"""p4runtime-shell's P4RuntimeClient, made fit for a process that has to go on when a switch does not.
-
-What the base class (0.0.6) does and this one does not: end the process or print when the handshake
-fails; queue stream messages without bound, in a thread that keeps the process alive; wait without a
-deadline; loop forever over the errors of a write in which an update succeeded before one that failed;
-set or get a pipeline without its cookie.
+"""One P4Runtime session, for a process that has to go on when a switch does not: every call has a
+deadline, every failure is one of `controller.errors`, and the errors of a write come one for each update.
 """
 
 from __future__ import annotations
@@ -13,16 +9,17 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
-from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
-from p4runtime_sh.p4runtime import P4RuntimeClient
 
+from controller.channel import open_channel
 from controller.counting_channel import CountingChannel
 from controller.errors import ConnectionLostError, NotPrimaryError, SwitchError
+from v1model.protos.google.rpc import code_pb2, status_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from controller.config import ClientTls
     from controller.costs import Costs
 
 RPC_TIMEOUT_S: Final = 5.0
@@ -47,10 +44,8 @@ _UNREACHABLE: Final = {
 }  # fmt: skip
 
 
-class SwitchClient(P4RuntimeClient):  # type: ignore[misc]  # p4runtime-shell ships no types
+class SwitchClient:
     """One session; construction raises ConnectionLostError. The callbacks run in the stream's thread."""
-
-    channel: Any
 
     def __init__(
         self,
@@ -60,49 +55,38 @@ class SwitchClient(P4RuntimeClient):  # type: ignore[misc]  # p4runtime-shell sh
         on_message: Callable[[Any], None],
         on_change: Callable[[], None],
         costs: Costs,
+        tls: ClientTls | None = None,
     ) -> None:
+        self.device_id, self.election_id = device_id, election_id
         self.primary = False
         self.ended = threading.Event()
         """The stream is over, for whatever reason."""
         self._address, self._costs = address, costs
         self._on_message, self._on_change = on_message, on_change
         self._answered = threading.Event()
-        super().__init__(device_id, address, election_id)
-
-    def set_up_stream(self) -> None:
-        """Open the channel and the stream, and take part in the arbitration."""
-        self.channel.close()
-        channel = grpc.insecure_channel(self._address, options=_CHANNEL_OPTIONS)
-        self.channel = CountingChannel(channel, self._costs)
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
-        self.stream_out_q: queue.Queue[Any] = queue.Queue()
-        self.stream_in_q: dict[str, queue.Queue[Any]] = {}
-        self.stream = self.stub.StreamChannel(iter(self.stream_out_q.get, None))
-        self.stream_recv_thread = threading.Thread(target=self._receive, daemon=True)
-        self.stream_recv_thread.start()
+        channel = open_channel(address, tls, _CHANNEL_OPTIONS)
+        self._channel = CountingChannel(channel, costs)
+        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._requests: queue.Queue[p4runtime_pb2.StreamMessageRequest | None] = queue.Queue()
+        self.stream = self.stub.StreamChannel(iter(self._requests.get, None))
+        self._receiver = threading.Thread(target=self._receive, daemon=True)
+        self._receiver.start()
         try:
-            self.handshake()
+            self._take_part()
         except ConnectionLostError:
             self.tear_down()
             raise
 
-    def handshake(self) -> None:
-        """Say who we are; `primary` is then known."""
-        request = p4runtime_pb2.StreamMessageRequest()
-        request.arbitration.device_id = self.device_id
-        request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
-        self.stream_out_q.put(request)
-        if not self._answered.wait(HANDSHAKE_TIMEOUT_S) or self.ended.is_set():
-            raise ConnectionLostError(f"{self._address}: no P4Runtime server takes device {self.device_id}")
-
     def tear_down(self) -> None:
         """End the session, also with a server that does not answer."""
         self.stream.cancel()
-        super().tear_down()
+        self._requests.put(None)
+        self._receiver.join()
+        self._channel.close()
 
-    def send(self, request: Any) -> None:
+    def send(self, request: p4runtime_pb2.StreamMessageRequest) -> None:
         """Put a message on the stream."""
-        self.stream_out_q.put(request)
+        self._requests.put(request)
 
     def write_updates(self, updates: Sequence[Any]) -> list[int]:
         """Write in batches; each update's canonical code, 0 for success."""
@@ -145,6 +129,15 @@ class SwitchClient(P4RuntimeClient):  # type: ignore[misc]  # p4runtime-shell sh
             self.stub.SetForwardingPipelineConfig(request, timeout=PIPELINE_TIMEOUT_S)
         except grpc.RpcError as error:
             raise self._translated(error) from None
+
+    def _take_part(self) -> None:
+        """Take part in the arbitration; `primary` is then known."""
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = self.device_id
+        request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
+        self.send(request)
+        if not self._answered.wait(HANDSHAKE_TIMEOUT_S) or self.ended.is_set():
+            raise ConnectionLostError(f"{self._address}: no P4Runtime server takes device {self.device_id}")
 
     def _write(self, updates: Sequence[Any]) -> list[int]:
         self._costs.p4runtime_writes += 1
@@ -191,7 +184,7 @@ def _update_codes(error: Any, updates: int) -> list[int]:
     details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
     status = status_pb2.Status()
     status.ParseFromString(details)
-    codes = [code_pb2.UNKNOWN] * updates
+    codes: list[int] = [code_pb2.UNKNOWN] * updates
     for index, detail in enumerate(status.details[:updates]):
         p4_error = p4runtime_pb2.Error()
         if detail.Unpack(p4_error):

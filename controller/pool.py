@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from controller.block_id import key_of
 from controller.costs import PoolCounts
 from controller.fill import Fills
 from controller.governor import ReportGovernor
@@ -19,13 +20,14 @@ from controller.operations import Install, Remove, Replace, Result, SetThreshold
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
 from controller.policies.fate import Fate
 from controller.push import Push
+from controller.quota import Quota
 from controller.reclaim import End, Reclaims
 from controller.slots import SlotAllocator, Slots
 from hostlib import wire
 from hostlib.homes import home_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from ipaddress import IPv4Address
 
     from controller.config import PoolSize, PushOptions, Thresholds
@@ -88,8 +90,15 @@ class Pool:
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
         self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.whole_blocks))
         self._hits = HitMeter()
+        share = thresholds.tenant_share
+        self._quota = Quota(int(share * size.whole_blocks) if share < 1 else None)
         self._admit: dict[bytes, None] = {}
         self._evict: dict[bytes, Evict] = {}
+
+    @property
+    def in_motion(self) -> bool:
+        """Whether `tick` has something to send before long."""
+        return bool(self.reclaims) or bool(self.fills) or self.push is not None
 
     # What happens.
 
@@ -98,31 +107,43 @@ class Pool:
         self._governor.reported(1)
         times = self._known.report(miss) + miss.nodes - 1
         if self.push is not None:
-            self.push.heard_of(miss.key, miss.parent)
-        self._home_load(miss.home, miss.hint_ms, now_s)
+            self.push.heard_of(miss.block, miss.parent)
+        self._home_load(miss.home, miss.backlog_ms, now_s)
         if not 0 < miss.fragments <= self.slots.fragments:
             self.counts.misfits += 1
         elif not self._admits(miss):
             self.counts.elsewhere += 1
-        elif miss.key not in self.policy:
-            parent, home = self._known.key_of(miss.parent), int(self._home(miss.key))
-            self._tell(Miss(miss.key, now_s, miss.depth, miss.chain_blocks, parent, times, home))
+        elif miss.block not in self.policy:
+            self._make_room_in_quota(miss.block, now_s)
+            parent, home = self._known.parent_of(miss), int(self._home(miss.block))
+            place = miss.depth, miss.chain_blocks, parent, times, home
+            recompute_s = miss.recompute_ms / 1000 * self._residual.speed
+            self._tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant))
+
+    def _make_room_in_quota(self, block: bytes, now_s: float) -> None:
+        """Have a tenant that holds as much as it may give up a block of its own for a new one."""
+        victim = self._quota.victim_for(block)
+        if victim is not None and victim in self.policy:
+            self.counts.over_quota += 1
+            self._tell(Lost(victim, now_s))
+            self._remove([victim], now_s)
 
     def subscribed(self, subscription: Subscription, now_s: float) -> None:
         """A node wants more of the prefix that it asks for."""
         self._governor.reported(1)
         if self.push is not None:
             self.counts.subscriptions += 1
-            self.push.subscribed(subscription.key, subscription.parent, subscription.port, now_s)
+            self.push.subscribed(subscription.block, subscription.parent, subscription.port, now_s)
 
     def dropped(self, reports: int) -> None:
         """So many reports were lost because they came too fast."""
         self._governor.reported(reports)
 
-    def hit_packets(self, packets: Mapping[bytes, int], now_s: float) -> None:
-        """The switch's hit counters were read."""
-        for key, times in self._hits.read(packets):
+    def read_hits(self, now_s: float) -> None:
+        """Read the switch's hit counters, and tell the policy."""
+        for key, times in self._hits.read(self._adapter.read_hits(self._hits.slots)):
             self.counts.hits += times
+            self._quota.touched(key)
             self._tell(Hits(key, now_s, times))
             if self.push is not None:
                 self.push.hits(key, times)
@@ -131,19 +152,19 @@ class Pool:
         """A message of the protocol came to the controller."""
         message = answer.message
         if message.op == wire.OP_PUT_ACK and answer.source in self._stores:
-            self._home_load(answer.source, message.hint_ms, now_s)
+            self._home_load(answer.source, message.backlog_ms, now_s)
             self.counts.reclaim_bytes += wire.VALUE_FRAME_BYTES + wire.HEADER_FRAME_BYTES
         if message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
-            self._nowhere(message.key, now_s)
+            self._nowhere(answer.block, now_s)
         elif message.flags & wire.FLAG_PUSHED:
             pass  # a slot that is not filled yet: its subscribers ask for that fragment
         elif finished := self.reclaims.answered(answer):
             self._finish([finished], now_s)
 
-    def _home_load(self, home: IPv4Address, hint_ms: int, now_s: float) -> None:
+    def _home_load(self, home: IPv4Address, backlog_ms: int, now_s: float) -> None:
         """A home said how long what waits there takes to leave; policies count in real time."""
         if home in self._stores:
-            wait_s = hint_ms / 1000
+            wait_s = backlog_ms / 1000
             self._residual.home_load(home, wait_s, now_s)
             self._tell(HomeLoad(int(home), now_s, wait_s * self._residual.speed))
 
@@ -162,8 +183,6 @@ class Pool:
         reclaims, given_up = self.reclaims.poll(now_s)
         self._finish(given_up, now_s)
         self.counts.reclaim_requests += len(reclaims)
-        for request in reclaims:
-            self._hits.passed(request.key, 1)
         if packets := [*reclaims, *self.fills.poll(now_s), *self._pushes(now_s)]:
             self._adapter.send(packets)
         if (count := self._governor.adjust(now_s)) is not None:
@@ -178,14 +197,15 @@ class Pool:
             for change, result in zip(changes, self._adapter.write(changes), strict=True):
                 if result is not Result.OK:
                     self.push.refused(change)
-        fragments = list(self.push.due(now_s, self.resident, self._stores[0]))
-        for fragment in fragments:
-            self._hits.passed(fragment.key, 1)
+        fragments = list(self.push.due(now_s, self.resident))
         self.counts.pushes = self.push.blocks
         return fragments
 
-    def read_back(self, now_s: float) -> None:
-        """Take the switch's entries as the truth: adopt what fits, remove the rest, tell the policy."""
+    def read_back(self, now_s: float, reached: int = 0) -> None:
+        """Take the switch's entries as the truth: adopt what fits, remove the rest, tell the policy.
+
+        Free slots get generations above `reached`, the highest that another controller may have given.
+        """
         entries = self._adapter.read_blocks()
         self.needs_read_back = False
         self.counts.read_backs += 1
@@ -196,10 +216,11 @@ class Pool:
         if self.push is not None:
             self.push.clear()
         self.slots.free_all()
-        before, self.resident = self.resident, {}
+        self.slots.start_after(reached)
+        self._hits.clear()
+        self._quota.clear()
+        self.resident = {}
         foreign = [Remove(entry.key) for entry in entries if not self._adopt(entry)]
-        for key in before.keys() - self.resident.keys():
-            self._hits.ended(key)
         if foreign:
             self._adapter.write(foreign)
         self._adapter.write([SetThreshold(self._governor.count)])
@@ -214,7 +235,8 @@ class Pool:
         if not 0 < entry.fragments <= self.slots.fragments or not self.slots.claim(slots):
             return False
         self.resident[entry.key] = Resident(slots, entry.fragments)
-        self._hits.found(entry.key, entry.fragments)
+        self._quota.entered(entry.key)
+        self._hits.started(entry.key, entry.base_slot, entry.fragments, settled=False)
         return True
 
     def _tell(self, event: Event) -> None:
@@ -281,8 +303,10 @@ class Pool:
             return
         for key, result in zip(keys, self._adapter.write([Remove(key) for key in keys]), strict=True):
             if result in (Result.OK, Result.NOT_FOUND):
-                self.slots.free(self.resident.pop(key).slots)
-                self._hits.ended(key)
+                slots = self.resident.pop(key).slots
+                self._quota.left(key)
+                self.slots.free(slots)
+                self._hits.ended(slots.base_slot)
                 self.fills.cancel(key)
                 if self.push is not None:
                     self.push.removed(key)
@@ -322,14 +346,12 @@ class Pool:
             return
         self.counts.admitted += 1
         self.resident[install.key] = Resident(slots, install.fragments)
-        # The values that fill the slots hit the entry, as the switch's own requests for them do.
-        own_packets = install.fragments
+        self._quota.entered(install.key)
         if self._thresholds.fill == "now" and self._stores:
             home = self._home(install.key)
             if self.fills.start(install.key, install.fragments, home):
                 self.counts.fills += 1
-                own_packets += install.fragments
-        self._hits.started(install.key, install.fragments, own_packets)
+        self._hits.started(install.key, install.base_slot, install.fragments)
 
     def _nowhere(self, key: bytes, now_s: float) -> None:
         """A block that its home does not hold can't be filled."""
@@ -348,7 +370,7 @@ class Pool:
         if known and (known.home in self._stores or not self._stores):
             return known.home
         by_address = {str(store): store for store in self._stores}
-        return by_address[home_of(key, list(by_address))]
+        return by_address[home_of(key_of(key), list(by_address))]
 
 
 def _replacing(install: Install) -> Replace:

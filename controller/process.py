@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controller.costs import add_up
 from controller.errors import ConfigError, ControllerError
+from controller.membership import Membership, first_epoch
+from controller.phantom import PhantomAdapter
 from controller.placement import View, admits
 from controller.policies import PolicyError, make_policy
 from controller.policies.eventlog import to_line
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from controller.config import Config, SwitchConfig
+    from controller.operations import Adapter
     from controller.policies import Event
 
 PROGRESS_PERIOD_S: Final = 1.0
@@ -44,6 +47,8 @@ class ControllerProcess:
         self._files = ExitStack()
         # Of two controllers, the one that was started last is the switches' primary one.
         first_election_id = int(time.time() * 1000) << 16
+        stores = {store for switch in config.switches for store in switch.stores}
+        self.membership = Membership(stores, config.replicas, first_epoch(time.time()))
         self.workers = [self._worker(switch, first_election_id, event_logs) for switch in config.switches]
 
     def __enter__(self) -> ControllerProcess:
@@ -88,6 +93,7 @@ class ControllerProcess:
             "wall_s": round(time.monotonic() - self._started_s, 3),
             "cpu_s": round(time.process_time(), 3),
             **totals,
+            "members": {member.address: member.state.name for member in self.membership.members.nodes},
             "outcomes": [sum(packets) for packets in zip(*(w.outcomes for w in self.workers), strict=True)],
             "switches": {worker.name: _switch_results(worker) for worker in self.workers},
         }
@@ -100,6 +106,7 @@ class ControllerProcess:
             "connected": sum(worker.connected for worker in self.workers),
             "resident": sum(len(worker.pool.resident) for worker in self.workers),
             **{name: results[name] for name in names},
+            "outcomes": results["outcomes"],
         }
 
     def _stop_workers(self) -> None:
@@ -124,16 +131,26 @@ class ControllerProcess:
         cost = config.costs.cost_model()
         residual = ResidualValue(cost, config.costs.link_bit_s, config.costs.speed)
         try:
-            policy = make_policy(config.policy, capacity_blocks, seed=config.seed, cost=cost)
+            policy = make_policy(
+                config.policy,
+                capacity_blocks,
+                seed=config.seed,
+                cost=cost,
+                link_bit_s=config.costs.link_bit_s,
+            )
         except PolicyError as error:
             raise ConfigError(str(error)) from None
         session = Session(switch, first_election_id, config.merging)
+        adapter: Adapter = session.adapter
+        if config.phantom:
+            adapter, thresholds = PhantomAdapter(adapter), replace(thresholds, eviction="drop")
         log = None if logs is None else self._event_log(logs / f"{switch.name}.jsonl")
         placed_here = partial(admits, config.placement, View.of(switch))
         pool = Pool(
-            size, thresholds, switch.stores, policy, session.adapter, residual, log, config.push, placed_here
+            size, thresholds, switch.stores, policy, adapter, residual, log, config.push, placed_here
         )  # fmt: skip
-        return SwitchWorker(switch.name, session, pool)
+        hosts = [port.host.ipv4 for port in switch.ports if port.host is not None]
+        return SwitchWorker(switch.name, session, pool, self.membership, hosts)
 
     def _event_log(self, path: Path) -> Callable[[Event], None]:
         try:

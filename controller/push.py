@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from controller.block_id import key_of, tenant_of
 from controller.operations import PushFragment, SetGroup
 from controller.pace import Pace
 from hostlib.wire import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from ipaddress import IPv4Address
 
     from controller.config import PushOptions
     from controller.pool import Resident
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 FIRST_GROUP: Final = 2
 """Group 1 is that of all ports."""
 GROUPS: Final = 1024
+_TO_ITS_GROUP: Final = IPv4Address("255.255.255.255")
+"""Where a push is going: each copy is addressed anew at its port."""
 MAX_PLACES: Final = 65_536
 """Blocks whose place in a prefix is remembered; the oldest are forgotten."""
 
@@ -74,14 +77,17 @@ class Push:
 
     def heard_of(self, key: bytes, parent: int) -> None:
         """A block and its parent's fingerprint (0: it is the first of its prefix)."""
-        own = fingerprint(key)
-        root = self._roots.get(parent, parent) if parent else own
+        own = _name(key, fingerprint(key_of(key)))
+        root = own
+        if parent:
+            of_parent = _name(key, parent)
+            root = self._roots.get(of_parent, of_parent)
         self._roots[own] = root
         self._places[key] = _Place(root, parent)
         self._places.move_to_end(key)
         if len(self._places) > MAX_PLACES:
             oldest, _ = self._places.popitem(last=False)
-            self._roots.pop(fingerprint(oldest), None)
+            self._roots.pop(_name(oldest, fingerprint(key_of(oldest))), None)
 
     def subscribed(self, key: bytes, parent: int, port: int, now_s: float) -> None:
         """Who is behind `port` asks for `key` and wants more of its prefix."""
@@ -133,9 +139,7 @@ class Push:
             if group_of(root) == change.group:
                 prefix.group = frozenset()
 
-    def due(
-        self, now_s: float, resident: Mapping[bytes, Resident], controller: IPv4Address
-    ) -> Iterator[PushFragment]:
+    def due(self, now_s: float, resident: Mapping[bytes, Resident]) -> Iterator[PushFragment]:
         """Fragments to push now, within the bound of what may be on its way."""
         self._plan(now_s, resident)
         while self._jobs and self._pace.room(now_s):
@@ -143,7 +147,7 @@ class Push:
             if key in resident:
                 self._pace.sent(now_s)
                 yield PushFragment(
-                    key, fragment, resident[key].fragments, controller, group_of(place.root),
+                    key, fragment, resident[key].fragments, _TO_ITS_GROUP, group_of(place.root),
                     parent=place.parent,
                 )  # fmt: skip
 
@@ -161,6 +165,11 @@ class Push:
                 del prefix.asked[key]
                 fragments = range(resident[key].fragments)
                 self._jobs.extend(_Job(key, self._places[key], fragment) for fragment in fragments)
+
+
+def _name(key: bytes, fingerprint_: int) -> int:
+    """A fingerprint with the tenant of `key` before it: nobody can subscribe to another tenant's prefix."""
+    return tenant_of(key) << 32 | fingerprint_
 
 
 def group_of(root: int) -> int:

@@ -121,23 +121,24 @@ class Reclaims:
     def answered(self, answer: Answer) -> Finished | None:
         """Take an acknowledgement or a refusal; the block that it finishes."""
         message = answer.message
-        transfer = self._transfers.get(message.key)
+        key = answer.block
+        transfer = self._transfers.get(key)
         if transfer is None or message.sequence != transfer.sequence:
             return None
         if message.op == wire.OP_NOT_FOUND:
-            return self._end(message.key, End.NOT_WHOLE)
+            return self._end(key, End.NOT_WHOLE)
         if message.op != wire.OP_PUT_ACK or answer.source != transfer.store:
             return None
         if message.flags & wire.FLAG_HELD:
             # With one fragment there is no telling: it counts as sent.
-            return self._end(message.key, End.HELD if transfer.allowed < transfer.fragments else End.SENT)
+            return self._end(key, End.HELD if transfer.allowed < transfer.fragments else End.SENT)
         if transfer.waiting.pop(message.fragment, None) is None:
             return None
         transfer.allowed = transfer.fragments
         if transfer.waiting or transfer.next_fragment < transfer.fragments:
             return None
         # It has taken every fragment, and given up some of them for other blocks.
-        return self._end(message.key, End.FAILED)
+        return self._end(key, End.FAILED)
 
     def _end(self, key: bytes, end: End) -> Finished:
         del self._transfers[key]

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-import queue
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from controller.base_state import sync_base_state
 from controller.costs import Costs
 from controller.errors import ConfigError, ConnectionLostError, NotPrimaryError
-from controller.p4_constants import BLOCKS, SLOT_GENERATION
+from controller.inbox import Inbox
+from controller.p4_constants import BLOCKS, SLOT_CHECK
 from controller.p4info import Program, load_p4info
 from controller.p4runtime_adapter import P4RuntimeAdapter
 from controller.p4runtime_client import SwitchClient
 from controller.pipeline import ensure_pipeline
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from controller.config import SwitchConfig
 
 QUEUE_MESSAGES: Final = 4096
-"""Stream messages that wait for the controller; more are dropped and counted."""
+"""Digests that wait for the controller, and other messages; more are dropped and counted."""
 MESSAGES_AT_ONCE: Final = 256
 
 
 class Session:
     """May be opened again and again; `adapter` stays the same and works while it is open."""
 
-    def __init__(self, config: SwitchConfig, first_election_id: int, merging: bool) -> None:
+    def __init__(
+        self,
+        config: SwitchConfig,
+        first_election_id: int,
+        merging: bool,
+        connect: Callable[..., SwitchClient] = SwitchClient,
+    ) -> None:
+        """`connect` makes the client of a session: over gRPC, unless another is given."""
         self.costs = Costs()
-        self._config, self._merging = config, merging
+        self._config, self._merging, self._connect = config, merging, connect
         self._election_id = first_election_id
         self.program = Program(load_p4info(config.p4info))
         _check_sizes(config, self.program)
         self.adapter = P4RuntimeAdapter(self.program, config.controller, self.costs)
         self._client: SwitchClient | None = None
-        self._messages: queue.Queue[Any] = queue.Queue(QUEUE_MESSAGES)
+        self._inbox = Inbox(QUEUE_MESSAGES, _is_report)
 
     def open(self, now_s: float) -> int:
         """Connect and bring the switch's program and base state in order; `now_s` since 1970.
@@ -43,11 +51,11 @@ class Session:
         NotPrimaryError, or SwitchError where the switch refuses what it must have.
         """
         self._election_id += 1  # the switch may not have noticed yet that the session before is over
-        messages: queue.Queue[Any] = queue.Queue(QUEUE_MESSAGES)
-        self._messages = messages
-        client = SwitchClient(
+        inbox = self._inbox = Inbox(QUEUE_MESSAGES, _is_report)
+        client = self._connect(
             self._config.device_id, self._config.grpc_address, divmod(self._election_id, 1 << 64),
-            lambda message: self._enqueue(messages, message), lambda: _wake(messages), self.costs,
+            lambda message: self._enqueue(inbox, message), inbox.wake, self.costs,
+            self._config.tls,
         )  # fmt: skip
         self._client = self.adapter.session_client = client
         self._check_alive()
@@ -66,12 +74,7 @@ class Session:
     def receive(self, timeout_s: float) -> list[Any]:
         """Stream messages, waiting for the first; raises when the session is over."""
         self._check_alive()
-        messages: list[Any] = []
-        with suppress(queue.Empty):
-            messages.append(self._messages.get(timeout=timeout_s))
-            while len(messages) < MESSAGES_AT_ONCE:
-                messages.append(self._messages.get_nowait())
-        return [message for message in messages if message is not None]
+        return self._inbox.take(timeout_s, MESSAGES_AT_ONCE)
 
     def _check_alive(self) -> None:
         name = self._config.name
@@ -80,24 +83,20 @@ class Session:
         if not self._client.primary:
             raise NotPrimaryError(f"{name}: another controller is the switch's primary one")
 
-    def _enqueue(self, messages: queue.Queue[Any], message: Any) -> None:
-        try:
-            messages.put_nowait(message)
-        except queue.Full:
+    def _enqueue(self, inbox: Inbox, message: Any) -> None:
+        if not inbox.put(message):
             self.costs.messages_dropped += 1
 
 
-def _wake(messages: queue.Queue[Any]) -> None:
-    """Have `receive` look whether the session is still ours; a full queue is being read anyway."""
-    with suppress(queue.Full):
-        messages.put_nowait(None)
+def _is_report(message: Any) -> bool:
+    return bool(message.HasField("digest"))
 
 
 def _check_sizes(config: SwitchConfig, program: Program) -> None:
     """The configured pool must fit the program; raises ConfigError."""
     for field, value, limit in (
         ("blocks", config.pool.blocks, program.table_size(BLOCKS)),
-        ("slots", config.pool.slots, program.register_size(SLOT_GENERATION)),
+        ("slots", config.pool.slots, program.register_size(SLOT_CHECK)),
     ):
         if value > limit:
             raise ConfigError(

@@ -1,27 +1,40 @@
-"""The thread that looks after one switch: keeps a session open and drives the switch's pool."""
+"""What looks after one switch: keeps a session open and drives the switch's pool, in a thread of its own.
+
+The same can be driven from outside, step by step and by another clock (`connect`, `step`, `disconnect`).
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from controller.errors import SwitchError
 from controller.hit_meter import MIN_PERIOD_S, next_period_s
+from controller.membership import Announcements
 from controller.operations import HotMiss, Subscription
 from controller.p4_constants import OUTCOME_NAMES
+from hostlib import wire
+from hostlib.members import HEARTBEAT_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from ipaddress import IPv4Address
     from typing import Any
 
+    from controller.membership import Membership
     from controller.pool import Pool
     from controller.session import Session
 
 log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.02
+"""Between two looks at what is due, while something is on its way or waits for its turn."""
+IDLE_TICK_S: Final = 0.2
+"""Otherwise; messages of the switch are taken at once all the same."""
 OUTCOMES_PERIOD_S: Final = 1.0
 READ_BACK_PERIOD_S: Final = 1.0
 """The least time between two read-backs of a switch that keeps refusing things."""
@@ -29,11 +42,33 @@ FIRST_BACKOFF_S: Final = 0.1
 MAX_BACKOFF_S: Final = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Seconds, by different clocks."""
+
+    wall_s: Callable[[], float] = time.time
+    """Since 1970."""
+    monotonic_s: Callable[[], float] = time.monotonic
+    cpu_s: Callable[[], float] = time.thread_time
+    """That this thread used."""
+
+
 class SwitchWorker:
     """One switch. Other threads may read its attributes and call start, stop and join."""
 
-    def __init__(self, name: str, session: Session, pool: Pool) -> None:
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        pool: Pool,
+        membership: Membership,
+        hosts: Iterable[IPv4Address],
+        clocks: Clocks | None = None,
+    ) -> None:
         self.name, self.session, self.pool = name, session, pool
+        self._clocks = clocks or Clocks()
+        self._hosts = tuple(hosts)
+        self._membership, self._announcements = membership, Announcements(membership, self._hosts)
         self.outcomes = [0] * len(OUTCOME_NAMES)
         """The switch's packets by what became of them, as last read."""
         self.ready = threading.Event()
@@ -71,35 +106,51 @@ class SwitchWorker:
 
     def _serve_once(self) -> None:
         """One session, and the wait before the next."""
+        backoff_s = 0.0
         try:
-            self._open()
-            self._serve()
+            self.connect()
+            while not self._stopping.is_set():
+                self.step(self.patience_s)
+            self.outcomes = self.session.adapter.read_outcomes()
         except SwitchError as error:
-            self._complain(str(error))
+            self.complain(error)
         finally:
-            self.connected = False
-            self.session.close()
-        self._stopping.wait(self._backoff_s)
-        self._backoff_s = min(MAX_BACKOFF_S, self._backoff_s * 2)
+            backoff_s = self.disconnect()
+        self._stopping.wait(backoff_s)
 
-    def _complain(self, text: str) -> None:
+    def complain(self, error: SwitchError) -> None:
         """Log what went wrong; again and again the same is worth one warning."""
+        text = str(error)
         log.log(logging.DEBUG if text == self._complaint else logging.WARNING, "%s: %s", self.name, text)
         self._complaint = text
 
-    def _open(self) -> None:
-        reached = self.session.open(time.time())
-        self.pool.slots.start_after(reached)
-        self.pool.read_back(time.monotonic())
+    def connect(self) -> None:
+        """Open a session and bring the switch in order; SwitchError."""
+        reached = self.session.open(self._clocks.wall_s())
+        self.pool.read_back(self._clocks.monotonic_s(), reached)
         self._backoff_s, self._complaint = FIRST_BACKOFF_S, ""
         self.connected = True
         self.ready.set()
 
-    def _serve(self) -> None:
-        while not self._stopping.is_set():
-            self._take(self.session.receive(TICK_S), time.monotonic())
-            self._do_what_is_due(time.monotonic())
-        self.outcomes = self.session.adapter.read_outcomes()
+    def disconnect(self) -> float:
+        """End the session, if there is one; how long to wait before the next, in seconds."""
+        self.connected = False
+        self.session.close()
+        self._membership.out_of_sight(self._hosts)
+        backoff_s, self._backoff_s = self._backoff_s, min(MAX_BACKOFF_S, self._backoff_s * 2)
+        return backoff_s
+
+    @property
+    def patience_s(self) -> float:
+        """How long to wait for the switch to say something."""
+        if self.pool.in_motion:
+            return TICK_S
+        return HEARTBEAT_S if self._membership.counts_heartbeats else IDLE_TICK_S
+
+    def step(self, timeout_s: float) -> None:
+        """Take messages, waiting so long for the first, and do what is due; SwitchError."""
+        self._take(self.session.receive(timeout_s), self._clocks.monotonic_s())
+        self._do_what_is_due(self._clocks.monotonic_s())
 
     def _take(self, messages: Sequence[Any], now_s: float) -> None:
         for message in messages:
@@ -108,6 +159,9 @@ class SwitchWorker:
                     self.pool.hot_miss(report, now_s)
                 elif isinstance(report, Subscription):
                     self.pool.subscribed(report, now_s)
+                elif report.message.op == wire.OP_HELLO:
+                    self._membership.hello(report, now_s)
+                    self._announcements.asked(report)
                 else:
                     self.pool.answered(report, now_s)
         dropped, self._dropped = self._dropped, self.session.costs.messages_dropped
@@ -116,6 +170,9 @@ class SwitchWorker:
 
     def _do_what_is_due(self, now_s: float) -> None:
         self.pool.tick(now_s)
+        self._membership.look(now_s, self._hosts)
+        if announcements := self._announcements.poll(now_s):
+            self.session.adapter.send(announcements)
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
         if now_s >= self._next_outcomes_s:
@@ -129,6 +186,8 @@ class SwitchWorker:
         """Read the hit counters; the time until they are read again."""
         if not self.pool.resident:
             return MIN_PERIOD_S
-        self.pool.hit_packets(self.session.adapter.read_hits(), now_s)
+        # A busy machine's wall clock says nothing of what reading costs.
+        began_s = self._clocks.cpu_s()
+        self.pool.read_hits(now_s)
         self.pool.commit(now_s)
-        return next_period_s(time.monotonic() - now_s)
+        return next_period_s(self._clocks.cpu_s() - began_s)

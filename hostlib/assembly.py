@@ -1,54 +1,82 @@
-"""Blocks put together from fragments that come one by one, bounded in number."""
+"""Blocks put together from fragments that come one by one, each write by itself, within bounds."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostlib.wire import VALUE_BYTES, fragment_count
+from hostlib.block import Block
+from hostlib.wire import VALUE_BYTES
 
 if TYPE_CHECKING:
     from hostlib.wire import Message
 
+Write = tuple[int, bytes, int]
+"""Tenant, key and content id."""
+FRAGMENT_BYTES = 1024
+"""What a fragment that waits takes, about: its value, its tag and what Python adds."""
+
 
 @dataclass(slots=True)
 class _Partial:
-    content: bytearray
-    missing: set[int]
+    fragments: int
+    values: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    """By number: value and tag. As large as what came, not as what was announced."""
 
 
 class Assembly:
-    """Incomplete blocks of one size; of more than `max_partial` the oldest is given up and counted."""
+    """Incomplete writes, at most `max_partial` of them in `max_bytes`. Of the tenant that has most there the
+    oldest is given up and counted: who floods gives way to itself."""
 
-    def __init__(self, block_bytes: int, max_partial: int) -> None:
+    def __init__(self, max_partial: int, max_bytes: int = 256 << 20) -> None:
         self.given_up = 0
-        self._block_bytes, self._max_partial = block_bytes, max_partial
-        self._partial: OrderedDict[bytes, _Partial] = OrderedDict()
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._partial
+        self._max_partial, self._max_fragments = max_partial, max_bytes // FRAGMENT_BYTES
+        self._held = 0
+        self._by_tenant: Counter[int] = Counter()
+        """Fragments, and one for each write."""
+        self._partial: OrderedDict[Write, _Partial] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._partial)
 
-    def add(self, message: Message) -> bytes | None:
-        """Take a fragment; the content once all are there. A fragment that is there already is ignored."""
-        partial = self._partial.get(message.key) or self._open(message.key)
-        if message.fragment not in partial.missing:
+    def add(self, message: Message) -> Block | None:
+        """Take a fragment; the block once all are there. A fragment that is there already is ignored."""
+        write = (message.tenant, message.key, message.content)
+        partial = self._partial.get(write)
+        if partial is None:
+            partial = self._partial[write] = _Partial(message.fragments)
+            self._by_tenant[message.tenant] += 1
+        if message.fragments != partial.fragments or message.fragment in partial.values:
             return None
-        at = message.fragment * VALUE_BYTES
-        partial.content[at : at + len(message.value)] = message.value
-        partial.missing.remove(message.fragment)
-        if partial.missing:
-            return None
-        del self._partial[message.key]
-        return bytes(partial.content)
+        partial.values[message.fragment] = bytes(message.value), message.tag
+        self._held += 1
+        self._by_tenant[message.tenant] += 1
+        if len(partial.values) == partial.fragments:
+            self._drop(write)
+            parts = [partial.values[at] for at in range(partial.fragments)]
+            return Block(
+                message.content, b"".join(value for value, _ in parts), b"".join(tag for _, tag in parts)
+            )
+        while len(self._partial) > self._max_partial or self._held > self._max_fragments:
+            self._give_up_one()
+        return None
 
-    def _open(self, key: bytes) -> _Partial:
-        if len(self._partial) >= self._max_partial:
-            self._partial.popitem(last=False)
-            self.given_up += 1
-        fragments = set(range(fragment_count(self._block_bytes)))
-        partial = self._partial[key] = _Partial(bytearray(self._block_bytes), fragments)
-        return partial
+    def _drop(self, write: Write) -> None:
+        count = len(self._partial.pop(write).values)
+        self._held -= count
+        self._by_tenant[write[0]] -= count + 1
+        if not self._by_tenant[write[0]]:
+            del self._by_tenant[write[0]]
+
+    def _give_up_one(self) -> None:
+        ((tenant, _),) = self._by_tenant.most_common(1)
+        self._drop(next(write for write in self._partial if write[0] == tenant))
+        self.given_up += 1
+
+
+def is_whole_fragment(message: Message) -> bool:
+    """Whether a value has the length that its place asks for: 512 bytes, the last at least one."""
+    if message.fragment + 1 == message.fragments:
+        return len(message.value) > 0
+    return len(message.value) == VALUE_BYTES and message.fragment < message.fragments

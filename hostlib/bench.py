@@ -17,14 +17,19 @@ import time
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from hostlib.block import Place
 from hostlib.client import Client
-from hostlib.content import is_intact
+from hostlib.client_options import ClientOptions
+from hostlib.content import derivation
 from hostlib.endpoint import UdpEndpoint
+from hostlib.health import HealthOptions
+from hostlib.members import Members
 from hostlib.observe import percentile
-from hostlib.storage import StorageNode
+from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
-from hostlib.wire import fragment_count
+from hostlib.wire import TENANT_PUBLIC, fragment_count
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 _PLACE = f"{os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
 HOME = f"127.253.{_PLACE}"  # benchmarks that run at the same time don't meet
 NODE = f"127.254.{_PLACE}"
+SEAL = Seal(TENANT_PUBLIC, PUBLIC_SECRET)
 
 
 def bench_keys(count: int) -> list[bytes]:
@@ -43,10 +49,11 @@ def serve(pipe: Connection, keys: list[bytes], block_bytes: int) -> None:
     """The storage end: announce readiness, serve until told to stop, report the CPU seconds used."""
 
     async def main() -> None:
-        store = BlockStore(block_bytes, len(keys) * block_bytes, None)
-        store.preload(keys)
-        for key in keys:  # derive the contents before the clock runs
-            store.get(key)
+        store = BlockStore(len(keys) * block_bytes, None, derivation(SEAL))
+        places = [Place(TENANT_PUBLIC, key) for key in keys]
+        store.preload(places, block_bytes)
+        for place in places:  # derive the contents before the clock runs
+            store.get(place)
         endpoint = UdpEndpoint(HOME)
         StorageNode(endpoint, store)
         started_s = time.process_time()
@@ -63,9 +70,8 @@ def serve(pipe: Connection, keys: list[bytes], block_bytes: int) -> None:
 async def fetch(keys: list[bytes], block_bytes: int, blocks: int, chain: int) -> dict[str, Any]:
     """The node's end: `blocks` blocks in chains of `chain`, one chain after the other."""
     endpoint = UdpEndpoint(NODE)
-    client = Client(endpoint, [HOME], block_bytes, is_intact)
-    for key in keys:
-        is_intact(key, bytes(block_bytes))
+    patient = ClientOptions(health=HealthOptions(silence_s=10.0))  # a busy machine is no dead home
+    client = Client(endpoint, Members.of([HOME]), SEAL, patient)
     started_s, started_cpu_s = time.perf_counter(), time.process_time()
     fetched = 0
     while fetched < blocks:

@@ -1,47 +1,53 @@
-"""The client of an inference node: fetches blocks and chains of blocks, and puts blocks to their homes.
+"""The client of an inference node: fetches blocks and chains of blocks, puts blocks to their homes, asks for
+them.
 
-Each block is assembled from fragments asked for one by one, within a window per home (`hostlib.exchange`).
-It is fetched once however many tasks of this node want it (single flight), checked as a whole, and fetched
-again past the pool if wrong.
+Blocks have any length from a byte to 65,535 fragments of 512 bytes. A block is fetched once however many
+tasks of this node want it (single flight). What arrives was written under the client's secret, all of it in
+one write: see `hostlib.fetch`, `hostlib.offer` and docs/guarantees.md.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
-from hostlib.errors import OverloadedError, TransferError
-from hostlib.exchange import ClientOptions, ClientStats, Exchange
+from hostlib import wire
+from hostlib.client_options import ClientOptions, ClientStats
+from hostlib.errors import BlockTooLongError, OverloadedError, TransferError
+from hostlib.exchange import Exchange
+from hostlib.fetch import Fetch, Fetches
+from hostlib.members import Members
+from hostlib.offer import Offer, Offers
+from hostlib.presence import Presence
 from hostlib.pushed import PushedBlocks
-from hostlib.transfer import BlockRef, FetchedBlock, Get
+from hostlib.seal import Seal
+from hostlib.transfer import BlockRef, FetchedBlock, FetchedChain
 from hostlib.transport import Transport
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedChain:
-    """The longest prefix of a chain that could be had, and why it ends before the chain does."""
-
-    blocks: list[FetchedBlock]
-    ended_by: TransferError | None
-
-
 class Client:
-    """See the module. Use from one event loop; `verify(key, content)` is the end-to-end check of a block."""
+    """See the module. Use from one event loop, as one tenant."""
 
     def __init__(
         self,
         transport: Transport,
-        homes: Sequence[str],
-        block_bytes: int,
-        verify: Callable[[bytes, bytes], bool],
+        members: Members,
+        seal: Seal,
         options: ClientOptions | None = None,
         pushed: PushedBlocks | None = None,
     ) -> None:
         """`pushed` takes what comes unasked; without it the client subscribes to nothing."""
-        self._exchange = Exchange(transport, homes, block_bytes, verify, options or ClientOptions(), pushed)
+        self.get_latencies_s: deque[float] = deque(maxlen=(options or ClientOptions()).latencies_kept)
+        """Of the blocks fetched last: from the first request on the wire to the checked block."""
+        self._exchange = Exchange(transport, members, seal.tenant, options or ClientOptions())
+        self._fetches = Fetches(self._exchange, seal, pushed, self.get_latencies_s)
+        self._offers = Offers(self._exchange, seal)
+        self._presence = Presence(self._exchange, seal.tenant)
+        self._exchange.handlers[wire.OP_NOT_FOUND] = self._on_not_found
+        self._exchange.handlers[wire.OP_REFUSED] = self._on_refused
 
     @property
     def stats(self) -> ClientStats:
@@ -49,29 +55,58 @@ class Client:
         return self._exchange.stats
 
     @property
-    def get_latencies_s(self) -> deque[float]:
-        """Of the blocks fetched last: from the first request on the wire to the checked block."""
-        return self._exchange.get_latencies_s
+    def members(self) -> Members:
+        """The newest list of storage nodes."""
+        return self._exchange.members
+
+    @property
+    def suspects(self) -> list[str]:
+        """Addresses of homes that do not answer."""
+        return self._exchange.health.suspects
+
+    def home(self, key: bytes) -> str:
+        """The address of the home that is asked for a key."""
+        homes, _ = self._exchange.health.reads(key)
+        return homes[0] if homes else self.members.order(key)[0].address
 
     def backlog_s(self, home: str) -> float:
         """What is left by now of the work that a home last said to wait there; 0 if it never answered."""
-        return self._exchange.backlogs.wait_s(home, asyncio.get_running_loop().time())
+        return self._exchange.backlogs.wait_s(home, self._exchange.loop.time())
 
-    def outstanding(self) -> Counter[str]:
-        """Fragments of blocks being fetched that have not come yet, by home."""
+    def outstanding(self, expected: int = 1) -> Counter[str]:
+        """Fragments of blocks being fetched that have not come yet, by home; a block whose length is not
+        known yet counts as `expected`."""
         waiting: Counter[str] = Counter()
-        for transfer in self._exchange.gets.values():
-            waiting[transfer.lane.home] += transfer.missing
+        for fetch in self._fetches.active.values():
+            waiting[fetch.homes[0]] += fetch.missing if fetch.content else expected
         return waiting
 
     async def get(self, block: BlockRef) -> FetchedBlock:
         """Fetch one block; raises a TransferError if it can't be had."""
-        transfer = self._join(block)
-        self._exchange.ask_body(transfer)
+        fetch = self._join(block)
         try:
-            return await asyncio.shield(transfer.future)
+            return await asyncio.shield(fetch.future)
         finally:
-            self._leave(transfer)
+            self._leave(fetch)
+
+    async def get_into(self, block: BlockRef, buffer: memoryview) -> FetchedBlock:
+        """Fetch one block into `buffer`, of bytes; its `content` is then the part of the buffer that was
+        filled.
+
+        Each fragment is copied from the packet to its place, nothing is copied after that, unless another
+        task is fetching the block already. Raises BlockTooLongError if the block does not fit, else as `get`;
+        what the buffer holds then is undefined.
+        """
+        if buffer.readonly or buffer.itemsize != 1 or not buffer.contiguous:
+            raise ValueError("the buffer must be writable, contiguous and of bytes")
+        if block.key in self._fetches.active:
+            return _copied(await self.get(block), buffer)
+        fetch = self._fetches.open(block, buffer)
+        fetch.waiters += 1
+        try:
+            return await asyncio.shield(fetch.future)
+        finally:
+            self._leave(fetch)
 
     async def get_chain(self, blocks: Sequence[BlockRef]) -> FetchedChain:
         """Fetch the longest available prefix of a chain.
@@ -79,7 +114,7 @@ class Client:
         Fragment 0 of every block is asked for first, the rest of a block when that has arrived: a block that
         is not found ends the chain before what is behind it is moved.
         """
-        leases: list[Get] = []
+        leases: list[Fetch] = []
         ended_by: TransferError | None = None
 
         def cut(length: int) -> None:
@@ -98,8 +133,8 @@ class Client:
         except OverloadedError as error:
             ended_by = error
         try:
-            for transfer in tuple(leases):
-                arrived = await asyncio.shield(transfer.future)
+            for fetch in tuple(leases):
+                arrived = await asyncio.shield(fetch.future)
                 fetched.append(arrived)
         except TransferError as error:
             ended_by = error
@@ -107,25 +142,88 @@ class Client:
             cut(0)
         return FetchedChain(fetched, ended_by)
 
-    async def put(self, block: BlockRef, content: bytes) -> None:
-        """Store a block at its home; raises TransferTimeoutError if not every fragment was acknowledged."""
-        transfer = self._exchange.puts.get(block.key) or self._exchange.open_put(block, content)
-        await asyncio.shield(transfer.future)
+    async def put(
+        self, block: BlockRef, content: wire.Buffer, *, durable: bool = False, replicas: int = 1
+    ) -> None:
+        """Store a block at `replicas` homes; returns when each says that it holds it: on disk if `durable`.
+
+        Blocks are immutable: where one is held already, it stays as it is. `content`, of bytes, must not
+        change meanwhile. Raises PutRefusedError if a home can't keep it or too few are up,
+        TransferTimeoutError if one does not answer, ValueError for content without a byte or longer than
+        65,535 fragments.
+        """
+        view = memoryview(content).cast("B")
+        if not 0 < len(view) <= wire.MAX_BLOCK_BYTES:
+            raise ValueError(f"a block has 1 to {wire.MAX_BLOCK_BYTES} bytes, not {len(view)}")
+        if not 1 <= replicas <= wire.MAX_REPLICAS:
+            raise ValueError(f"a block has 1 to {wire.MAX_REPLICAS} homes, not {replicas}")
+        while (offer := self._offers.active.get(block.key)) is not None:
+            await asyncio.wait([offer.future])
+            if _covers(offer, durable, replicas) and not offer.future.cancelled():
+                offer.future.result()
+                return
+        offer = self._offers.open(block, view, durable, replicas)
+        try:
+            await asyncio.shield(offer.future)
+        except asyncio.CancelledError:  # `content` is the caller's again
+            self._offers.finish(offer)
+            raise
+
+    async def exists(self, blocks: Sequence[BlockRef]) -> int:
+        """How many of the blocks, from the first on, their homes hold; nothing is moved.
+
+        Raises TransferTimeoutError if it depends on a home that does not answer.
+        """
+        questions = [self._presence.ask(block) for block in blocks]
+        for count, question in enumerate(questions):
+            if not await asyncio.shield(question.future):
+                return count
+        return len(questions)
 
     def close(self) -> None:
         """Give up all transfers; their awaiters are cancelled."""
         self._exchange.close()
+        for fetch in list(self._fetches.active.values()):
+            self._fetches.finish(fetch)
+        for offer in list(self._offers.active.values()):
+            self._offers.finish(offer)
+        for question in list(self._presence.active.values()):
+            self._presence.finish(question)
 
-    def _join(self, block: BlockRef) -> Get:
-        transfer = self._exchange.gets.get(block.key)
-        if transfer is None:
-            transfer = self._exchange.open_get(block)
+    def _join(self, block: BlockRef) -> Fetch:
+        fetch = self._fetches.active.get(block.key)
+        if fetch is None:
+            fetch = self._fetches.open(block)
         else:
             self.stats.blocks_joined += 1
-        transfer.waiters += 1
-        return transfer
+        fetch.waiters += 1
+        return fetch
 
-    def _leave(self, transfer: Get) -> None:
-        transfer.waiters -= 1
-        if not transfer.waiters:
-            self._exchange.abandon(transfer)
+    def _leave(self, fetch: Fetch) -> None:
+        fetch.waiters -= 1
+        if not fetch.waiters and not fetch.future.done():
+            self._fetches.finish(fetch)
+
+    def _on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        """Said of a question about a block, it is also true of the block."""
+        if message.key in self._presence.active:
+            self._presence.on_not_found(message, address, now_s)
+        if message.key in self._fetches.active:
+            self._fetches.on_not_found(message, address, now_s)
+
+    def _on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
+        if not self._offers.on_refused(message, address, now_s):
+            self._fetches.on_refused(message, address, now_s)
+
+
+def _covers(offer: Offer, durable: bool, replicas: int) -> bool:
+    """Whether what is being done already is at least what is asked for."""
+    return offer.durable >= durable and offer.replicas >= replicas
+
+
+def _copied(block: FetchedBlock, buffer: memoryview) -> FetchedBlock:
+    length = len(block.content)
+    if length > len(buffer):
+        raise BlockTooLongError(block.key, f"{length} bytes do not fit a buffer of {len(buffer)}")
+    buffer[:length] = block.content
+    return replace(block, content=buffer[:length])

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hostlib.client import Client
 from hostlib.gate import Gate, Load
-from hostlib.homes import home_of
 from hostlib.transfer import BlockRef
 from hostlib.wire import VALUE_FRAME_BYTES, fragment_count
 from workload.cost import CostModel
@@ -16,26 +15,24 @@ from workload.scale import ScaleModel
 class ClientGate:
     """For fetches over the node's link of `link_bit_s`; all times are those of the emulation."""
 
-    def __init__(
-        self, client: Client, homes: Sequence[str], cost: CostModel, scale: ScaleModel, link_bit_s: float
-    ) -> None:
-        self._client, self._homes = client, tuple(homes)
+    def __init__(self, client: Client, cost: CostModel, scale: ScaleModel, link_bit_s: float) -> None:
+        self._client = client
         self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s
 
         def prefill_s(tokens: int, context_tokens: int) -> float:
             return scale.duration_s(cost.prefill_s(tokens, context_tokens))
 
-        fragments = fragment_count(scale.block_bytes(cost.block_bytes))
-        self._gate = Gate(prefill_s, cost.block_tokens, fragments * self._fragment_s)
+        self._fragments = fragment_count(scale.block_bytes(cost.block_bytes))
+        self._gate = Gate(prefill_s, cost.block_tokens, self._fragments * self._fragment_s)
         self.stats = self._gate.stats
 
     def __call__(self, missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
         """How many of the missing blocks to fetch while the GPU is busy for `gpu_wait_s`."""
-        outstanding = self._client.outstanding()
+        outstanding = self._client.outstanding(self._fragments)
 
         def home_s(home: str) -> float:
             return max(self._client.backlog_s(home), outstanding[home] * self._fragment_s)
 
         load = Load(home_s, outstanding.total() * self._fragment_s, gpu_wait_s)
-        homes = [home_of(block.key, self._homes) for block in missing]
+        homes = [self._client.home(block.key) for block in missing]
         return self._gate.admits([block.depth for block in missing], homes, missing[0].chain_blocks, load)

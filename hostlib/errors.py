@@ -2,13 +2,19 @@
 
 HostlibError
 ├── ConfigError               a configuration file that can't be used
+├── KeySpaceError             parameters of a KV cache that are unusable, or differ from those of others
 ├── MalformedError            bytes that are no message of the protocol
 │   └── ChecksumError         a message whose value does not match its checksum
-└── TransferError             a block that could not be moved
-    ├── BlockNotFoundError    its home does not hold it
-    ├── TransferTimeoutError  no answer before the deadline
-    ├── CorruptBlockError     wrong content, also when fetched past the pool
-    └── OverloadedError       the client's bounded queue is full
+├── TransferError             a block that could not be moved
+│   ├── BlockNotFoundError    none of its homes holds it
+│   ├── TransferTimeoutError  its homes do not answer
+│   ├── CorruptBlockError     wrong content, also when fetched past the pool
+│   ├── BlockTooLongError     it does not fit the buffer that it was to be read into
+│   ├── PutRefusedError       a home can't keep it, and says why
+│   └── OverloadedError       the client's bounded queue is full
+└── DiskError                 a storage node's disk
+    ├── DiskFullError         no room for what was to be written
+    └── UnreadableError       what was written can't be read back
 """
 
 from __future__ import annotations
@@ -25,6 +31,10 @@ class HostlibError(Exception):
 
 class ConfigError(HostlibError):
     """A configuration file that can't be used; the text says where and what to do."""
+
+
+class KeySpaceError(HostlibError):
+    """Parameters of a KV cache that are unusable, or differ from those of others who share the name."""
 
 
 class MalformedError(HostlibError):
@@ -52,11 +62,11 @@ class TransferError(HostlibError):
 
 
 class BlockNotFoundError(TransferError):
-    """The block's home does not hold it."""
+    """None of the block's homes holds it."""
 
 
 class TransferTimeoutError(TransferError):
-    """No answer before the deadline, retransmissions included."""
+    """The block's homes do not answer: not in time, or they were silent before and still are."""
 
 
 class CorruptBlockError(TransferError):
@@ -65,3 +75,27 @@ class CorruptBlockError(TransferError):
 
 class OverloadedError(TransferError):
     """The client's bounded queue is full."""
+
+
+class BlockTooLongError(TransferError):
+    """The block does not fit the buffer that it was to be read into."""
+
+
+class PutRefusedError(TransferError):
+    """A home can't keep the block; `reason` is a REFUSED_ constant of the protocol, 0 for none of them."""
+
+    def __init__(self, key: bytes, why: str, reason: int = 0) -> None:
+        super().__init__(key, why)
+        self.reason = reason
+
+
+class DiskError(HostlibError):
+    """A storage node's disk."""
+
+
+class DiskFullError(DiskError):
+    """No room for what was to be written; none of it was."""
+
+
+class UnreadableError(DiskError):
+    """What was written can't be read back: it is damaged, or the disk gives an error."""

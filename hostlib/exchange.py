@@ -1,338 +1,297 @@
-"""What moves the fragments of a client: sends requests within windows, matches replies, finishes transfers.
+"""What moves the packets of a client: sends requests within windows, hands replies on, watches the homes.
 
-Replies are matched by key and fragment, not by sequence: a switch may answer with a copy of the reply to
-another node. Nothing waits for ever: a fragment has a deadline (`hostlib.lane`).
+A request belongs to an `Asker`: a block being fetched (`hostlib.fetch`), offered to one home
+(`hostlib.offer`) or asked about (`hostlib.presence`). Nothing waits for ever: a fragment has a deadline
+(`hostlib.lane`), and what waits for a home that fell silent is told so (`hostlib.health`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from hostlib import wire
-from hostlib.errors import (
-    BlockNotFoundError,
-    ChecksumError,
-    CorruptBlockError,
-    MalformedError,
-    OverloadedError,
-    TransferError,
-    TransferTimeoutError,
-)
+from hostlib.client_options import ClientOptions, ClientStats
+from hostlib.errors import MalformedError, TransferError
 from hostlib.gate import Backlogs
-from hostlib.homes import home_of
-from hostlib.lane import Lane, LaneOptions, Request
-from hostlib.pushed import PushedBlocks
-from hostlib.transfer import BlockRef, Get, Put
+from hostlib.health import Health
+from hostlib.lane import Lane, LaneOptions, Request, RoundTrips
+from hostlib.members import Members, hello
+from hostlib.node_window import NodeWindow
 from hostlib.transport import Transport
 
-Transfer = Get | Put
+POOL = "pool"
+"""In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
+HELLO_EVERY_S = 1.0
+
+Handler = Callable[[wire.Message, str, float], None]
+"""Of a message, the address it came from, and the time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientOptions:
-    """Bounds of a client."""
+class Asker(Protocol):
+    """What a request belongs to."""
 
-    lane: LaneOptions = field(default_factory=LaneOptions)
-    tick_s: float = 0.02
-    """How often timeouts are looked for while anything is in flight."""
-    max_transfers: int = 4096
-    """Blocks in transfer at once; more are refused with OverloadedError."""
-    corrupt_limit: int = 3
-    """Wrong values of one block after which it is given up."""
-    latencies_kept: int = 200_000
+    def address(self) -> str:
+        """Where its requests go."""
 
+    def datagram(self, request: Request[Any], sequence: int, now_s: float) -> bytes:
+        """The request as it is sent now."""
 
-@dataclass(slots=True)
-class ClientStats:
-    """What a client saw. Fragments unless the name says blocks."""
+    def retried(self, request: Request[Any]) -> None:
+        """The request was not answered in time, and is queued again."""
 
-    blocks_fetched: int = 0
-    blocks_put: int = 0
-    blocks_joined: int = 0
-    """Wanted while another task of this node was already fetching them."""
-    not_found: int = 0
-    timeouts: int = 0
-    """Blocks given up after their deadline."""
-    overloaded: int = 0
-    """Blocks refused because the queue was full."""
-    corrupt: int = 0
-    """Values that failed their end-to-end check (a fragment's checksum or a block's content)."""
-    corrupt_blocks: int = 0
-    """Blocks given up because they were wrong past the pool too."""
-    from_pool: int = 0
-    from_home: int = 0
-    merged: int = 0
-    retransmits: int = 0
-    late: int = 0
-    """Replies that nobody waits for (any more): duplicates, and answers to abandoned requests."""
-    unexpected: int = 0
-    """Well-formed messages that a client does not take."""
-    malformed: dict[str, int] = field(default_factory=dict)
-    """By reason."""
+    def gave_up(self, request: Request[Any]) -> None:
+        """The request was not answered before its deadline."""
+
+    def silent(self, home: str) -> None:
+        """The home has been silent for too long; it may be another than this one's."""
 
 
 class Exchange:
-    """Transfers in progress, by key. A transfer's future is done when it is finished, failed or abandoned."""
+    """See the module."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        homes: Sequence[str],
-        block_bytes: int,
-        verify: Callable[[bytes, bytes], bool],
-        options: ClientOptions,
-        pushed: PushedBlocks | None = None,
-    ) -> None:
+    def __init__(self, transport: Transport, members: Members, tenant: int, options: ClientOptions) -> None:
         self.stats = ClientStats()
-        self.gets: dict[bytes, Get] = {}
-        self.puts: dict[bytes, Put] = {}
-        self.get_latencies_s: deque[float] = deque(maxlen=options.latencies_kept)
+        self.options = options
         self.backlogs = Backlogs()
-        self._options = options
+        self.health = Health(members, options.health)
+        self.handlers: dict[int, Handler] = {wire.OP_MEMBERS: self._on_members}
+        """By operation; each is called for a well-formed message."""
+        self.askers: dict[Asker, None] = {}
+        """Who is told of silent homes, in the order in which they began."""
+        self.on_members: Callable[[], None] = lambda: None
+        self.loop = asyncio.get_running_loop()
         self._transport = transport
-        self._homes = tuple(homes)
-        self._block_bytes = block_bytes
-        self._verify = verify
-        self._pushed = pushed
-        self._loop = asyncio.get_running_loop()
-        self._lanes: dict[tuple[str, int], Lane[Transfer]] = {}
+        self._tenant = tenant
+        self._probes = LaneOptions(
+            initial_window=options.probe_window,
+            min_window=max(1, options.probe_window // 2),
+            max_window=max(options.probe_window, options.lane.max_window // 4),
+            deadline_s=options.lane.deadline_s,
+        )
+        self._node = NodeWindow(options.node)
+        self._lanes: dict[tuple[str, int], Lane[Any]] = {}
+        self._trips: dict[str, RoundTrips] = {}
         self._sequence = 0
         self._pump_due = False
-        self._tick: asyncio.TimerHandle | None = None
+        self._ticks = _Timer(self.loop, self._on_tick)
+        self._signs = _Timer(self.loop, self._on_probe_time)
+        self._hello_s = float("-inf")
         transport.set_receiver(self._on_datagrams)
+        self.say_hello()
 
-    def open_get(self, block: BlockRef) -> Get:
-        """Ask for the probe of a block that is not in transfer; OverloadedError where there are too many."""
-        self._check_room(block.key)
-        lane = self._lane(block.key, wire.OP_GET)
-        transfer = self.gets[block.key] = Get(block, lane, self._block_bytes, self._new_future())
-        if self._pushed is not None and self._pushed.asks(block, self._loop.time()):
-            transfer.requests[0].flags |= wire.FLAG_SUBSCRIBE
-        self._ask(lane, transfer.requests[:1])
-        return transfer
+    @property
+    def members(self) -> Members:
+        """The newest list of storage nodes."""
+        return self.health.members
 
-    def open_put(self, block: BlockRef, content: bytes) -> Put:
-        """Offer a block that is not in transfer to its home; OverloadedError where there are too many."""
-        self._check_room(block.key)
-        lane = self._lane(block.key, wire.OP_PUT)
-        transfer = self.puts[block.key] = Put(block, lane, content, self._new_future())
-        self._ask(lane, transfer.requests)
-        return transfer
+    def lane(self, home: str, op: int) -> Lane[Any]:
+        """Of requests of one kind to one home: OP_STAT for probes, OP_GET for bodies, OP_PUT."""
+        lane = self._lanes.get((home, op))
+        if lane is None:
+            options = self._probes if op == wire.OP_STAT else self.options.lane
+            trips = self._trips.setdefault(home, RoundTrips())
+            lane = self._lanes[home, op] = Lane(home, options, None if op == wire.OP_PUT else trips)
+        return lane
 
-    def ask_body(self, transfer: Get) -> None:
-        """Ask for what is behind the probe, unless that happened already."""
-        if not transfer.body_asked:
-            transfer.body_asked = True
-            self._ask(transfer.lane, transfer.requests[1:])
+    def ask(self, lane: Lane[Any], requests: Sequence[Request[Any]]) -> None:
+        """Queue first transmissions."""
+        lane.add(requests)
+        self.pump_soon()
 
-    def abandon(self, transfer: Transfer) -> None:
-        """Nobody wants the transfer any more; its awaiters, if any, are cancelled."""
-        if not transfer.future.done():
-            self._forget(transfer)
-            transfer.future.cancel()
+    def again(self, request: Request[Any]) -> None:
+        """Send a request that was answered wrongly again, before all others."""
+        assert request.lane is not None
+        request.lane.again(request)
+        self.pump_soon()
 
-    def close(self) -> None:
-        """Abandon all transfers."""
-        if self._tick:
-            self._tick.cancel()
-        transfers: list[Transfer] = [*self.gets.values(), *self.puts.values()]
-        for transfer in transfers:
-            self.abandon(transfer)
-
-    def _forget(self, transfer: Transfer) -> None:
-        for request in transfer.requests:
-            transfer.lane.drop(request)
-        if isinstance(transfer, Get):
-            del self.gets[transfer.block.key]
+    def settle(self, request: Request[Any], message: wire.Message, now_s: float) -> None:
+        """The request is answered."""
+        self._node.answered()
+        assert request.lane is not None
+        from_pool = message.flags & wire.FLAG_FROM_POOL
+        merged = bool(message.flags & wire.FLAG_MERGED)
+        if request.lane.home == POOL:  # nobody reports how much waits there
+            request.lane.settle(request, now_s, 0)
         else:
-            del self.puts[transfer.block.key]
+            request.lane.settle(request, now_s, None if from_pool else message.backlog_ms, merged)
 
-    def _fail(self, transfer: Transfer, error: TransferError) -> None:
-        self._forget(transfer)
-        transfer.future.set_exception(error)
+    @staticmethod
+    def drop(requests: Sequence[Request[Any]]) -> None:
+        """Nobody wants these any more."""
+        for request in requests:
+            if request.lane is not None:
+                request.lane.drop(request)
+            request.done = True
 
-    def _new_future(self) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self._loop.create_future()
-        # Failures count in the statistics; an awaiter that was cancelled meanwhile need not look at them.
+    def new_future(self) -> asyncio.Future[Any]:
+        """Failures count in the statistics; an awaiter that was cancelled meanwhile need not look at them."""
+        future: asyncio.Future[Any] = self.loop.create_future()
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
         return future
 
-    def _check_room(self, key: bytes) -> None:
-        if len(self.gets) + len(self.puts) >= self._options.max_transfers:
-            self.stats.overloaded += 1
-            raise OverloadedError(key, f"{self._options.max_transfers} blocks are in transfer already")
+    def close(self) -> None:
+        """Send nothing any more."""
+        self._ticks.cancel()
+        self._signs.cancel()
 
-    def _lane(self, key: bytes, op: int) -> Lane[Transfer]:
-        home = home_of(key, self._homes)
-        lane = self._lanes.get((home, op))
-        if lane is None:
-            lane = self._lanes[home, op] = Lane(home, self._options.lane)
-        return lane
-
-    def _ask(self, lane: Lane[Transfer], requests: Sequence[Request[Transfer]]) -> None:
-        lane.add(requests)
-        self._pump_soon()
-
-    def _pump_soon(self) -> None:
+    def pump_soon(self) -> None:
         """Send once for all that is asked for in this turn of the loop: bursts are cheap, packets are not."""
         if not self._pump_due:
             self._pump_due = True
-            self._loop.call_soon(self._pump)
+            self.loop.call_soon(self._pump)
+
+    def say_hello(self) -> None:
+        """Ask the controller for the list of members: at the start, and when someone knows a newer one."""
+        now_s = self.loop.time()
+        controller = self.options.controller
+        if controller is not None and now_s - self._hello_s >= HELLO_EVERY_S:
+            self._hello_s = now_s
+            self._transport.send(controller, [wire.encode(hello(self.members, self._tenant))])
 
     def _pump(self) -> None:
         self._pump_due = False
-        now_s = self._loop.time()
-        busy = False
-        for lane in self._lanes.values():
-            requests = lane.take(now_s)
+        now_s = self.loop.time()
+        gets = sum(lane.in_flight for (_, op), lane in self._lanes.items() if op != wire.OP_PUT)
+        for lane, op in self._in_turn():
+            room = None if op == wire.OP_PUT else self._node.room(gets)
+            requests = lane.take(now_s, room)
+            if op != wire.OP_PUT:
+                gets += len(requests)
             if requests:
-                self._transport.send(lane.home, [self._encode(request, now_s) for request in requests])
-            busy = busy or lane.busy
-        if busy and self._tick is None:
-            self._tick = self._loop.call_later(self._options.tick_s, self._on_tick)
+                self._transmit(lane, requests, now_s)
+        if any(lane.busy for lane in self._lanes.values()):
+            self._ticks.at_latest(now_s + self.options.tick_s)
 
-    def _encode(self, request: Request[Transfer], now_s: float) -> bytes:
-        transfer = request.owner
-        if isinstance(transfer, Get) and not transfer.started_s:
-            transfer.started_s = now_s
+    def _in_turn(self) -> list[tuple[Lane[Any], int]]:
+        """Where the node's window is scarce, it is not always the same lane that comes first."""
+        first = self._sequence % max(1, len(self._lanes))
+        lanes = [(lane, op) for (_, op), lane in self._lanes.items()]
+        return lanes[first:] + lanes[:first]
+
+    def _transmit(self, lane: Lane[Any], requests: Sequence[Request[Any]], now_s: float) -> None:
+        if lane.home != POOL:
+            self._transport.send(lane.home, [self._datagram(request, now_s) for request in requests])
+            return
+        bursts: dict[str, list[bytes]] = {}
+        for request in requests:
+            bursts.setdefault(request.owner.address(), []).append(self._datagram(request, now_s))
+        for address, datagrams in bursts.items():
+            self._transport.send(address, datagrams)
+
+    def _datagram(self, request: Request[Any], now_s: float) -> bytes:
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-        return wire.encode(transfer.message(request, self._sequence))
+        datagram: bytes = request.owner.datagram(request, self._sequence, now_s)
+        return datagram
 
-    def _on_tick(self) -> None:
-        self._tick = None
-        now_s = self._loop.time()
-        for lane in self._lanes.values():
+    def _on_tick(self, late_s: float) -> None:
+        now_s = self.loop.time()
+        oldest_s: dict[str, float] = {}
+        for (home, _), lane in list(self._lanes.items()):
             retried, dead = lane.expire(now_s)
-            self.stats.retransmits += len(retried)
+            if retried:
+                self._node.lost(now_s)
+                self.stats.retransmits += len(retried)
+            for request in retried:
+                request.owner.retried(request)
             for request in dead:
-                if not request.owner.future.done():
-                    self.stats.timeouts += 1
-                    self._fail(
-                        request.owner, TransferTimeoutError(request.owner.block.key, "no answer in time")
-                    )
+                request.owner.gave_up(request)
+            since_s = lane.oldest_s()
+            if since_s is not None and home != POOL:
+                oldest_s[home] = min(since_s, oldest_s.get(home, since_s))
+        if late_s < 2 * self.options.tick_s:  # else it is this process that did not listen
+            self._watch(oldest_s, now_s)
         self._pump()
 
+    def _watch(self, oldest_s: dict[str, float], now_s: float) -> None:
+        asked, dead = self.health.judge(oldest_s, lambda home: self.backlogs.wait_s(home, now_s), now_s)
+        self._ask_for_signs(asked)
+        for home in dead:
+            self.stats.homes_suspected += 1
+            for asker in list(self.askers):
+                asker.silent(home)
+        if dead:
+            self._on_probe_time(0.0)
+
+    def _on_probe_time(self, late_s: float) -> None:
+        self._ask_for_signs(self.health.probes(self.loop.time()))
+        due_s = self.health.next_probe_s()
+        if due_s is not None:
+            self._signs.at_latest(due_s)
+
+    def seek(self, homes: Iterable[str]) -> None:
+        """Somebody waits for one of these suspected homes to be heard of again."""
+        self._ask_for_signs(self.health.seek(homes, self.loop.time()))
+
+    def _ask_for_signs(self, homes: Sequence[str]) -> None:
+        """Of life: a STAT of no block is answered at once, whatever waits there."""
+        for home in homes:
+            sign = wire.Message(wire.OP_STAT, bytes(wire.KEY_BYTES), 0, 0, tenant=self._tenant)
+            self._transport.send(home, [wire.encode(sign)])
+
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
-        now_s = self._loop.time()
+        now_s = self.loop.time()
+        heard = False
+        handlers = self.handlers
         for datagram in datagrams:
             try:
-                message = wire.decode(datagram)
-            except ChecksumError as error:
-                self._on_corrupt(error.message)
-                continue
+                message = wire.decode(datagram, trusting_values=True)
             except MalformedError as error:
                 self._count_malformed(error.reason)
                 continue
-            if message.op == wire.OP_VALUE:
-                self._on_value(message, now_s)
-            elif message.op == wire.OP_NOT_FOUND:
-                self._on_not_found(message, now_s)
-            elif message.op == wire.OP_PUT_ACK:
-                self._on_put_ack(message, now_s)
-            else:
+            handler = handlers.get(message.op)
+            if handler is None:
                 self.stats.unexpected += 1
-        self._pump_soon()
+                continue
+            if not message.flags & wire.FLAG_FROM_POOL:
+                heard = True
+                if message.epoch and self.members.is_newer(message.epoch):
+                    self.say_hello()
+            handler(message, address, now_s)
+        if heard:
+            self.health.heard(address, now_s)
+        self.pump_soon()
 
-    def _awaited_get(self, message: wire.Message) -> tuple[Get, Request[Transfer]] | None:
-        """The request that a reply answers; a request past the pool takes only a reply from past the pool."""
-        transfer = self.gets.get(message.key)
-        if transfer is not None and message.fragment < len(transfer.requests):
-            request = transfer.requests[message.fragment]
-            if not request.done and not request.flags & wire.FLAG_BYPASS & ~message.flags:
-                return transfer, request
-        self.stats.late += 1
-        return None
-
-    def _on_value(self, message: wire.Message, now_s: float) -> None:
-        if self._pushed is not None and message.flags & wire.FLAG_PUSHED and message.key not in self.gets:
-            self._pushed.offer(message)
+    def _on_members(self, message: wire.Message, address: str, now_s: float) -> None:
+        try:
+            members = Members.decode(message.value)
+        except MalformedError as error:
+            self._count_malformed(error.reason)
             return
-        awaited = self._awaited_get(message)
-        if awaited is None:
-            return
-        transfer, request = awaited
-        if not transfer.fits(message):
-            self._refetch(transfer, request)
-            return
-        from_pool = bool(message.flags & wire.FLAG_FROM_POOL)
-        if from_pool:
-            self.stats.from_pool += 1
-        else:
-            self.stats.from_home += 1
-            self.backlogs.report(transfer.lane.home, message.hint_ms / 1000, now_s)
-        merged = bool(message.flags & wire.FLAG_MERGED)
-        self.stats.merged += merged
-        transfer.lane.settle(request, now_s, None if from_pool else message.hint_ms, merged)
-        transfer.store(message)
-        if not transfer.missing:
-            self._finish_get(transfer, now_s)
-        elif not transfer.body_asked:
-            self.ask_body(transfer)
-
-    def _finish_get(self, transfer: Get, now_s: float) -> None:
-        block = transfer.result(now_s)
-        if not self._verify(block.key, block.content):
-            if self._is_hopeless(transfer):
-                return
-            transfer.restart(wire.FLAG_BYPASS)
-            self._ask(transfer.lane, transfer.requests[:1])
-            return
-        self.stats.blocks_fetched += 1
-        self.get_latencies_s.append(block.elapsed_s)
-        self._forget(transfer)
-        transfer.future.set_result(block)
-
-    def _on_corrupt(self, message: wire.Message) -> None:
-        """A wrong checksum: trust nothing in the message, but ask for what it claims to be past the pool."""
-        if message.op != wire.OP_VALUE:
-            self._count_malformed("checksum")
-            return
-        awaited = self._awaited_get(message)
-        if awaited is not None:
-            self._refetch(*awaited)
-
-    def _refetch(self, transfer: Get, request: Request[Transfer]) -> None:
-        if not self._is_hopeless(transfer):
-            request.flags |= wire.FLAG_BYPASS
-            transfer.lane.again(request)
-
-    def _is_hopeless(self, transfer: Get) -> bool:
-        """Count a wrong value; the block is given up where there were too many."""
-        self.stats.corrupt += 1
-        transfer.corrupt += 1
-        if transfer.corrupt <= self._options.corrupt_limit:
-            return False
-        self.stats.corrupt_blocks += 1
-        self._fail(transfer, CorruptBlockError(transfer.block.key, f"wrong {transfer.corrupt} times"))
-        return True
-
-    def _on_not_found(self, message: wire.Message, now_s: float) -> None:
-        awaited = self._awaited_get(message)
-        if awaited is not None:
-            transfer = awaited[0]
-            self.stats.not_found += 1
-            self.backlogs.report(transfer.lane.home, message.hint_ms / 1000, now_s)
-            self._fail(transfer, BlockNotFoundError(message.key, f"not at its home {transfer.lane.home}"))
-
-    def _on_put_ack(self, message: wire.Message, now_s: float) -> None:
-        transfer = self.puts.get(message.key)
-        if transfer is None or message.fragments != len(transfer.requests):
-            self.stats.late += 1
-            return
-        request = transfer.requests[message.fragment]
-        if request.done:
-            self.stats.late += 1
-            return
-        transfer.lane.settle(request, now_s, backlog_ms=0)  # what waits to leave a home delays no PUT
-        transfer.missing -= 1
-        if not transfer.missing:
-            self.stats.blocks_put += 1
-            self._forget(transfer)
-            transfer.future.set_result(None)
+        if members.epoch > self.members.epoch:
+            self.health.members = members
+            self.on_members()
 
     def _count_malformed(self, reason: str) -> None:
         self.stats.malformed[reason] = self.stats.malformed.get(reason, 0) + 1
+
+
+class _Timer:
+    """Calls `function(how late)` once, at the earliest of the times asked for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[float], None]) -> None:
+        self._loop, self._function = loop, function
+        self._handle: asyncio.TimerHandle | None = None
+
+    def at_latest(self, when_s: float) -> None:
+        if self._handle is not None:
+            if self._handle.when() <= when_s:
+                return
+            self._handle.cancel()
+        self._handle = self._loop.call_at(when_s, self._fire, when_s)
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _fire(self, due_s: float) -> None:
+        self._handle = None
+        self._function(self._loop.time() - due_s)
+
+
+def fail(future: asyncio.Future[Any], error: TransferError) -> None:
+    """Finish a transfer with an error, unless it is finished."""
+    if not future.done():
+        future.set_exception(error)

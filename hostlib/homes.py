@@ -1,6 +1,6 @@
-"""Which storage node is a key's home: rendezvous hashing over the nodes' addresses.
+"""Which storage nodes are a key's homes: rendezvous hashing over the nodes' addresses.
 
-Every host computes the same home without asking anyone, whatever the order of its list, and a node
+Every host computes the same order without asking anyone, whatever the order of its list, and a node
 that leaves moves only its own keys (Thaler and Ravishankar, "Using name-based mappings to increase
 hit rates", IEEE/ACM Transactions on Networking 6(1), 1998).
 """
@@ -16,4 +16,13 @@ if TYPE_CHECKING:
 
 def home_of(key: bytes, nodes: Sequence[str]) -> str:
     """The address in `nodes` with the highest hash together with `key`."""
-    return max(nodes, key=lambda node: (blake2b(node.encode(), key=key, digest_size=8).digest(), node))
+    return max(nodes, key=lambda node: _weight(key, node))
+
+
+def home_order(key: bytes, nodes: Sequence[str]) -> list[str]:
+    """All addresses in `nodes`, the highest hash first: a block's R homes are the first R that are up."""
+    return sorted(nodes, key=lambda node: _weight(key, node), reverse=True)
+
+
+def _weight(key: bytes, node: str) -> tuple[bytes, str]:
+    return blake2b(node.encode(), key=key, digest_size=8).digest(), node

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from hostlib.client import Client, FetchedChain
+from hostlib.client import Client
 from hostlib.content import block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.tiers import LocalTiers
-from hostlib.transfer import BlockRef, chain_references
+from hostlib.transfer import BlockRef, FetchedChain, chain_references
 from workload.cost import CostModel
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
@@ -45,6 +45,9 @@ class InferenceOptions:
     """Blocks that wait to be stored at their homes; more are not stored."""
     put_workers: int = 4
     """Blocks stored at the same time."""
+    replicas: int = 1
+    """Homes that must hold a block before it counts as stored, and whether on disk."""
+    durable: bool = False
 
 
 @dataclass(slots=True)
@@ -208,7 +211,12 @@ class InferenceNode:
         while True:
             block = await self._puts.get()
             try:
-                await self._client.put(block, block_content(block.key, self._block_bytes))
+                await self._client.put(
+                    block,
+                    block_content(block.key, self._block_bytes),
+                    durable=self._options.durable,
+                    replicas=self._options.replicas,
+                )
             except TransferError:
                 self.stats.puts_failed += 1
             finally:

@@ -41,8 +41,8 @@ class LaneOptions:
     min_timeout_s: float = 0.2
     max_timeout_s: float = 2.0
     deadline_s: float = 10.0
-    """How long one fragment is asked for, from its first transmission; and how long a home may be silent
-    while anything is in flight before all that waits for it is given up."""
+    """How long one fragment is asked for, from its first transmission. What to do about a home that is silent
+    altogether is decided sooner (`hostlib.health`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,23 +59,53 @@ class Request(Generic[Owner]):
     timeout_s: float = 0.0
     done: bool = False
     """Answered, or no longer wanted."""
+    lane: Lane[Owner] | None = None
+    """Where it waits or is in flight."""
+
+
+class RoundTrips:
+    """How long a home takes to answer, smoothed as in RFC 6298; the lanes of one home share it.
+
+    The first requests of all nodes meet an empty queue; their answers say nothing of the one that they build.
+    Only what was asked for after the first answer tells how long an answer takes.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+        self.heard_s = 0.0
+
+    def forget(self) -> None:
+        """What was learned has aged."""
+        self.smoothed_s = self.variance_s = 0.0
+        self.learned = False
+        self._first_heard_s: float | None = None
+
+    def measure(self, sent_s: float, now_s: float) -> None:
+        """Take the answer to a first transmission into account."""
+        self.heard_s = now_s
+        if self._first_heard_s is None:
+            self._first_heard_s = now_s
+        self.learned = self.learned or sent_s >= self._first_heard_s
+        sample_s = now_s - sent_s
+        if not self.smoothed_s:
+            self.smoothed_s, self.variance_s = sample_s, sample_s / 2
+            return
+        self.variance_s += (abs(self.smoothed_s - sample_s) - self.variance_s) / 4
+        self.smoothed_s += (sample_s - self.smoothed_s) / 8
 
 
 class Lane(Generic[Owner]):
     """Requests towards one home: waiting, then in flight within the window, then answered or lost."""
 
-    def __init__(self, home: str, options: LaneOptions) -> None:
+    def __init__(self, home: str, options: LaneOptions, trips: RoundTrips | None = None) -> None:
         self.home = home
         self.window = float(options.initial_window)
         self._options = options
+        self._trips = trips or RoundTrips()
         self._waiting: deque[Request[Owner]] = deque()
         self._in_flight: dict[Request[Owner], None] = {}
-        self._smoothed_s = 0.0
-        self._variance_s = 0.0
         self._halved_s = 0.0
         self._heard_s = 0.0
-        self._first_heard_s: float | None = None
-        self._learned = False
         self._backlog_s = 0.0
         self._shared = 0
 
@@ -92,12 +122,29 @@ class Lane(Generic[Owner]):
     @property
     def timeout_s(self) -> float:
         """After which a first transmission counts as lost."""
-        least_s = self._options.min_timeout_s if self._learned else self._options.initial_timeout_s
-        return max(least_s, self._smoothed_s + 4 * self._variance_s)
+        trips, options = self._trips, self._options
+        least_s = options.min_timeout_s if trips.learned else options.initial_timeout_s
+        return max(least_s, trips.smoothed_s + 4 * trips.variance_s)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were sent and not answered."""
+        return len(self._in_flight)
+
+    def oldest_s(self) -> float | None:
+        """When the request that has been in flight longest was first sent; None if none is."""
+        return min((request.first_sent_s for request in self._in_flight), default=None)
 
     def add(self, requests: Iterable[Request[Owner]]) -> None:
         """Queue first transmissions."""
-        self._waiting.extend(requests)
+        for request in requests:
+            request.lane = self
+            self._waiting.append(request)
+
+    def launched(self, request: Request[Owner], now_s: float) -> None:
+        """Someone else's packet carries the request to this lane's home as well: count it as in flight."""
+        request.lane = self
+        self._stamp(request, now_s, self.timeout_s)
 
     def again(self, request: Request[Owner]) -> None:
         """Queue a request in flight for retransmission, before all first transmissions."""
@@ -105,34 +152,40 @@ class Lane(Generic[Owner]):
             del self._in_flight[request]
             self._waiting.appendleft(request)
 
-    def take(self, now_s: float) -> list[Request[Owner]]:
-        """Requests to transmit now."""
+    def take(self, now_s: float, room: int | None = None) -> list[Request[Owner]]:
+        """Requests to transmit now, at most `room`."""
         taken: list[Request[Owner]] = []
         while self._waiting and self._waiting[0].done:
             self._waiting.popleft()
         if not self._in_flight and self._waiting and not self._waiting[0].tries:
             self._restart(now_s)
-        room = self.allowed - len(self._in_flight)
+        own = self.allowed - len(self._in_flight)
+        room = own if room is None else min(own, room)
+        timeout_s = self.timeout_s
         while self._waiting and len(taken) < room:
             request = self._waiting.popleft()
-            if request.done:
-                continue
-            if not request.tries:
-                request.first_sent_s = now_s
-            request.sent_s = now_s
-            request.timeout_s = min(
-                self._options.max_timeout_s, self.timeout_s * (1 << min(request.tries, 8))
-            )
-            self._in_flight[request] = None
-            taken.append(request)
+            if not request.done:
+                self._stamp(request, now_s, timeout_s)
+                taken.append(request)
         return taken
+
+    def _stamp(self, request: Request[Owner], now_s: float, timeout_s: float) -> None:
+        """It is sent now; `timeout_s` is that of a first transmission."""
+        if request.tries:
+            timeout_s *= 1 << min(request.tries, 8)
+        else:
+            request.first_sent_s = now_s
+        request.sent_s = now_s
+        request.timeout_s = min(self._options.max_timeout_s, timeout_s)
+        self._in_flight[request] = None
 
     def _restart(self, now_s: float) -> None:
         """Nothing was asked for: the home had nothing to say, and what was learned of its load has aged."""
         if now_s - self._heard_s >= self._options.min_timeout_s:
             self.window = float(self._options.initial_window)
-            self._smoothed_s = self._variance_s = self._backlog_s = 0.0
-            self._first_heard_s, self._learned = None, False
+            self._backlog_s = 0.0
+            if now_s - self._trips.heard_s >= self._options.min_timeout_s:
+                self._trips.forget()
         self._heard_s = now_s
         self._shared = 0  # what is asked for next, others may not want
 
@@ -159,7 +212,7 @@ class Lane(Generic[Owner]):
             self._shared = max(0, self._shared - UNSHARED)
             self._adjust(backlog_ms)
         if not request.tries:  # a retransmission's answer is ambiguous (Karn)
-            self._measure(request.sent_s, now_s)
+            self._trips.measure(request.sent_s, now_s)
 
     def _adjust(self, backlog_ms: int) -> None:
         if backlog_ms <= self._options.target_backlog_ms:
@@ -172,14 +225,17 @@ class Lane(Generic[Owner]):
         request.done = True
         self._in_flight.pop(request, None)
 
+    def feel(self, backlog_ms: int) -> None:
+        """Another home for which this lane's packets are meant, too, reports its backlog."""
+        if backlog_ms > self._options.target_backlog_ms:
+            self.window = max(self._options.min_window, self.window - SHRINK)
+
     def expire(self, now_s: float) -> tuple[list[Request[Owner]], list[Request[Owner]]]:
         """What timed out: (queued again, past the deadline and dropped)."""
-        if self._in_flight and now_s - self._heard_s >= self._options.deadline_s:
-            return [], self._drop_all()
         # What waits at the home is not lost: the queue may have grown since the timeout was set.
         sent_before_s = now_s - self._backlog_s
         late = [request for request in self._in_flight if sent_before_s - request.sent_s >= request.timeout_s]
-        if late and now_s - self._halved_s > self._smoothed_s:
+        if late and now_s - self._halved_s > self._trips.smoothed_s:
             self.window = max(self._options.min_window, self.window / 2)
             self._halved_s = now_s
         retried, dead = [], []
@@ -192,27 +248,3 @@ class Lane(Generic[Owner]):
                 self.again(request)
                 retried.append(request)
         return retried, dead
-
-    def _drop_all(self) -> list[Request[Owner]]:
-        """The home is silent: what waits behind what is in flight has nothing to wait for."""
-        dropped = [request for request in (*self._in_flight, *self._waiting) if not request.done]
-        for request in dropped:
-            self.drop(request)
-        self._waiting.clear()
-        return dropped
-
-    def _measure(self, sent_s: float, now_s: float) -> None:
-        """Take a round trip into account.
-
-        The first requests of all nodes meet an empty queue; their answers say nothing of the one that they
-        build. Only what was asked for after the first answer tells how long an answer takes.
-        """
-        if self._first_heard_s is None:
-            self._first_heard_s = now_s
-        self._learned = self._learned or sent_s >= self._first_heard_s
-        sample_s = now_s - sent_s
-        if not self._smoothed_s:
-            self._smoothed_s, self._variance_s = sample_s, sample_s / 2
-            return
-        self._variance_s += (abs(self._smoothed_s - sample_s) - self._variance_s) / 4
-        self._smoothed_s += (sample_s - self._smoothed_s) / 8

@@ -12,12 +12,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from hostlib.assembly import Assembly
-from hostlib.wire import VALUE_BYTES, Message, fingerprint, fragment_count
+from hostlib.assembly import Assembly, is_whole_fragment
+from hostlib.wire import Message, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hostlib.seal import Seal
     from hostlib.transfer import BlockRef
 
 Value = TypeVar("Value")
@@ -29,6 +30,8 @@ class PushedOptions:
 
     max_partial: int = 256
     """Blocks of which some fragments are there; the oldest gives way."""
+    max_partial_bytes: int = 64 << 20
+    """What these take."""
     max_interests: int = 8192
     """Blocks asked for that are remembered."""
     subscribe_again_s: float = 20.0
@@ -45,7 +48,7 @@ class PushedStats:
     """Of them: not taken."""
     taken: int = 0
     corrupt: int = 0
-    """Complete, but wrong: dropped."""
+    """Fragments whose tag is wrong: dropped."""
     dropped: int = 0
     """Incomplete: dropped for newer ones."""
 
@@ -55,8 +58,7 @@ class PushedBlocks:
 
     def __init__(
         self,
-        block_bytes: int,
-        verify: Callable[[bytes, bytes], bool],
+        seal: Seal,
         holds: Callable[[bytes], bool],
         keep: Callable[[bytes], None],
         options: PushedOptions | None = None,
@@ -64,10 +66,9 @@ class PushedBlocks:
         self.stats = PushedStats()
         self.subscribing = True
         """Whether the node wants to be pushed to at all."""
-        self._block_bytes, self._fragments = block_bytes, fragment_count(block_bytes)
-        self._verify, self._holds, self._keep = verify, holds, keep
+        self._seal, self._holds, self._keep = seal, holds, keep
         self._options = options or PushedOptions()
-        self._assembly = Assembly(block_bytes, self._options.max_partial)
+        self._assembly = Assembly(self._options.max_partial, self._options.max_partial_bytes)
         self._interests: OrderedDict[int, None] = OrderedDict()
         self._subscribed_s: OrderedDict[int, float] = OrderedDict()
 
@@ -91,27 +92,21 @@ class PushedBlocks:
         if not self._wants(message):
             self.stats.unwanted += 1
             return
-        content = self._assembly.add(message)
+        if not self._seal.is_genuine(message):
+            self.stats.corrupt += 1
+            return
+        block = self._assembly.add(message)
         self.stats.dropped = self._assembly.given_up
-        if content is not None:
-            self._finish(message.key, content)
+        if block is not None:
+            self.stats.taken += 1
+            self._remember(self._interests, fingerprint(message.key), None)  # so its children are wanted too
+            self._keep(message.key)
 
     def _wants(self, message: Message) -> bool:
-        at = message.fragment * VALUE_BYTES
-        if message.fragments != self._fragments or len(message.value) != min(
-            VALUE_BYTES, self._block_bytes - at
-        ):
+        if not is_whole_fragment(message):
             return False
         known = fingerprint(message.key) in self._interests or message.parent in self._interests
         return known and not self._holds(message.key)
-
-    def _finish(self, key: bytes, content: bytes) -> None:
-        if not self._verify(key, content):
-            self.stats.corrupt += 1
-            return
-        self.stats.taken += 1
-        self._remember(self._interests, fingerprint(key), None)  # so its children are wanted too
-        self._keep(key)
 
     def _remember(self, memory: OrderedDict[int, Value], fingerprint: int, value: Value) -> None:
         memory[fingerprint] = value

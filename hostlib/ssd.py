@@ -1,100 +1,204 @@
-"""The SSD tier of a storage node, in LMDB: bounded, the oldest blocks leave first, survives restarts.
+"""The SSD tier of a storage node: bounded, the oldest blocks leave first, survives restarts and power cuts.
 
-`blocks` maps a key to its age number and its content; `ages` maps age numbers to keys, oldest first. A
-block without content is one whose emulated content is derived from its key when it is read, so that a
-hundred thousand blocks can be there from the start (`preload`).
+What is on the disk is known from an index in memory, read from the records' headers at the start. A record
+that is damaged is deleted when that is noticed, at the start or when it is read.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import lmdb
-
-from hostlib.content import block_content
-from hostlib.errors import ConfigError
+from hostlib.block import Block, Derived, Header, Place, decode_record, encode_record, read_header
+from hostlib.commit import CommitOptions, Done, GroupCommit, Runner
+from hostlib.errors import DiskError, DiskFullError, UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from hostlib.disk import Disk
 
-_AGE_BYTES = 8
-_PAGE_BYTES = 4096
-_SLACK_BYTES = 64 << 20
+PRELOAD_BATCH = 10_000
+
+
+@dataclass(slots=True)
+class _Entry:
+    length: int
+    write: int
+    derived: bool
 
 
 class SsdTier:
-    """At most `capacity_bytes` of blocks of `block_bytes` each, in the LMDB environment `directory`."""
+    """At most `capacity_bytes` of blocks on `disk`. Use from one event loop."""
 
-    def __init__(self, directory: Path, capacity_bytes: int, block_bytes: int) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        capacity_bytes: int,
+        options: CommitOptions | None = None,
+        run: Runner | None = None,
+    ) -> None:
         self.dropped = 0
-        self._block_bytes = block_bytes
-        self._capacity = capacity_bytes // block_bytes
-        pages = -(-(block_bytes + _AGE_BYTES) // _PAGE_BYTES) + 1
-        map_bytes = 2 * self._capacity * pages * _PAGE_BYTES + _SLACK_BYTES
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            # A crash of the machine may lose blocks, a crash of the process does not: right for a cache.
-            self._env = lmdb.open(str(directory), map_size=map_bytes, max_dbs=2, sync=False, metasync=False)
-            self._blocks = self._env.open_db(b"blocks")
-            self._ages = self._env.open_db(b"ages")
-        except (OSError, lmdb.Error) as error:
-            raise ConfigError(f"SSD directory {directory}: {error}") from None
+        """Blocks that left to make room."""
+        self.damaged = 0
+        """Records found damaged."""
+        self.on_gone: Callable[[Place, int], None] = lambda place, length: None
+        """Told of each block that is not here any more, and its length."""
+        self._disk = disk
+        self._capacity = capacity_bytes
+        self._commit = GroupCommit(disk, options, run)
+        self._bytes = 0
+        self._age = 0
+        self._entries: dict[Place, _Entry] = {}
+        """Oldest first."""
+        self._recover()
 
     def __len__(self) -> int:
-        with self._env.begin() as transaction:
-            return int(transaction.stat(self._blocks)["entries"])
+        return len(self._entries)
 
-    def __contains__(self, key: bytes) -> bool:
-        with self._env.begin(db=self._blocks) as transaction:
-            return transaction.get(key) is not None
+    def __contains__(self, place: object) -> bool:
+        return place in self._entries
 
-    def get(self, key: bytes) -> bytes | None:
-        """The block's content, or None."""
-        with self._env.begin(db=self._blocks, buffers=True) as transaction:
-            entry = transaction.get(key)
-            if entry is None:
-                return None
-            content = bytes(entry[_AGE_BYTES:])
-        if not content:
-            return block_content(key, self._block_bytes)
-        return content if len(content) == self._block_bytes else None  # else: of another scale
+    @property
+    def lengths(self) -> Iterable[tuple[Place, int]]:
+        """Of all blocks, oldest first."""
+        return ((place, entry.length) for place, entry in self._entries.items())
 
-    def put(self, key: bytes, content: bytes | None) -> None:
-        """Keep a block as the youngest; None keeps it as one whose content derives from its key."""
-        self.put_many([(key, content)])
+    @property
+    def commits(self) -> int:
+        """Groups that were written."""
+        return self._commit.commits
 
-    def put_many(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Keep several blocks, oldest first, in one transaction."""
-        if not self._capacity:
+    @property
+    def waiting_bytes(self) -> int:
+        """Of records that are not on stable storage yet."""
+        return self._commit.waiting_bytes
+
+    def wait_s(self) -> float:
+        """How long what is kept now waits until it is on stable storage."""
+        return self._commit.wait_s()
+
+    def length(self, place: Place) -> int:
+        """Of a block that is here, in bytes."""
+        return self._entries[place].length
+
+    def write_of(self, place: Place) -> int | None:
+        """The content id of a block that is here; None for a derived one."""
+        entry = self._entries[place]
+        return None if entry.derived else entry.write
+
+    def get(self, place: Place) -> Block | Derived | None:
+        """The block, or None. UnreadableError if it was here and can't be had any more."""
+        if place not in self._entries:
+            return None
+        name = place.name()
+        try:
+            record = self._commit.record(name) or self._disk.read(name)
+            if record is None:
+                raise UnreadableError(f"the record of {place.key.hex()} is not on the disk")
+            return decode_record(place, record)
+        except UnreadableError:
+            self.damaged += 1
+            self.drop(place)
+            raise
+
+    def keep(self, place: Place, block: Block | Derived, done: Done | None = None) -> None:
+        """Put a block on the disk; `done` is told when it is safe there, or that it can't be.
+
+        It can be read at once. A block that is here already stays as it is.
+        """
+        if place not in self._entries and not self._admit(place, block, done):
             return
-        with self._env.begin(write=True) as transaction:
-            count = int(transaction.stat(self._blocks)["entries"])
-            age = self._youngest(transaction)
-            for key, content in entries:
-                age += 1
-                stamp = age.to_bytes(_AGE_BYTES, "big")
-                old = transaction.get(key, db=self._blocks)
-                if old is not None:
-                    transaction.delete(old[:_AGE_BYTES], db=self._ages)
-                elif count >= self._capacity:
-                    self._drop_oldest(transaction)
-                else:
-                    count += 1
-                transaction.put(key, stamp + (content or b""), db=self._blocks)
-                transaction.put(stamp, key, db=self._ages)
+        if done is not None and not self._commit.when_safe(place.name(), done):
+            done(None)
+
+    def preload(self, blocks: Iterable[tuple[Place, Derived]]) -> None:
+        """Hold these from the start, oldest first; blocking."""
+        batch: list[tuple[bytes, bytes | None]] = []
+        for place, block in blocks:
+            if place in self._entries or not self._make_room(block.length):
+                continue
+            self._age += 1
+            self._insert(place, _Entry(block.length, 0, derived=True))
+            batch.append((place.name(), encode_record(place, self._age, block)))
+            if len(batch) >= PRELOAD_BATCH:
+                self._disk.write(batch)
+                batch = []
+        self._disk.write(batch)
+        self._disk.sync()
+
+    def drop(self, place: Place) -> None:
+        """Forget a block."""
+        entry = self._entries.pop(place)
+        self._bytes -= entry.length
+        self._commit.delete(place.name())
+        self.on_gone(place, entry.length)
+
+    def flush(self) -> None:
+        """Write what waits, blocking; DiskError if that can't be."""
+        self._commit.flush()
+
+    def abandon(self) -> None:
+        """Write nothing any more, and tell nobody: for tests of crashes."""
+        self._commit.abandon()
 
     def close(self) -> None:
-        """Close the environment."""
-        self._env.close()
+        """Release the disk; what waits is not written."""
+        self._commit.abandon()
+        self._disk.close()
 
-    def _youngest(self, transaction: lmdb.Transaction) -> int:
-        with transaction.cursor(db=self._ages) as cursor:
-            return int.from_bytes(cursor.key(), "big") if cursor.last() else 0
+    def _admit(self, place: Place, block: Block | Derived, done: Done | None) -> bool:
+        length = block.length if isinstance(block, Derived) else len(block.content)
+        if not self._make_room(length):
+            if done is not None:
+                done(DiskFullError(f"{length} bytes do not fit a tier of {self._capacity}"))
+            return False
+        self._age += 1
+        derived = isinstance(block, Derived)
+        self._insert(place, _Entry(length, 0 if isinstance(block, Derived) else block.write, derived))
+        name = place.name()
+        self._commit.put(name, encode_record(place, self._age, block))
 
-    def _drop_oldest(self, transaction: lmdb.Transaction) -> None:
-        with transaction.cursor(db=self._ages) as cursor:
-            if cursor.first():
-                transaction.delete(cursor.value(), db=self._blocks)
-                cursor.delete()
-                self.dropped += 1
+        def committed(error: DiskError | None) -> None:
+            if error is not None and self._commit.record(name) is None:
+                entry = self._entries.pop(place, None)
+                if entry is not None:
+                    self._bytes -= entry.length
+                    self.on_gone(place, entry.length)
+
+        self._commit.when_safe(name, committed)
+        return True
+
+    def _make_room(self, length: int) -> bool:
+        if length > self._capacity:
+            return False
+        while self._bytes + length > self._capacity:
+            self.dropped += 1
+            self.drop(next(iter(self._entries)))
+        return True
+
+    def _insert(self, place: Place, entry: _Entry) -> None:
+        self._entries[place] = entry
+        self._bytes += entry.length
+
+    def _recover(self) -> None:
+        """Learn what is on the disk; records that are damaged or not of this format are deleted."""
+        found: list[tuple[int, Place, Header]] = []
+        bad: list[tuple[bytes, bytes | None]] = []
+        try:
+            for name, record in self._disk.scan():
+                try:
+                    place = Place.of_name(name)
+                    header = read_header(place, record)
+                except (UnreadableError, struct.error):
+                    bad.append((name, None))
+                    continue
+                found.append((header.age, place, header))
+        except UnreadableError:  # what is behind the unreadable page is lost here, and copied from the others
+            self.damaged += 1
+        for age, place, header in sorted(found):
+            self._insert(place, _Entry(header.length, header.write, derived=not header.write))
+            self._age = max(self._age, age)
+        self.damaged += len(bad)
+        if bad:
+            self._disk.write(bad)

@@ -1,19 +1,40 @@
-"""The blocks of a storage node: DRAM over SSD, both bounded, and PUTs that are not complete yet."""
+"""The blocks of a storage node: DRAM over SSD, both bounded, and PUTs that are not complete yet.
+
+Blocks have any length. Of two writes of one block the first that is complete stays; blocks are immutable.
+What left DRAM for the SSD can be read while it is being written there.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
-from hostlib.assembly import Assembly
-from hostlib.content import block_content
-from hostlib.wire import VALUE_BYTES, Message, fragment_count
+from hostlib import wire
+from hostlib.assembly import Assembly, is_whole_fragment
+from hostlib.block import Block, Derive, Derived, Place
+from hostlib.content import derived_write
+from hostlib.errors import DiskError, DiskFullError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostlib.ssd import SsdTier
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """Bounds."""
+
+    max_partial: int = 1024
+    """Writes of which some fragments are there; the oldest gives way."""
+    max_partial_bytes: int = 256 << 20
+    tenant_bytes: int = 0
+    """What one tenant may hold, in bytes of blocks; 0 for no limit."""
+    max_waiting_bytes: int = 256 << 20
+    """Of blocks on their way to the disk; above that, PUTs are refused for now."""
 
 
 @dataclass(slots=True)
@@ -34,89 +55,178 @@ class StoreStats:
     """Of those, moved back before anyone asked for them."""
     partial_dropped: int = 0
     """PUTs given up incomplete, to make room for newer ones."""
+    lost_from_dram: int = 0
+    """Left DRAM and could not be kept on SSD."""
+
+
+class Kept(Enum):
+    """What became of a fragment that was put."""
+
+    RECEIVED = 0
+    """The block is not whole yet."""
+    HELD = 1
+    """The block is held, as it was asked for."""
+    COMMITTING = 2
+    """The block is whole, and on its way to stable storage: see `BlockStore.when_safe`."""
+    REFUSED = 3
+
+
+class Outcome(NamedTuple):
+    """`write`: the content id of what is held; `reason`: why it is refused."""
+
+    kept: Kept
+    write: int = 0
+    reason: int = 0
+
+
+RECEIVED = Outcome(Kept.RECEIVED)
 
 
 class BlockStore:
-    """Blocks of one size, least recently used DRAM blocks demoted to SSD.
+    """Least recently used DRAM blocks are demoted to SSD.
 
-    A block in DRAM whose content is None is a preloaded one: its emulated content is derived from its key
-    when it is read. It takes its full size of the DRAM budget all the same.
+    A block in DRAM may be one that was there from the start: `derive` makes its content when it is read. It
+    takes its full size of the DRAM budget all the same.
     """
 
     def __init__(
-        self, block_bytes: int, dram_bytes: int, ssd: SsdTier | None, max_partial: int = 1024
+        self, dram_bytes: int, ssd: SsdTier | None, derive: Derive, options: StoreOptions | None = None
     ) -> None:
         self.stats = StoreStats()
-        self._block_bytes = block_bytes
-        self._fragments = fragment_count(block_bytes)
-        self._dram_blocks = max(1, dram_bytes // block_bytes)
-        self._dram: OrderedDict[bytes, bytes | None] = OrderedDict()
+        self._options = options or StoreOptions()
+        self._dram_bytes = dram_bytes
+        self._dram_used = 0
+        self._dram: OrderedDict[Place, Block | Derived] = OrderedDict()
         self._ssd = ssd
-        self._assembly = Assembly(block_bytes, max_partial)
-        self._not_asked: set[bytes] = set()
+        self._derive = derive
+        self._assembly = Assembly(self._options.max_partial, self._options.max_partial_bytes)
+        self._not_asked: set[Place] = set()
         """Blocks in DRAM that were read ahead."""
+        self._tenant_bytes: Counter[int] = Counter()
+        if ssd is not None:
+            ssd.on_gone = self._on_gone_from_ssd
+            for place, length in ssd.lengths:
+                self._tenant_bytes[place.tenant] += length
 
-    def preload(self, keys: Sequence[bytes]) -> None:
-        """Hold these blocks, most recently used last, without having received them."""
-        split = max(0, len(keys) - self._dram_blocks)
+    def preload(self, places: Sequence[Place], length: int) -> None:
+        """Hold these blocks of derived content, most recently used last, without having received them."""
+        fitting = max(1, self._dram_bytes // length)
+        split = max(0, len(places) - fitting)
+        derived = Derived(length)
         if self._ssd is not None:
-            self._ssd.put_many((key, None) for key in keys[:split])
-        for key in keys[split:]:
-            self._insert(key, None)
+            new = [place for place in places[:split] if place not in self]
+            self._ssd.preload((place, derived) for place in new)
+            for place in new:
+                if place in self._ssd:
+                    self._tenant_bytes[place.tenant] += length
+        for place in places[split:]:
+            if place not in self:
+                self._tenant_bytes[place.tenant] += length
+                self._insert(place, derived)
 
-    def get(self, key: bytes) -> bytes | None:
-        """The content of a complete block; None if it isn't here."""
-        try:
-            content = self._dram[key]
-        except KeyError:
-            return self._promote(key)
-        self._dram.move_to_end(key)
-        self.stats.dram_hits += 1
-        if key in self._not_asked:
-            self._not_asked.remove(key)
-            self.stats.read_ahead_hits += 1
-        return block_content(key, self._block_bytes) if content is None else content
+    def get(self, place: Place) -> Block | None:
+        """A complete block; None if it isn't here. UnreadableError if the disk can't give it back."""
+        block = self._dram.get(place)
+        if block is None:
+            self.read_from_ssd(place, ahead=False)
+            block = self._dram.get(place)
+            if block is None:
+                self.stats.misses += 1
+                return None
+        else:
+            self._dram.move_to_end(place)
+            self.stats.dram_hits += 1
+            if place in self._not_asked:
+                self._not_asked.remove(place)
+                self.stats.read_ahead_hits += 1
+        return self._derive(place, block.length) if isinstance(block, Derived) else block
 
-    def accepts(self, message: Message) -> bool:
-        """Whether a PUT has the shape of a fragment of this store's blocks."""
-        at = message.fragment * VALUE_BYTES
-        return message.fragments == self._fragments and len(message.value) == min(
-            VALUE_BYTES, self._block_bytes - at
-        )
+    def find(self, place: Place) -> tuple[int, int] | None:
+        """Length in bytes and content id of a block that is here, without reading it."""
+        block = self._dram.get(place)
+        if block is not None:
+            return _length(block), derived_write(place.key) if isinstance(block, Derived) else block.write
+        if self._ssd is not None and place in self._ssd:
+            return self._ssd.length(place), self._ssd.write_of(place) or derived_write(place.key)
+        return None
 
-    def put_fragment(self, message: Message) -> bool:
-        """Keep one accepted fragment; whether the block is whole, and so visible, from then on."""
-        key = message.key
-        if key not in self._assembly and key in self:
-            if key in self._dram:
-                self._dram.move_to_end(key)
-            return True  # blocks are immutable
-        content = self._assembly.add(message)
+    def put_fragment(self, message: wire.Message) -> Outcome:
+        """Keep one fragment of a PUT."""
+        place = Place(message.tenant, message.key)
+        durable = bool(message.flags & wire.FLAG_DURABLE)
+        if place in self:
+            return self._keep_held(place, durable)
+        if not is_whole_fragment(message) or not message.content:
+            return Outcome(Kept.REFUSED, reason=wire.REFUSED_LENGTH)
+        reason = self._why_not(message, durable)
+        if reason:
+            return Outcome(Kept.REFUSED, reason=reason)
+        block = self._assembly.add(message)
         self.stats.partial_dropped = self._assembly.given_up
-        if content is None:
-            return False
+        if block is None:
+            return RECEIVED
+        return self.put(place, block, durable)
+
+    def put(self, place: Place, block: Block, durable: bool) -> Outcome:
+        """Keep a whole block that is not here."""
         self.stats.stored += 1
-        self._insert(key, content)
-        return True
+        self._tenant_bytes[place.tenant] += len(block.content)
+        if durable:
+            assert self._ssd is not None
+            self._ssd.keep(place, block)
+        self._insert(place, block)
+        return Outcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._dram or (self._ssd is not None and key in self._ssd)
+    def when_safe(self, place: Place, done: Callable[[DiskError | None], None]) -> None:
+        """Call `done` when the block is on stable storage, or when it is certain that it won't be."""
+        block = self._dram.get(place)
+        if self._ssd is None or (block is None and place not in self._ssd):
+            done(DiskFullError("no disk, or the block is gone"))
+        elif place in self._ssd:
+            self._ssd.keep(place, Derived(1), done)  # it is there: only `done` matters
+        else:
+            assert block is not None
+            self._ssd.keep(place, block, done)
 
-    def on_ssd_only(self, key: bytes) -> bool:
+    def __contains__(self, place: object) -> bool:
+        return place in self._dram or (self._ssd is not None and place in self._ssd)
+
+    def places(self) -> list[Place]:
+        """Of all blocks, in order."""
+        held = set(self._dram)
+        if self._ssd is not None:
+            held.update(place for place, _ in self._ssd.lengths)
+        return sorted(held)
+
+    def on_ssd_only(self, place: Place) -> bool:
         """Whether the block has to be read from SSD first."""
-        return key not in self._dram and self._ssd is not None and key in self._ssd
+        return place not in self._dram and self._ssd is not None and place in self._ssd
 
-    def read_from_ssd(self, key: bytes, ahead: bool) -> None:
-        """Move a block to DRAM, if it is still on SSD only; `ahead`: before anyone asked for it."""
-        content = self._ssd.get(key) if self._ssd is not None and key not in self._dram else None
-        if content is None:
+    def ssd_length(self, place: Place) -> int:
+        """Of a block on SSD, in bytes; 0 if it is not there any more."""
+        return self._ssd.length(place) if self._ssd is not None and place in self._ssd else 0
+
+    def read_from_ssd(self, place: Place, ahead: bool) -> None:
+        """Move a block to DRAM, if it is still on SSD only; `ahead`: before anyone asked for it.
+        UnreadableError."""
+        block = self._ssd.get(place) if self._ssd is not None and place not in self._dram else None
+        if block is None:
             return
         if ahead:
             self.stats.read_ahead += 1
-            self._not_asked.add(key)
+            self._not_asked.add(place)
         else:
             self.stats.ssd_hits += 1
-        self._insert(key, content)
+        self._insert(place, block)
+
+    @property
+    def has_disk(self) -> bool:
+        """Whether anything can be kept on stable storage."""
+        return self._ssd is not None
+
+    def commit_wait_s(self) -> float:
+        """How long a durable PUT waits for the disk now."""
+        return self._ssd.wait_s() if self._ssd is not None else 0.0
 
     def sizes(self) -> dict[str, int]:
         """Blocks in each place."""
@@ -126,22 +236,63 @@ class BlockStore:
             "partial": len(self._assembly),
         }
 
-    def _promote(self, key: bytes) -> bytes | None:
-        self.read_from_ssd(key, ahead=False)
-        if key not in self._dram:
-            self.stats.misses += 1
-        return self._dram.get(key)
+    def abandon(self) -> None:
+        """Put nothing on SSD any more: for tests of crashes."""
+        if self._ssd is not None:
+            self._ssd.abandon()
 
-    def _insert(self, key: bytes, content: bytes | None) -> None:
-        self._dram[key] = content
-        self._dram.move_to_end(key)
-        while len(self._dram) > self._dram_blocks:
+    def flush(self) -> None:
+        """Put all of DRAM on SSD, blocking: for a clean stop. DiskError if that can't be."""
+        if self._ssd is not None:
+            for place, block in self._dram.items():
+                self._ssd.keep(place, block)
+            self._ssd.flush()
+
+    def _keep_held(self, place: Place, durable: bool) -> Outcome:
+        """A PUT of a block that is here is a use of it."""
+        if place in self._dram:
+            self._dram.move_to_end(place)
+        found = self.find(place)
+        assert found is not None
+        if not durable:
+            return Outcome(Kept.HELD, found[1])
+        if self._ssd is None:
+            return Outcome(Kept.REFUSED, reason=wire.REFUSED_FULL)
+        return Outcome(Kept.COMMITTING, found[1])
+
+    def _why_not(self, message: wire.Message, durable: bool) -> int:
+        """The reason to refuse a fragment of a block that is not here; 0 for none."""
+        if durable and self._ssd is None:
+            return wire.REFUSED_FULL
+        if self._ssd is not None and self._ssd.waiting_bytes > self._options.max_waiting_bytes:
+            return wire.REFUSED_BUSY
+        most = self._options.tenant_bytes
+        if most and self._tenant_bytes[message.tenant] + message.fragments * wire.VALUE_BYTES > most:
+            return wire.REFUSED_QUOTA
+        return 0
+
+    def _insert(self, place: Place, block: Block | Derived) -> None:
+        self._dram[place] = block
+        self._dram_used += _length(block)
+        while self._dram_used > self._dram_bytes and len(self._dram) > 1:
             self._demote(*self._dram.popitem(last=False))
 
-    def _demote(self, key: bytes, content: bytes | None) -> None:
-        if key in self._not_asked:
-            self._not_asked.remove(key)
+    def _demote(self, place: Place, block: Block | Derived) -> None:
+        self._dram_used -= _length(block)
+        if place in self._not_asked:
+            self._not_asked.remove(place)
             self.stats.read_ahead_unused += 1
-        if self._ssd is not None and key not in self._ssd:
-            self._ssd.put(key, content)
+        if self._ssd is not None and place not in self._ssd:
             self.stats.demoted += 1
+            self._ssd.keep(place, block)
+        if self._ssd is None or place not in self._ssd:
+            self.stats.lost_from_dram += 1
+            self._tenant_bytes[place.tenant] -= _length(block)
+
+    def _on_gone_from_ssd(self, place: Place, length: int) -> None:
+        if place not in self._dram:
+            self._tenant_bytes[place.tenant] -= length
+
+
+def _length(block: Block | Derived) -> int:
+    return block.length if isinstance(block, Derived) else len(block.content)

@@ -1,25 +1,13 @@
-"""One block on its way: a GET being assembled, or a PUT being acknowledged. Pure bookkeeping."""
+"""What callers name and get: references to blocks, and blocks that arrived."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostlib.lane import Lane, Request
-from hostlib.wire import (
-    FLAG_FROM_POOL,
-    FLAG_MERGED,
-    FLAG_RETRY,
-    OP_GET,
-    OP_PUT,
-    VALUE_BYTES,
-    Message,
-    fingerprint,
-    fragment_count,
-)
+from hostlib.wire import fingerprint
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Sequence
 
 
@@ -49,10 +37,11 @@ def chain_references(
 
 @dataclass(frozen=True, slots=True)
 class FetchedBlock:
-    """A block that arrived and passed its check."""
+    """A block that arrived, each fragment of it checked by its tag, all of one write."""
 
     key: bytes
-    content: bytes
+    content: bytes | memoryview
+    """A view of the caller's buffer if it was read into one."""
     fragments: int
     pool_fragments: int
     """Fragments that a switch served."""
@@ -67,112 +56,9 @@ class FetchedBlock:
         return 2 * self.pool_fragments > self.fragments
 
 
-@dataclass(slots=True, eq=False)
-class Put:
-    """A block offered to its home; `future` is done when all its fragments are acknowledged."""
+@dataclass(frozen=True, slots=True)
+class FetchedChain:
+    """The longest prefix of a chain that could be had, and why it ends before the chain does."""
 
-    block: BlockRef
-    lane: Lane[Get | Put]
-    content: bytes
-    future: asyncio.Future[None]
-    requests: list[Request[Get | Put]] = field(default_factory=list)
-    missing: int = 0
-
-    def __post_init__(self) -> None:
-        self.missing = fragment_count(len(self.content))
-        self.requests = [Request(self, index) for index in range(self.missing)]
-
-    def message(self, request: Request[Get | Put], sequence: int) -> Message:
-        """The PUT of one fragment."""
-        at = request.fragment * VALUE_BYTES
-        value = self.content[at : at + VALUE_BYTES]
-        return _message(OP_PUT, self.block, request.fragment, len(self.requests), 0, sequence, 0, value)
-
-
-@dataclass(slots=True, eq=False)
-class Get:
-    """A block being assembled. Fragment 0 is its probe: the rest is asked for when that is answered."""
-
-    block: BlockRef
-    lane: Lane[Get | Put]
-    block_bytes: int
-    future: asyncio.Future[FetchedBlock]
-    requests: list[Request[Get | Put]] = field(default_factory=list)
-    buffer: bytearray = field(default_factory=bytearray)
-    missing: int = 0
-    waiters: int = 0
-    body_asked: bool = False
-    started_s: float = 0.0
-    """When the first request left; 0 before that."""
-    corrupt: int = 0
-    pool_fragments: int = 0
-    merged_fragments: int = 0
-
-    def __post_init__(self) -> None:
-        self.restart()
-
-    def restart(self, flags: int = 0) -> None:
-        """Forget what has arrived and start from the probe; all requests carry `flags`."""
-        for request in self.requests:
-            self.lane.drop(request)
-        self.missing = fragment_count(self.block_bytes)
-        self.requests = [Request(self, index, flags) for index in range(self.missing)]
-        self.buffer = bytearray(self.block_bytes)
-        self.pool_fragments = self.merged_fragments = 0
-        self.body_asked = False
-
-    def message(self, request: Request[Get | Put], sequence: int) -> Message:
-        """The GET of one fragment."""
-        flags = request.flags | (FLAG_RETRY if request.tries else 0)
-        hint_ms = min(self.block.recompute_ms, 0xFFFF)
-        return _message(OP_GET, self.block, request.fragment, len(self.requests), flags, sequence, hint_ms)
-
-    def fits(self, message: Message) -> bool:
-        """Whether a value has the length of the fragment that it claims to be."""
-        at = message.fragment * VALUE_BYTES
-        expected_bytes = min(VALUE_BYTES, self.block_bytes - at)
-        return message.fragments == len(self.requests) and len(message.value) == expected_bytes
-
-    def store(self, message: Message) -> None:
-        """Put a fragment in its place."""
-        at = message.fragment * VALUE_BYTES
-        self.buffer[at : at + len(message.value)] = message.value
-        self.missing -= 1
-        self.pool_fragments += bool(message.flags & FLAG_FROM_POOL)
-        self.merged_fragments += bool(message.flags & FLAG_MERGED)
-
-    def result(self, now_s: float) -> FetchedBlock:
-        """The assembled block."""
-        return FetchedBlock(
-            self.block.key,
-            bytes(self.buffer),
-            len(self.requests),
-            self.pool_fragments,
-            self.merged_fragments,
-            now_s - self.started_s,
-        )
-
-
-def _message(
-    op: int,
-    block: BlockRef,
-    fragment: int,
-    fragments: int,
-    flags: int,
-    sequence: int,
-    hint_ms: int,
-    value: bytes = b"",
-) -> Message:
-    return Message(
-        op,
-        block.key,
-        fragment,
-        fragments,
-        flags,
-        sequence=sequence,
-        depth=block.depth,
-        chain_blocks=block.chain_blocks,
-        parent=block.parent,
-        hint_ms=hint_ms,
-        value=value,
-    )
+    blocks: list[FetchedBlock]
+    ended_by: Exception | None

@@ -5,20 +5,32 @@ p4/include/protocol.p4 and p4/include/headers.p4 (a test compares them name by n
 
      0       1       2       3       4       5       6       7
     +-------+-------+-------+-------+-------+-------+-------+-------+
-  0 |version|  op   |     flags     |                               |
-    +-------+-------+-------+-------+                               |
-  8 |                              key                              |
-    |                               +-------+-------+-------+-------+
- 16 |                               |   fragment    |   fragments   |
+  0 |version|  op   |     flags     |  backlog_ms   | recompute_ms  |
     +-------+-------+-------+-------+-------+-------+-------+-------+
- 24 |          generation           |           sequence            |
+  8 |           sequence            |          generation           |
     +-------+-------+-------+-------+-------+-------+-------+-------+
- 32 |     depth     | chain_blocks  |            parent             |
+ 16 |     depth     | chain_blocks  |            parent             |
     +-------+-------+-------+-------+-------+-------+-------+-------+
- 40 |  value_bytes  |    hint_ms    |           checksum            |
+ 24 |home_1 |home_2 |home_3 | epoch |           checksum            |
     +-------+-------+-------+-------+-------+-------+-------+-------+
- 48 |  VALUE and PUT only: 512 bytes of value, padded with zeros    |
+ 32 |    tenant     |   fragment    |   fragments   |  value_bytes  |
+    +-------+-------+-------+-------+-------+-------+-------+-------+
+ 40 |                            content                            |
+    +-------+-------+-------+-------+-------+-------+-------+-------+
+ 48 |                                                               |
+    +                        key (16 bytes)                         +
+ 56 |                                                               |
+    +-------+-------+-------+-------+-------+-------+-------+-------+
+ 64 |                                                               |
+    +                        tag (16 bytes)                         +
+ 72 |                                                               |
+    +-------+-------+-------+-------+-------+-------+-------+-------+
+ 80 |  VALUE, PUT, KEYS and MEMBERS: 512 bytes, padded with zeros   |
     +---------------------------------------------------------------+
+
+The checksum, a CRC-32 that needs no secret, covers bytes 32 to the end: where the value belongs, its tag and
+the value. The tag, made with the tenant's secret, covers bytes 32 to 63 and the value. Both are 0 without a
+value.
 """
 
 from __future__ import annotations
@@ -32,10 +44,15 @@ from hostlib.errors import ChecksumError, MalformedError
 Buffer = bytes | bytearray | memoryview
 
 KV_PORT: Final = 22341
-KV_VERSION: Final = 1
-KV_HEADER_BYTES: Final = 48
+KV_VERSION: Final = 2
+KV_HEADER_BYTES: Final = 80
 VALUE_BYTES: Final = 512
 KEY_BYTES: Final = 16
+TAG_BYTES: Final = 16
+MAX_FRAGMENTS: Final = 0xFFFF
+MAX_BLOCK_BYTES: Final = MAX_FRAGMENTS * VALUE_BYTES
+MAX_REPLICAS: Final = 3
+TENANT_PUBLIC: Final = 0
 FRAME_HEADER_BYTES: Final = 14 + 20 + 8  # Ethernet, IPv4, UDP
 HEADER_FRAME_BYTES: Final = FRAME_HEADER_BYTES + KV_HEADER_BYTES
 VALUE_FRAME_BYTES: Final = HEADER_FRAME_BYTES + VALUE_BYTES
@@ -45,10 +62,17 @@ OP_VALUE: Final = 2
 OP_NOT_FOUND: Final = 3
 OP_PUT: Final = 4
 OP_PUT_ACK: Final = 5
+OP_REFUSED: Final = 6
+OP_STAT: Final = 7
+OP_FOUND: Final = 8
+OP_HELLO: Final = 9
+OP_LIST: Final = 10
+OP_KEYS: Final = 11
 OP_INVALIDATE: Final = 16
 OP_RECLAIM: Final = 17
 OP_FILL: Final = 18
 OP_PUSH: Final = 19
+OP_MEMBERS: Final = 20
 
 FLAG_RETRY: Final = 0x0001
 FLAG_BYPASS: Final = 0x0002
@@ -59,30 +83,62 @@ FLAG_RECLAIM: Final = 0x0020
 FLAG_PUSHED: Final = 0x0040
 FLAG_SUBSCRIBE: Final = 0x0080
 FLAG_HELD: Final = 0x0100
+FLAG_REPAIR: Final = 0x0200
+FLAG_DURABLE: Final = 0x0400
+
+REFUSED_FULL: Final = 1
+REFUSED_QUOTA: Final = 2
+REFUSED_LENGTH: Final = 3
+REFUSED_CONTENT: Final = 4
+REFUSED_UNREADABLE: Final = 5
+REFUSED_BUSY: Final = 6
 
 # (name, bits) of kv_t, in order; the struct below is the same layout.
 FIELDS: Final = (
     ("version", 8),
     ("op", 8),
     ("flags", 16),
-    ("key", 128),
-    ("fragment", 16),
-    ("fragments", 16),
-    ("generation", 32),
+    ("backlog_ms", 16),
+    ("recompute_ms", 16),
     ("sequence", 32),
+    ("generation", 32),
     ("depth", 16),
     ("chain_blocks", 16),
     ("parent", 32),
-    ("value_bytes", 16),
-    ("hint_ms", 16),
+    ("home_1", 8),
+    ("home_2", 8),
+    ("home_3", 8),
+    ("epoch", 8),
     ("checksum", 32),
+    ("tenant", 16),
+    ("fragment", 16),
+    ("fragments", 16),
+    ("value_bytes", 16),
+    ("content", 64),
+    ("key", 128),
+    ("tag", 128),
 )
 
-_HEADER = struct.Struct(">BBH16sHHIIHHIHHI")
-_CHECKED = struct.Struct(">16sHHH")
-_VALUE_OPS = frozenset((OP_VALUE, OP_PUT))
-_OPS = frozenset((OP_GET, OP_NOT_FOUND, OP_PUT_ACK, OP_INVALIDATE, OP_RECLAIM, OP_FILL, OP_PUSH)) | _VALUE_OPS
+_HEADER = struct.Struct(">BBHHHIIHHI4BIHHHHQ16s16s")
+_HEAD = struct.Struct(">BBHHHIIHHI4BI")
+_TAIL = struct.Struct(">HHHHQ16s16s")
+"""What the checksum covers besides the value."""
+_PLACE = struct.Struct(">HHHHQ16s")
+_CHECKED_FROM: Final = 32
+_U16 = struct.Struct(">H")
+_U32 = struct.Struct(">I")
+_FLAGS_AT: Final = 2
+_SEQUENCE_AT: Final = 8
+_FRAGMENT_AT: Final = 34
+_VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_MEMBERS))
+_OPS = frozenset((*range(OP_GET, OP_KEYS + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
+_NO_TAG: Final = bytes(TAG_BYTES)
+_PADDING: Final = bytes(VALUE_BYTES)
+# Who asks without knowing how long the block is sends fragments 0; so does who answers that nothing is there.
+_UNKNOWN_LENGTH_OPS = frozenset(
+    (OP_GET, OP_NOT_FOUND, OP_REFUSED, OP_STAT, OP_HELLO, OP_LIST, OP_KEYS, OP_MEMBERS)
+)
 
 
 class Message(NamedTuple):
@@ -98,63 +154,89 @@ class Message(NamedTuple):
     depth: int = 0
     chain_blocks: int = 0
     parent: int = 0
-    hint_ms: int = 0
+    backlog_ms: int = 0
+    recompute_ms: int = 0
+    tenant: int = TENANT_PUBLIC
+    content: int = 0
+    homes: tuple[int, int, int] = (0, 0, 0)
+    epoch: int = 0
+    tag: bytes = _NO_TAG
     value: Buffer = b""
 
 
-def checksum(key: bytes, fragment: int, fragments: int, value_bytes: int, padded_value: Buffer) -> int:
-    """CRC-32 (IEEE 802.3) of the value and of the place where it belongs; `padded_value` has 512 bytes."""
-    return crc32(padded_value, crc32(_CHECKED.pack(key, fragment, fragments, value_bytes)))
+def tagged_place(
+    tenant: int, fragment: int, fragments: int, value_bytes: int, content: int, key: bytes
+) -> bytes:
+    """What a tag covers besides the padded value: bytes 32 to 63 of the message."""
+    return _PLACE.pack(tenant, fragment, fragments, value_bytes, content, key)
 
 
 def encode(message: Message) -> bytes:
     """The UDP payload of a message; a field out of its range raises ValueError."""
-    op, key, fragment, fragments, flags, generation, sequence, depth, chain, parent, hint_ms, value = message
+    (op, key, fragment, fragments, flags, generation, sequence, depth, chain, parent,
+     backlog_ms, recompute_ms, tenant, content, homes, epoch, tag, value) = message  # fmt: skip
     value_bytes = len(value)
-    if len(key) != KEY_BYTES or value_bytes > (VALUE_BYTES if op in _VALUE_OPS else 0):
-        raise ValueError(f"key of {len(key)} bytes, value of {value_bytes} bytes in op {op}")
-    body, crc = b"", 0
-    if op in _VALUE_OPS:
-        body = bytes(value).ljust(VALUE_BYTES, b"\0")
-        crc = crc32(body, crc32(_CHECKED.pack(key, fragment, fragments, value_bytes)))
+    carries = op in _VALUE_OPS
+    if len(key) != KEY_BYTES or len(tag) != TAG_BYTES or value_bytes > (VALUE_BYTES if carries else 0):
+        raise ValueError(
+            f"key of {len(key)} bytes, tag of {len(tag)}, value of {value_bytes} bytes in op {op}"
+        )
     try:
-        header = _HEADER.pack(
-            KV_VERSION, op, flags, key, fragment, fragments, generation, sequence,
-            depth, chain, parent, value_bytes, hint_ms, crc,
+        tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
+        crc = 0
+        if carries:
+            if value_bytes < VALUE_BYTES:
+                value = bytes(value) + _PADDING[value_bytes:]
+            crc = crc32(value, crc32(tail))
+        head = _HEAD.pack(
+            KV_VERSION, op, flags, backlog_ms, recompute_ms, sequence, generation, depth, chain, parent,
+            *homes, epoch, crc,
         )  # fmt: skip
     except struct.error as error:
         raise ValueError(f"{message._replace(value=b'')}: {error}") from None
-    return header + body
+    return b"".join((head, tail, value)) if carries else head + tail
 
 
-def decode(datagram: Buffer) -> Message:
+def encode_variant(template: bytearray, flags: int, sequence: int, fragment: int) -> bytes:
+    """The message without a value that `template` encodes, with these fields instead of its own."""
+    _U16.pack_into(template, _FLAGS_AT, flags)
+    _U32.pack_into(template, _SEQUENCE_AT, sequence)
+    _U16.pack_into(template, _FRAGMENT_AT, fragment)
+    return bytes(template)
+
+
+def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
     """The message in a UDP payload; MalformedError or ChecksumError for anything else.
 
-    `value` is a slice of `datagram`: a view if that is one, valid as long as it is.
+    `value` is a slice of `datagram`: a view if that is one, valid as long as it is. With `trusting_values`
+    the checksum of a VALUE is left out: for who checks its tag, which says more.
     """
     length = len(datagram)
+    if length and datagram[0] != KV_VERSION:
+        raise MalformedError(f"version {datagram[0]}")
     if length < KV_HEADER_BYTES:
         raise MalformedError("short")
-    (version, op, flags, key, fragment, fragments, generation, sequence,
-     depth, chain_blocks, parent, value_bytes, hint_ms, crc) = _HEADER.unpack_from(datagram)  # fmt: skip
-    if version != KV_VERSION:
-        raise MalformedError("version")
+    (_, op, flags, backlog_ms, recompute_ms, sequence, generation, depth, chain_blocks, parent,
+     home_1, home_2, home_3, epoch, crc,
+     tenant, fragment, fragments, value_bytes, content, key, tag) = _HEADER.unpack_from(datagram)  # fmt: skip
     if op not in _OPS:
         raise MalformedError("op")
-    if length != (_MESSAGE_BYTES if op in _VALUE_OPS else KV_HEADER_BYTES):
+    carries = op in _VALUE_OPS
+    if length != (_MESSAGE_BYTES if carries else KV_HEADER_BYTES):
         raise MalformedError("length")
-    if fragment >= fragments:
+    if fragment >= fragments and (fragment or fragments or op not in _UNKNOWN_LENGTH_OPS):
         raise MalformedError("fragment")
-    if value_bytes > VALUE_BYTES:
+    if value_bytes > (VALUE_BYTES if carries else 0):
         raise MalformedError("value_bytes")
-    value: Buffer = b""
-    if op in _VALUE_OPS:
-        value = datagram[KV_HEADER_BYTES : KV_HEADER_BYTES + value_bytes]
+    value: Buffer = datagram[KV_HEADER_BYTES : KV_HEADER_BYTES + value_bytes] if carries else b""
     message = Message(
-        op, key, fragment, fragments, flags, generation, sequence, depth, chain_blocks, parent, hint_ms, value
-    )
-    if op in _VALUE_OPS and crc != crc32(
-        datagram[KV_HEADER_BYTES:], crc32(_CHECKED.pack(key, fragment, fragments, value_bytes))
+        op, key, fragment, fragments, flags, generation, sequence, depth, chain_blocks, parent,
+        backlog_ms, recompute_ms, tenant, content, (home_1, home_2, home_3), epoch, tag, value,
+    )  # fmt: skip
+    if (
+        carries
+        and not (trusting_values and op == OP_VALUE)
+        and crc != crc32(memoryview(datagram)[_CHECKED_FROM:])
     ):
         raise ChecksumError(message)
     return message

@@ -14,15 +14,20 @@ from typing import Any
 
 from hostlib.client import Client
 from hostlib.client_gate import ClientGate
+from hostlib.client_options import ClientOptions
 from hostlib.config import HostConfig, check_address, check_positive
-from hostlib.content import is_intact
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
-from hostlib.inference import SOURCES, InferenceNode, fetch_all
+from hostlib.health import HealthOptions
+from hostlib.inference import SOURCES, InferenceNode, InferenceOptions, fetch_all
+from hostlib.members import Members
 from hostlib.process import HostProcess, main
 from hostlib.pushed import PushedBlocks
+from hostlib.seal import Seal
+from hostlib.tenancy import seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
+from hostlib.wire import TENANT_PUBLIC
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.keys import KeySpace
 from workload.scale import DEFAULT_SIGMA, ScaleError, ScaleModel
@@ -39,6 +44,17 @@ class WorkerConfig(HostConfig):
     """The worker's requests, a trace file whose times are already those of the run; it may be empty."""
     gpu_blocks: int
     dram_blocks: int
+    replicas: int = 1
+    """Homes of each block, as long as no controller says another number."""
+    durable: bool = False
+    """Whether a block that is put has to be on its homes' disks before it counts as stored."""
+    controller: str | None = None
+    """Address of the controller, who knows which storage nodes there are; null for none."""
+    silence_s: float = HealthOptions().silence_s
+    """How long a home may be silent before it counts as dead."""
+    tenant: int = TENANT_PUBLIC
+    secret: str | None = None
+    """The tenant's, in hexadecimal; none for the public namespace."""
     block_tokens: int = MOONCAKE.block_tokens
     model: str = DEFAULT_MODEL
     gpu: str = DEFAULT_GPU
@@ -59,13 +75,28 @@ class WorkerConfig(HostConfig):
             raise ConfigError("homes must name at least one storage node")
         for home in self.homes:
             check_address("homes", home)
-        check_positive(block_tokens=self.block_tokens)
+        if self.controller is not None:
+            check_address("controller", self.controller)
+        check_positive(block_tokens=self.block_tokens, silence_s=self.silence_s)
         if self.gpu_blocks < 0 or self.dram_blocks < 0:
             raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
         if self.link_bit_s < 0 or (self.gate and not self.link_bit_s):
             raise ConfigError(f"link_bit_s must be above 0 for the gate, not {self.link_bit_s!r}")
         self.make_tiers()
-        self.cost, self.scale  # noqa: B018  (a name or number that does not exist is refused here)
+        self.members, self.seal, self.cost, self.scale  # noqa: B018  (a name or number that does not exist is refused here)
+
+    @property
+    def members(self) -> Members:
+        """The storage nodes, as far as the file knows."""
+        try:
+            return Members.of(self.homes, self.replicas)
+        except ValueError as error:
+            raise ConfigError(f"homes: {error}") from None
+
+    @property
+    def seal(self) -> Seal:
+        """Of the tenant."""
+        return seal_of(self.tenant, self.secret)
 
     @property
     def cost(self) -> CostModel:
@@ -115,16 +146,20 @@ class WorkerProcess(HostProcess):
         cost, scale = config.cost, config.scale
         self._tiers = config.make_tiers()
         self._endpoint = UdpEndpoint(config.address)
-        block_bytes = scale.block_bytes(cost.block_bytes)
-        self._pushed = PushedBlocks(block_bytes, is_intact, self._tiers.__contains__, self._tiers.place)
+        self._pushed = PushedBlocks(config.seal, self._tiers.__contains__, self._tiers.place)
         self._client = Client(
-            self._endpoint, config.homes, block_bytes, is_intact, pushed=self._pushed if config.push else None
+            self._endpoint,
+            config.members,
+            config.seal,
+            ClientOptions(health=HealthOptions(silence_s=config.silence_s), controller=config.controller),
+            self._pushed if config.push else None,
         )
         key_space = KeySpace(config.model, block_tokens=config.block_tokens)
-        self._gate = (
-            ClientGate(self._client, config.homes, cost, scale, config.link_bit_s) if config.gate else None
+        self._gate = ClientGate(self._client, cost, scale, config.link_bit_s) if config.gate else None
+        options = InferenceOptions(durable=config.durable, replicas=config.replicas)
+        self._node = InferenceNode(
+            self._client, self._tiers, key_space, cost, scale, self._gate or fetch_all, options
         )
-        self._node = InferenceNode(self._client, self._tiers, key_space, cost, scale, self._gate or fetch_all)
 
     async def run(self, start_s: float) -> None:
         """Serve all requests."""

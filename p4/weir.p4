@@ -16,12 +16,15 @@
 #ifdef FAULTS
 #include "include/faults.p4"
 #endif
-#include "include/subscribe.p4"
+#include "include/tenant_check.p4"
+#include "include/rates.p4"
 #include "include/pool_index.p4"
 #include "include/slots.p4"
 #include "include/sketch.p4"
 #include "include/pending.p4"
+#include "include/homes.p4"
 #include "include/forwarding.p4"
+#include "include/reports.p4"
 #include "include/replicas.p4"
 #include "include/checksums.p4"
 
@@ -33,12 +36,16 @@ control ingress(
     counter(OUTCOMES, CounterType.packets_and_bytes) outcomes;
 
     role_check() roles;
-    subscribe() subscriptions;
+    tenant_check() tenants;
+    rates() limits;
     pool_index() index;
+    slot_lookup() lookup;
+    pending() in_flight;
     slots() pool;
     sketch() misses;
-    pending() in_flight;
+    homes() copies;
     forwarding() routing;
+    reports() controller;
 #ifdef FAULTS
     faults() injected;
 #endif
@@ -51,33 +58,53 @@ control ingress(
         if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             metadata.fate = fate_t.DROP;
             metadata.outcome = OUTCOME_MALFORMED;
-        } else if (headers.kv.isValid()) {
+        } else {
             roles.apply(headers, metadata, standard_metadata);
+        }
+        if (headers.kv.isValid() && metadata.fate != fate_t.DROP) {
+            tenants.apply(headers, metadata, standard_metadata);
 #ifdef FAULTS
             injected.apply(headers, metadata, standard_metadata);
 #endif
             if (metadata.fate != fate_t.DROP) {
-                subscriptions.apply(headers, standard_metadata);
-                if (headers.kv.op == OP_PUT || headers.kv.op == OP_PUT_ACK) {
-                    metadata.outcome = OUTCOME_PUT;
+                limits.apply(headers, metadata, standard_metadata);
+            }
+        }
+        if (headers.kv.isValid() && metadata.fate != fate_t.DROP) {
+            bit<8> op = headers.kv.op;
+            metadata.subscribed = op == OP_GET && headers.kv.flags & FLAG_SUBSCRIBE != 0
+                && headers.kv.fragment == 0;
+            if (op == OP_PUT) {
+                metadata.outcome = OUTCOME_PUT;
+                copies.apply(headers, metadata, standard_metadata);
+            } else if (op == OP_PUT_ACK) {
+                metadata.outcome = OUTCOME_PUT;
+            } else if (op == OP_GET || op == OP_VALUE || op == OP_NOT_FOUND || op == OP_REFUSED
+                || op >= OP_INVALIDATE && op <= OP_PUSH) {
+                index.apply(headers, metadata);
+                lookup.apply(headers, metadata);
+                if (op == OP_GET) {
+                    metadata.outcome = OUTCOME_UNMERGED;
+                } else if (op == OP_FILL) {
+                    // From here on it is a GET in the pool's name.
+                    headers.kv.op = OP_GET;
+                    headers.kv.flags = headers.kv.flags | FLAG_FILL;
+                    metadata.readdressed = true;
+                    metadata.outcome = OUTCOME_CONTROL;
                 } else {
-                    if (headers.kv.op == OP_VALUE || headers.kv.op == OP_NOT_FOUND) {
-                        metadata.outcome = OUTCOME_REPLY;
-                    }
-                    index.apply(headers, metadata);
-                    pool.apply(headers, metadata);
-                    if (metadata.outcome == OUTCOME_FORWARDED || metadata.outcome == OUTCOME_REPLY) {
-                        // A GET that the pool did not serve, or a reply.
-                        in_flight.apply(headers, metadata, standard_metadata);
-                        if (headers.kv.op == OP_VALUE && !metadata.present && headers.kv.fragment == 0
-                            && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL | FLAG_FROM_POOL) == 0) {
-                            misses.apply(headers, metadata, standard_metadata);
-                        }
-                    }
+                    metadata.outcome = OUTCOME_REPLY;
                 }
+                if (!metadata.servable) {
+                    in_flight.apply(headers, metadata, standard_metadata);
+                }
+                pool.apply(headers, metadata);
+                misses.apply(headers, metadata, standard_metadata);
+            } else {
+                metadata.outcome = OUTCOME_MESSAGE;
             }
         }
         routing.apply(headers, metadata, standard_metadata);
+        controller.apply(headers, metadata, standard_metadata);
         outcomes.count(metadata.outcome);
     }
 }

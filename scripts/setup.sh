@@ -31,7 +31,10 @@ if [ ! -x .venv/bin/python ]; then
 fi
 echo "setup: installing the Python packages of requirements.lock"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-# setuptools warns of every editable installation.
-PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-  --no-build-isolation -e .
+# setuptools warns of every editable installation. The switch comes last: an older installation of the whole
+# project had its programs, and takes them with it when it goes.
+for package in . v1model; do
+  PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+    --no-build-isolation -e "$package"
+done
 touch .venv/.ready

@@ -12,9 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from topologies.errors import EngineError
+
+if TYPE_CHECKING:
+    from topologies.certificates import Certificates
 
 CPU_PORT = 510
 
@@ -35,17 +38,30 @@ class Engine(Protocol):
     def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
         """Compile `program`; raises EngineError with the compiler's own words."""
 
-    def command(self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
-        """The command that serves P4Runtime at `address` with `interfaces` as (port, interface)."""
+    def command(
+        self,
+        device_id: int,
+        interfaces: Sequence[tuple[int, str]],
+        address: str,
+        certificates: Certificates | None = None,
+    ) -> list[str]:
+        """The command that serves P4Runtime at `address` with `interfaces` as (port, interface).
+
+        With certificates it does so over TLS, and only to clients that the same authority signed for.
+        """
 
 
-def _arguments(device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
+def _arguments(
+    device_id: int, interfaces: Sequence[tuple[int, str]], address: str, certificates: Certificates | None
+) -> list[str]:
     ports = [argument for port, name in interfaces for argument in ("-i", f"{port}@{name}")]
-    return ["--no-p4", "--device-id", str(device_id), *ports, "--", *_target_arguments(address)]
-
-
-def _target_arguments(address: str) -> list[str]:
-    return ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
+    target = ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
+    if certificates is not None:
+        target += ["--grpc-server-ssl", "--grpc-server-with-client-auth"]
+        target += ["--grpc-server-cacert", str(certificates.authority)]
+        target += ["--grpc-server-cert", str(certificates.server_certificate)]
+        target += ["--grpc-server-key", str(certificates.server_key)]
+    return ["--no-p4", "--device-id", str(device_id), *ports, "--", *target]
 
 
 def _definitions(defines: Mapping[str, int]) -> list[str]:
@@ -71,8 +87,15 @@ class Embedded:
         )
         return made
 
-    def command(self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
-        return [sys.executable, "-m", "v1model", "switch", *_arguments(device_id, interfaces, address)]
+    def command(
+        self,
+        device_id: int,
+        interfaces: Sequence[tuple[int, str]],
+        address: str,
+        certificates: Certificates | None = None,
+    ) -> list[str]:
+        arguments = _arguments(device_id, interfaces, address, certificates)
+        return [sys.executable, "-m", "v1model", "switch", *arguments]
 
 
 class Bmv2:
@@ -95,8 +118,14 @@ class Bmv2:
         _run_compiler([self.compiler, "--std", "p4-16", *_definitions(defines), *outputs, str(program)])
         return made
 
-    def command(self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
-        return [self.switch, *_arguments(device_id, interfaces, address)]
+    def command(
+        self,
+        device_id: int,
+        interfaces: Sequence[tuple[int, str]],
+        address: str,
+        certificates: Certificates | None = None,
+    ) -> list[str]:
+        return [self.switch, *_arguments(device_id, interfaces, address, certificates)]
 
 
 ENGINES: dict[str, type[Embedded] | type[Bmv2]] = {"embedded": Embedded, "bmv2": Bmv2}

@@ -87,6 +87,11 @@ class Fabric:
         index = self.device_id(switch)
         return Endpoint(f"controller@{switch}", _CONTROLLERS + index, _mac(1, index))
 
+    def controller_of(self, host: str) -> Endpoint:
+        """The controller's address at the switch that a host is linked to."""
+        (switch,) = self.graph.adj[host]
+        return self.controller(switch)
+
     def device_id(self, switch: str) -> int:
         """P4Runtime's device id."""
         return self.switches.index(switch) + 1

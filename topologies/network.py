@@ -8,36 +8,52 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
-import grpc
 from mininet.link import Link, TCIntf
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import Node, Switch
+from mininet.node import Host, Node, Switch
 
+from topologies.certificates import Certificates, make_certificates
 from topologies.engines import Engine
 from topologies.errors import EngineError, TopologyError
 from topologies.fabric import Fabric
+from topologies.forkserver import ForkServer
+from topologies.forkserver.client import ForkedProcess
 from topologies.remains import Remains
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 3.0
+_LOOK_S = 0.02
 MBIT = 1e6
 LARGEST_FRAME_BYTES = 1514
+FORKED = {
+    "hostlib.worker": "hostlib.worker",
+    "hostlib.storage": "hostlib.storage",
+    "v1model": "v1model.p4runtime.server",
+}
+"""Programs that a network runs many times, and what to import for them."""
 BURST_S = 0.001
 """What a link that was idle may send at once: a burst of fixed size would be much time on a slow link."""
+_NO_IPV6 = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
 _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
 
 def burst_bytes(rate_bit_s: float) -> int:
     """What a link of this rate lets through at once after it was idle."""
     return max(2 * LARGEST_FRAME_BYTES, round(rate_bit_s * BURST_S / 8))
+
+
+Process = subprocess.Popen[bytes] | ForkedProcess
+_AnyProcess = TypeVar("_AnyProcess", subprocess.Popen[bytes], ForkedProcess)
 
 
 class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
@@ -53,16 +69,49 @@ class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
         rate = f"%s class add dev %s parent 5:0 classid 5:1 htb {limits}"
         return [qdisc, rate], " parent 5:1 "
 
-    def config(self, **parameters: Any) -> Any:
-        """Raises TopologyError with tc's words when it refuses a setting."""
-        result = super().config(**parameters)
-        complaints = [text.strip() for text in (result or {}).get("tcoutputs", []) if text.strip()]
-        if complaints:
-            raise TopologyError(f"interface {self.name}: tc said: {'; '.join(complaints)}")
-        return result
+    def config(
+        self, bw: float | None = None, delay: str | None = None, *,
+        gro: bool = False, txo: bool = True, rxo: bool = True, **_: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        """As TCIntf's, but for later (`_Scripted`)."""
+        settings = {"gro": gro, "tx": txo, "rx": rxo}
+        offloads = " ".join(f"{name} {'on' if on else 'off'}" for name, on in settings.items())
+        self.node.setup += [
+            f"ip link set dev {self.name} up",
+            f"ethtool -K {self.name} {offloads} >/dev/null",
+        ]
+        shaping, parent = self.bwCmds(bw=bw)
+        delays, _parent = self.delayCmds(delay=delay, parent=parent)
+        self.node.setup += [command % ("tc", self.name) for command in (*shaping, *delays)]
+        return {}
 
 
-class _NamespaceSwitch(Switch):  # type: ignore[misc] # mininet ships no types
+class _Scripted:
+    """A node whose commands are gathered and run as one script: each by itself would be a round trip to
+    the node's shell, and there are many. The scripts of all nodes run at the same time."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.setup = ["set -e", _NO_IPV6]
+        super().__init__(*arguments, **options)
+
+
+class _Host(_Scripted, Host):  # type: ignore[misc] # mininet ships no types
+    """A host with one interface."""
+
+    def config(self, mac: str, ip: str, **_: Any) -> dict[str, Any]:
+        """Address the interface."""
+        interface = self.defaultIntf()
+        interface.mac, (interface.ip, interface.prefixLen) = mac, ip.split("/")
+        own = f"dev {interface.name}"
+        self.setup += [
+            "ip link set dev lo up",
+            f"ip link set {own} address {mac}",
+            f"ip address add {ip} {own}",
+        ]
+        return {}
+
+
+class _NamespaceSwitch(_Scripted, Switch):  # type: ignore[misc] # mininet ships no types
     """A namespace with ports: forwarding is done by the engine's process, not by the kernel."""
 
     def start(self, controllers: Any) -> None:
@@ -81,26 +130,34 @@ def check_root() -> None:
 class Network:
     """A running network. Use as a context manager: leaving it removes all that it started."""
 
-    def __init__(self, fabric: Fabric, engine: Engine, delay_ms: float = 0.0) -> None:
+    def __init__(self, fabric: Fabric, engine: Engine, delay_ms: float = 0.0, secure: bool = False) -> None:
+        """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network."""
         check_root()
         if delay_ms:
             _require_netem(delay_ms)
         self.fabric, self.engine = fabric, engine
         self._delay = f"{delay_ms}ms" if delay_ms else None
+        self._secure = secure
+        self.certificates: Certificates | None = None
         self._stack = contextlib.ExitStack()
         self._switch_logs: dict[str, Path] = {}
-        self.switch_processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: list[Process] = []
+        self.switch_processes: dict[str, Process] = {}
 
     def __enter__(self) -> Network:
         with contextlib.ExitStack() as stack:
             stack.callback(self._stack.close)
             self.directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-")))
+            if self._secure:
+                self.certificates = make_certificates(self.directory)
             self._remains = self._stack.enter_context(Remains(self.directory))
+            self._forks = self._stack.enter_context(ForkServer(FORKED.values(), self.popen_here))
             self._build()
             stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
+        end_processes(self._processes)
         self._stack.close()
 
     def address(self, switch: str) -> str:
@@ -111,26 +168,34 @@ class Network:
         """(port, interface) of a switch."""
         return [(port.number, f"{switch}-eth{port.number}") for port in self.fabric.ports(switch)]
 
-    def popen(self, host: str, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start a process in the namespace of `host`; it is ended with the network, or with us."""
+    def popen(self, host: str, command: Sequence[str], **options: Any) -> Process:
+        """Start a process in the namespace of `host`; it is ended with the network, or with us.
+
+        One of FORKED's programs is forked from a process that has imported it.
+        """
+        namespace = f"/proc/{self.mininet[host].pid}/ns/net"
+        if tuple(command[:2]) == (sys.executable, "-m") and command[2] in FORKED:
+            return self._own(self._forks.start(command[2], command[3:], namespace, **options))
         # Not Node.popen: mnexec joins the mount namespace too, which leaves a chroot.
-        namespace = f"--net=/proc/{self.mininet[host].pid}/ns/net"
-        return self.popen_here(["nsenter", namespace, *command], **options)
+        return self.popen_here(["nsenter", f"--net={namespace}", *command], **options)
 
     def popen_here(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a process that belongs to the network but to no host, such as the controller."""
         return self._own(subprocess.Popen([*_GUARD, *command], start_new_session=True, **options))
 
-    def _own(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    def _own(self, process: _AnyProcess) -> _AnyProcess:
         self._remains.add_process(process.pid)
         self._stack.callback(end_process, process)
+        self._processes.append(process)
         return process
 
     def start_switches(self) -> None:
         """Start every switch's process and wait until it serves P4Runtime."""
         for switch in self.fabric.switches:
             device_id = self.fabric.device_id(switch)
-            command = self.engine.command(device_id, self.interfaces(switch), self.address(switch))
+            command = self.engine.command(
+                device_id, self.interfaces(switch), self.address(switch), self.certificates
+            )
             log = self._stack.enter_context((self.directory / f"{switch}.log").open("wb"))
             self._switch_logs[switch] = Path(log.name)
             process = self.popen(switch, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -140,8 +205,7 @@ class Network:
 
     def stop_switches(self) -> None:
         """End the switches' processes; they can be started again."""
-        for process in self.switch_processes.values():
-            end_process(process)
+        end_processes(self.switch_processes.values())
         self.switch_processes.clear()
         for switch in self.fabric.switches:
             (self.directory / f"{switch}.sock").unlink(missing_ok=True)
@@ -165,7 +229,7 @@ class Network:
         self.mininet = Mininet(controller=None, build=False, cleanup=False, waitConnected=False)
         self._stack.callback(self._stop_mininet)
         for name, endpoint in self.fabric.hosts.items():
-            self.mininet.addHost(name, ip=f"{endpoint.ipv4}/8", mac=endpoint.mac)
+            self.mininet.addHost(name, cls=_Host, ip=f"{endpoint.ipv4}/8", mac=endpoint.mac)
         for switch in self.fabric.switches:
             dpid = f"{self.fabric.device_id(switch):x}"
             self.mininet.addSwitch(switch, cls=_NamespaceSwitch, dpid=dpid, inNamespace=True)
@@ -174,9 +238,20 @@ class Network:
         self.mininet.build()
         for node in self._vertices():
             self._remains.add_process(node.pid)
-            node.cmd("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
         for name in self.fabric.hosts:
             self._teach_neighbours(name)
+        self._run_scripts()
+
+    def _run_scripts(self) -> None:
+        """Have every node set itself up; raises TopologyError with a tool's words when it refuses."""
+        for node in self._vertices():
+            script = self.directory / f"{node.name}.setup"
+            script.write_text("\n".join(node.setup) + "\n")
+            node.sendCmd(f"sh {script}")
+        said = {node.name: node.waitOutput().strip() for node in self._vertices()}
+        for name, words in said.items():
+            if words:
+                raise TopologyError(f"{name} could not be set up: {words}")
 
     def _link(self, one: str, other: str, data: dict[str, Any]) -> None:
         """veth pair; offloads off, because a P4 switch would see the checksums that hardware never adds.
@@ -209,18 +284,15 @@ class Network:
         entries = "".join(f"neigh replace {e.ipv4} lladdr {e.mac} dev {name}-eth0\n" for e in everyone)
         batch = self.directory / f"{name}.neighbours"
         batch.write_text(entries)
-        self.mininet[name].cmd(f"ip -batch {batch}")
+        self.mininet[name].setup.append(f"ip -batch {batch}")
 
     def _wait_serving(self, switch: str) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
-        with grpc.insecure_channel(self.address(switch)) as channel:
-            ready = grpc.channel_ready_future(channel)
-            while time.monotonic() < deadline:
-                with contextlib.suppress(grpc.FutureTimeoutError):
-                    ready.result(timeout=0.1)
-                    return
-                if self.switch_processes[switch].poll() is not None:
-                    break
+        while time.monotonic() < deadline and self.switch_processes[switch].poll() is None:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as tried:
+                tried.connect(self.address(switch).removeprefix("unix:"))
+                return
+            time.sleep(_LOOK_S)
         said = self._switch_logs[switch].read_text(errors="replace")[-2000:].strip()
         raise EngineError(
             f"switch {switch} ({self.engine.name}) did not start:\n{said or '(it said nothing)'}"
@@ -234,7 +306,16 @@ class Network:
         return [*self.mininet.hosts, *self.mininet.switches]
 
 
-def end_process(process: subprocess.Popen[bytes]) -> None:
+def end_processes(processes: Iterable[Process]) -> None:
+    """As `end_process`, all at the same time."""
+    running = [process for process in processes if process.poll() is None]
+    for process in running:
+        process.terminate()
+    for process in running:
+        end_process(process)
+
+
+def end_process(process: Process) -> None:
     """SIGTERM, and SIGKILL where that does not help."""
     if process.poll() is None:
         process.terminate()

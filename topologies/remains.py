@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -52,25 +52,54 @@ def start_time(pid: int) -> str:
     return after_name[19]
 
 
+def records(directory: Path = RUN_DIRECTORY) -> Iterator[Path]:
+    """The records of all networks; those whose owner removes them meanwhile are left out."""
+    for owner in _entries(directory):
+        yield from _entries(owner)
+
+
+def _entries(directory: Path) -> list[Path]:
+    # Path.glob fails where a directory goes between two of its steps.
+    try:
+        return sorted(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _lines(record: Path) -> list[str]:
+    """The lines of a record; none when its owner has removed it, or has not written its own pid yet."""
+    try:
+        lines = record.read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return lines if len(lines) > 1 else []
+
+
 def running(directory: Path = RUN_DIRECTORY) -> list[Path]:
     """Working directories of networks whose owner still runs, newest first."""
-    alive = [record for record in directory.glob("*/*") if (Path("/proc") / record.parent.name).exists()]
-    alive.sort(key=lambda record: record.stat().st_mtime, reverse=True)
-    return [Path(record.read_text().splitlines()[0].partition(" ")[2]) for record in alive]
+    alive = []
+    for record in records(directory):
+        lines = _lines(record)
+        if lines and (Path("/proc") / record.parent.name).exists():
+            with contextlib.suppress(FileNotFoundError):
+                alive.append((record.stat().st_mtime, lines[0].partition(" ")[2]))
+    return [Path(work) for _, work in sorted(alive, reverse=True)]
 
 
 def clean(directory: Path = RUN_DIRECTORY) -> int:
     """End the processes of networks whose owner died, remove what they left; returns how many records."""
     cleaned = 0
-    for record in directory.glob("*/*"):
-        lines = record.read_text().splitlines()
+    for record in records(directory):
+        lines = _lines(record)
+        if not lines:
+            continue
         owner = lines[1].split()
         if start_time(int(owner[0])) == owner[1]:
             print(f"left alone: the network of running process {owner[0]}")
             continue
         _kill(line.split() for line in lines[2:] if len(line.split()) == 2)
         shutil.rmtree(lines[0].partition(" ")[2], ignore_errors=True)
-        record.unlink()
+        record.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             record.parent.rmdir()
         cleaned += 1

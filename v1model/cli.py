@@ -10,8 +10,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
+from v1model.backend.extern_source import ExternSource
 from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
@@ -21,6 +20,8 @@ from v1model.p4info import p4info
 from v1model.p4runtime.address import ServerError
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.engine import EmbeddedEngine
+from v1model.precedence import step_back
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         format="weir-switch: %(message)s",
         stream=sys.stderr,
     )
+    for option in options.without_effect:
+        logging.warning("%s makes no difference to the embedded switch", option)
     try:
         _run(options)
     except (ServerError, CompileError, DataPlaneError, OSError) as error:
@@ -61,11 +64,13 @@ def _run(options: SwitchOptions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     gc.set_threshold(*GC_THRESHOLDS)
-    engine = EmbeddedEngine(options.ports, options.cpu_port)
+    step_back()
+    externs = ExternSource.read(options.externs) if options.externs else None
+    engine = EmbeddedEngine(options.ports, options.cpu_port, externs, options.recording)
     server = P4RuntimeServer(options.address, options.device_id, engine, options.tls)
     try:
         if options.program:
-            config = load_config(options.program)
+            config = load_config(options.program, externs)
             server.service.device.set_config(
                 p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config
             )
@@ -79,13 +84,13 @@ def _run(options: SwitchOptions) -> None:
         os._exit(OK)  # nobody waits any more for the program that is being compiled
 
 
-def load_config(program: Path) -> p4runtime_pb2.ForwardingPipelineConfig:
+def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime_pb2.ForwardingPipelineConfig:
     """The pipeline of a P4 program, or of the device config that was made from one."""
     if program.suffix == ".p4":
         config = DeviceConfig(str(program), preprocess(program))
     else:
         config = DeviceConfig.decode(program.read_bytes())
-    info = p4info(compile_text(config.source, config.name).program)
+    info = p4info(compile_text(config.source, config.name, externs).program)
     return p4runtime_pb2.ForwardingPipelineConfig(p4info=info, p4_device_config=config.encode())
 
 

@@ -10,7 +10,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from v1model.backend import CompiledProgram, build, building
+from v1model.backend import CompiledProgram, Tracing, build, building
+from v1model.backend.extern_source import ExternSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,30 +26,43 @@ def compile_p4(
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, str] | None = None,
     *,
+    externs: str | Path | None = None,
     sanitize: bool = False,
+    tracing: Tracing = Tracing.OFF,
 ) -> CompiledProgram:
-    """Compiles a v1model program; CompileError says where and why it can't."""
+    """Compiles a v1model program; CompileError says where and why it can't. `externs`: a C file that
+    implements the externs that are not v1model's; `tracing`: whether packets can be traced."""
     from v1model.frontend.preprocess import preprocess
 
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
-    return compile_text(text, str(path), sanitize=sanitize)
+    source = ExternSource.read(Path(externs)) if externs else None
+    return compile_text(text, str(path), source, sanitize=sanitize, tracing=tracing)
 
 
-def compile_text(text: str, name: str, *, sanitize: bool = False) -> CompiledProgram:
+def compile_text(
+    text: str,
+    name: str,
+    externs: ExternSource | None = None,
+    *,
+    sanitize: bool = False,
+    tracing: Tracing = Tracing.OFF,
+) -> CompiledProgram:
     """The same for a text that `preprocess` has made from the file `name`."""
-    entry = building.cache_directory() / building.key_of("source", text, name, str(sanitize))
+    given = externs.text() if externs else ""
+    entry = building.cache_directory() / building.key_of("source", text, name, given, str(sanitize), tracing)
     compiled = _cached(entry)
     if compiled is None:
-        compiled = build(_lower(text, name), sanitize=sanitize)
+        program = _lower(text, name, has_custom_externs=externs is not None)
+        compiled = build(program, externs, sanitize=sanitize, tracing=tracing)
         building.publish(entry, {PICKLE: pickle.dumps(compiled, protocol=pickle.HIGHEST_PROTOCOL)})
     return compiled
 
 
-def _lower(text: str, name: str) -> Program:
+def _lower(text: str, name: str, *, has_custom_externs: bool) -> Program:
     from v1model.frontend import load_text  # a hit in the cache does not need them
     from v1model.midend import lower
 
-    return lower(load_text(text, name), name)
+    return lower(load_text(text, name), name, has_custom_externs=has_custom_externs)
 
 
 def _cached(entry: Path) -> CompiledProgram | None:

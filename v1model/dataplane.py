@@ -41,6 +41,18 @@ class MeterConfig:
     pburst: int
 
 
+Matches = tuple["KeyMatch | None", ...]  # one for each key, None for don't-care
+
+
+@dataclass(frozen=True, slots=True)
+class MeterCounts:
+    """What a meter has counted, by colour."""
+
+    green: CounterValue = CounterValue()
+    yellow: CounterValue = CounterValue()
+    red: CounterValue = CounterValue()
+
+
 @dataclass(frozen=True, slots=True)
 class TableEntry:
     """matches: one per key, None for don't-care. action: an ActionCall, or for a table with an
@@ -104,11 +116,13 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """members: (member id, weight)."""
+    """members: (member id, weight). watched: (member id, port): while the link of that port is down, the
+    member is not chosen."""
 
     group_id: int
     members: tuple[tuple[int, int], ...] = field(default=())
     max_size: int = 0
+    watched: tuple[tuple[int, int], ...] = field(default=())
 
 
 class DataPlane(Protocol):
@@ -137,6 +151,10 @@ class DataPlane(Protocol):
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None: ...
     def direct_meter(self, entry: TableEntry) -> MeterConfig | None: ...
     def set_direct_meter(self, entry: TableEntry, config: MeterConfig | None) -> None: ...
+    def meter_counts(self, name: str, index: int) -> MeterCounts: ...
+    def set_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None: ...
+    def direct_meter_counts(self, entry: TableEntry) -> MeterCounts: ...
+    def set_direct_meter_counts(self, entry: TableEntry, counts: MeterCounts) -> None: ...
     def register(self, name: str, index: int) -> int: ...
     def set_register(self, name: str, index: int, value: int) -> None: ...
 
@@ -149,6 +167,10 @@ class DataPlane(Protocol):
     def modify_group(self, profile: str, group: Group) -> None: ...
     def delete_group(self, profile: str, group_id: int) -> None: ...
     def groups(self, profile: str) -> Iterator[Group]: ...
+
+    # parser value sets
+    def value_set(self, name: str) -> tuple[Matches, ...]: ...
+    def set_value_set(self, name: str, members: Iterable[Matches]) -> None: ...  # all of them at once
 
     # packet replication
     def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None: ...  # None deletes

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from v1model.frontend.ast import Span
 
 
@@ -29,3 +32,13 @@ class CompileError(Exception):
 
 class UnsupportedError(CompileError):
     """Legal P4_16 that the embedded switch does not support (docs/embedded-switch.md lists what)."""
+
+
+@contextmanager
+def located(span: Span | None) -> Iterator[None]:
+    """Gives an error from inside a place, if it has none of its own: that of what holds it."""
+    try:
+        yield
+    except CompileError as error:
+        error.span = error.span or span
+        raise

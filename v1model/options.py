@@ -1,16 +1,20 @@
 """simple_switch_grpc's command line, as the embedded switch takes it.
 
 Options that the embedded switch can't honour are refused with what to use instead; those that make
-no difference to it (logging details, Thrift) are accepted, so that scripts for BMv2 work unchanged.
+no difference to it (logging details, Thrift) are accepted, so that scripts for BMv2 work unchanged, and
+said to be so when the switch starts.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from v1model import without_effect
 from v1model.p4runtime.address import TlsFiles
+from v1model.trace.events import TraceFilter
+from v1model.trace.recorder import Recording
 
 DEFAULT_ADDRESS = "0.0.0.0:9559"
 MAX_PORT = 510  # ports are bit<9>, and 511 is where dropped packets go
@@ -50,6 +54,9 @@ class SwitchOptions:
     cpu_port: int | None
     tls: TlsFiles | None
     log_packets: bool
+    externs: Path | None = None
+    recording: Recording = field(default_factory=Recording)
+    without_effect: tuple[str, ...] = ()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -83,6 +90,9 @@ def parse_switch_options(arguments: list[str]) -> SwitchOptions:
         cpu_port=target_options.cpu_port,
         tls=_tls(target_options),
         log_packets=options.log_console,
+        externs=options.externs,
+        recording=_recording(options),
+        without_effect=tuple(dict.fromkeys([*options.without_effect, *target_options.without_effect])),
     )
 
 
@@ -113,11 +123,9 @@ def _general_parser() -> _Parser:
         "--log-console", action="store_true", help="print log_msg() of the program and errors"
     )
     parser.add_argument("--version", "-v", action="version", version="weir-switch 0.1.0 (P4Runtime 1.4.0)")
-    for option in ("--thrift-port", "--log-level", "-L", "--log-file-max-size", "--log-file-max-files"):
-        parser.add_argument(option, help=argparse.SUPPRESS)
-    for option in ("--notifications-addr", "--dump-packet-data", "--max-port-count", "--log-file"):
-        parser.add_argument(option, help=argparse.SUPPRESS)
-    parser.add_argument("--log-flush", action="store_true", help=argparse.SUPPRESS)
+    _add_recording(parser)
+    parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")
+    without_effect.accept(parser, _WITHOUT_EFFECT)
     for option in _REFUSED:
         parser.add_argument(option, nargs="?", const="", help=argparse.SUPPRESS)
     return parser
@@ -132,16 +140,66 @@ def _target_parser() -> _Parser:
     parser.add_argument("--grpc-server-with-client-auth", action="store_true")
     for option in ("--grpc-server-cacert", "--grpc-server-cert", "--grpc-server-key"):
         parser.add_argument(option, type=Path)
-    parser.add_argument("--disable-swap", action="store_true")
-    for option in ("--max-mc-groups", "--max-l1-entries", "--max-l2-entries"):
-        parser.add_argument(option, type=_natural)
+    without_effect.accept(parser, _TARGET_WITHOUT_EFFECT)
     for option in _REFUSED_TARGET:
         parser.add_argument(option)
     return parser
 
 
+def _add_recording(parser: _Parser) -> None:
+    """Traces and captures. Programs are compiled for them; without these options nothing of it is there."""
+    group = parser.add_argument_group("what packets do")
+    group.add_argument(
+        "--pcap",
+        nargs="?",
+        const=Path(),
+        type=Path,
+        metavar="DIR",
+        help="write every port's packets to DIR/INTERFACE_in.pcap and INTERFACE_out.pcap (default: here)",
+    )
+    group.add_argument("--trace", metavar="FILE", help="write each packet's steps; - for standard error")
+    group.add_argument("--trace-json", action="store_true", help="as JSON lines")
+    group.add_argument("--trace-assignments", action="store_true", help="with what is assigned to fields")
+    group.add_argument("--trace-port", type=_natural, metavar="N", help="only of packets into this port")
+    group.add_argument(
+        "--trace-frame", default="", metavar="HEX", help="only of frames that begin so; * for any digit"
+    )
+
+
+def _recording(options: argparse.Namespace) -> Recording:
+    filters = options.trace_port is not None or options.trace_frame
+    if (
+        (options.trace_json or options.trace_assignments or filters)
+        and not options.trace
+        and not options.pcap
+    ):
+        raise UsageError("--trace-... options need --trace FILE")
+    try:
+        wanted = TraceFilter(options.trace_port, options.trace_frame)
+    except ValueError as error:
+        raise UsageError(f"--trace-frame: {error}") from error
+    return Recording(options.trace or "", options.trace_json, options.trace_assignments, wanted, options.pcap)
+
+
+_WITHOUT_EFFECT: dict[str, int | None] = {
+    "--thrift-port": None,
+    "--log-level": None,
+    "-L": None,
+    "--log-file-max-size": None,
+    "--log-file-max-files": None,
+    "--notifications-addr": None,
+    "--dump-packet-data": None,
+    "--max-port-count": None,
+    "--log-file": None,
+    "--log-flush": 0,
+}
+_TARGET_WITHOUT_EFFECT: dict[str, int | None] = {
+    "--disable-swap": 0,
+    "--max-mc-groups": None,
+    "--max-l1-entries": None,
+    "--max-l2-entries": None,
+}
 _REFUSED = {
-    "--pcap": "capture on the interfaces, with tcpdump for example",
     "--use-files": "use the library form (v1model.switch) for packets from files",
     "--packet-in": "use the library form (v1model.switch)",
     "--nanolog": "use --log-console",

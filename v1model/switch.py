@@ -7,25 +7,27 @@ function calls (the library form), and ports on network interfaces.
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import os
 import struct
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from v1model.backend import Tracing
 from v1model.binding.arrays import Arrays
 from v1model.binding.digests import Digests
 from v1model.binding.events import Event, Events
-from v1model.binding.library import NOW, Handle, Library
+from v1model.binding.library import NOW, PORTS, Handle, Library
+from v1model.binding.ports import attach_error, port_statistics
 from v1model.binding.profiles import Profiles
 from v1model.binding.replication import Replication
 from v1model.binding.tables import Tables
+from v1model.binding.value_sets import ValueSets
 from v1model.dataplane import DataPlaneError, Output
+from v1model.precedence import come_forward
+from v1model.trace.decoder import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from v1model.backend import CompiledProgram
     from v1model.dataplane import (
@@ -33,16 +35,19 @@ if TYPE_CHECKING:
         CounterValue,
         DigestConfig,
         Group,
+        Matches,
         Member,
         MeterConfig,
+        MeterCounts,
         Replica,
         TableEntry,
     )
     from v1model.ir import ActionCall
+    from v1model.trace.events import TraceEvent, TraceFilter
 
 DROP_PORT = 511
+ANY_PORT = 0xFFFFFFFF
 CPU_PORT = 510
-PORTS = 512  # runtime/port.h
 MAX_FRAME_BYTES = 10240
 
 # enum drop_cause in runtime/switch.h
@@ -60,19 +65,6 @@ DROP_CAUSES = (
     "transmit",
     "event_queue_full",
 )
-# weir_port_statistics
-PORT_STATISTICS = (
-    "received_packets",
-    "received_bytes",
-    "sent_packets",
-    "sent_bytes",
-    "oversize_drops",
-    "transmit_drops",
-    "kernel_drops",
-    "unfinished_checksums",
-    "error",
-)
-
 _RECORD = struct.Struct("=2I")
 
 
@@ -100,10 +92,14 @@ class Switch:
         self._closed = False
         self._profiles = Profiles(self.handle, self.program)
         self._tables = Tables(self.handle, self.program, self._profiles)
+        self._value_sets = ValueSets(self.handle, self.program)
         self._arrays = Arrays(self.handle, self.program)
         self._replication = Replication(self.handle)
         self._digests = Digests(self.handle, self.program)
-        self._events = Events(self.handle, self._tables, self._digests, compiled.messages)
+        decoder = Decoder(self.program, compiled.trace_sites, DROP_CAUSES, self._tables.by_handle)
+        self._events = Events(
+            self.handle, self._tables, self._profiles, self._digests, compiled.messages, decoder
+        )
 
     def __enter__(self) -> Switch:
         return self
@@ -123,8 +119,10 @@ class Switch:
     def reset(self) -> None:
         with self._lock:
             self.handle.call("reset")
-            for part in (self._profiles, self._arrays, self._replication, self._digests, self._events):
+            for part in (self._profiles, self._value_sets, self._arrays, self._replication):
                 part.clear()
+            self._digests.clear()
+            self._events.clear()
             self._tables.load_initial()
 
     # --- packets ---------------------------------------------------------------------------------
@@ -155,6 +153,27 @@ class Switch:
     def wait_events(self, timeout_s: float) -> list[Event]:
         return self._events.wait(timeout_s)
 
+    # --- traces ----------------------------------------------------------------------------------
+
+    def trace(self, wanted: TraceFilter | None, on_event: Callable[[TraceEvent], None] | None = None) -> None:
+        """Traces the packets that `wanted` says, None: none, of a program compiled with `tracing`. Events go
+        to `on_event`, in whichever thread collects them, or wait for `take_trace`: the last 65,536."""
+        if wanted is not None and self.compiled.tracing is Tracing.OFF:
+            raise DataPlaneError("FAILED_PRECONDITION", "the program is not compiled to be traced (tracing=)")
+        with self._lock:
+            self._events.on_trace = on_event or self._events.traces.append
+            value, mask = wanted.pattern() if wanted else (b"", b"")
+            port = ANY_PORT if wanted is None or wanted.port is None else wanted.port
+            self.handle.call("trace", wanted is not None, port, value, mask, len(value))
+
+    def take_trace(self) -> list[TraceEvent]:
+        """The events since the last call."""
+        with self._lock:
+            self._events.collect()
+            events = list(self._events.traces)
+            self._events.traces.clear()
+            return events
+
     # --- interfaces ------------------------------------------------------------------------------
 
     def attach(self, port: int, interface: str) -> None:
@@ -167,7 +186,7 @@ class Switch:
         with self._lock, self._paused():
             code = self.handle.call("attach", port, interface.encode())
             if code:
-                raise DataPlaneError("FAILED_PRECONDITION", _attach_error(port, interface, code))
+                raise DataPlaneError("FAILED_PRECONDITION", attach_error(port, interface, code))
             self._interfaces[port] = interface
 
     def detach(self, port: int) -> None:
@@ -192,10 +211,12 @@ class Switch:
         with self._lock:
             if self._forwarding is None:
                 self.handle.call("keep_running", 1)
-                self._forwarding = threading.Thread(
-                    target=self.handle.call, args=("forward",), name="v1model-forward", daemon=True
-                )
+                self._forwarding = threading.Thread(target=self._forward, name="v1model-forward", daemon=True)
                 self._forwarding.start()
+
+    def _forward(self) -> None:
+        come_forward()
+        self.handle.call("forward")
 
     def stop(self) -> None:
         with self._lock:
@@ -208,17 +229,11 @@ class Switch:
         """{"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}}}."""
         with self._lock:
             drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
-            ports = {port: self._port_statistics(port) for port in self._interfaces}
+            ports = {
+                port: port_statistics(self.handle, port, interface)
+                for port, interface in self._interfaces.items()
+            }
             return {"drops": drops, "ports": ports}
-
-    def _port_statistics(self, port: int) -> dict[str, int | str]:
-        values = (ctypes.c_uint64 * len(PORT_STATISTICS))()
-        self.handle.call("port_statistics", port, values)
-        statistics: dict[str, int | str] = {"interface": self._interfaces[port]}
-        statistics |= dict(zip(PORT_STATISTICS, values, strict=True))
-        code = int(statistics["error"])
-        statistics["error"] = os.strerror(code) if code else ""
-        return statistics
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -274,6 +289,14 @@ class Switch:
         with self._lock:
             self._tables.set_direct_meter(entry, config)
 
+    def direct_meter_counts(self, entry: TableEntry) -> MeterCounts:
+        with self._lock:
+            return self._tables.direct_meter_counts(entry)
+
+    def set_direct_meter_counts(self, entry: TableEntry, counts: MeterCounts) -> None:
+        with self._lock:
+            self._tables.set_direct_meter_counts(entry, counts)
+
     # --- counters, meters, registers -----------------------------------------------------------------
 
     def counter(self, name: str, index: int) -> CounterValue:
@@ -295,6 +318,14 @@ class Switch:
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
         with self._lock:
             self._arrays.set_meter(name, index, config)
+
+    def meter_counts(self, name: str, index: int) -> MeterCounts:
+        with self._lock:
+            return self._arrays.meter_counts(name, index)
+
+    def set_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None:
+        with self._lock:
+            self._arrays.set_meter_counts(name, index, counts)
 
     def register(self, name: str, index: int) -> int:
         with self._lock:
@@ -338,6 +369,16 @@ class Switch:
         with self._lock:
             return self._profiles.groups(profile)
 
+    # --- parser value sets ---------------------------------------------------------------------------
+
+    def value_set(self, name: str) -> tuple[Matches, ...]:
+        with self._lock:
+            return self._value_sets.members(name)
+
+    def set_value_set(self, name: str, members: Iterable[Matches]) -> None:
+        with self._lock:
+            self._value_sets.set_members(name, members)
+
     # --- replication and digests -----------------------------------------------------------------------
 
     def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None:
@@ -374,15 +415,3 @@ def _outputs(records: bytes) -> list[Output]:
         outputs.append(Output(port, records[at : at + length]))
         at += (length + 3) // 4 * 4
     return outputs
-
-
-def _attach_error(port: int, interface: str, code: int) -> str:
-    reasons = {
-        errno.EPERM: "raw sockets need root (or CAP_NET_RAW)",
-        errno.ENODEV: "there is no such interface",
-        errno.EBUSY: "the port is in use",
-        errno.EADDRINUSE: "another switch has this interface",
-        errno.ENAMETOOLONG: "interface names have at most 15 characters",
-        errno.ENETDOWN: "the interface is down: ip link set up",
-    }
-    return f"port {port} on {interface}: {reasons.get(code, os.strerror(code))}"

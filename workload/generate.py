@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from random import Random
 
-from workload.shapes import SHAPES, Draft, Sessions
+from workload.drafts import Draft, Sessions
+from workload.shapes import ALL_SHAPES
 from workload.trace import MOONCAKE, Request, Trace
 
 DEFAULT_SHAPE = "agents"
@@ -34,14 +35,14 @@ def generate(
     requests_per_s: float | None = None,
 ) -> Trace:
     """A trace of `requests` requests; the same arguments give the same trace on any machine."""
-    if shape not in SHAPES:
-        raise GenerateError(f"no shape {shape!r}: choose one of {', '.join(SHAPES)}")
+    if shape not in ALL_SHAPES:
+        raise GenerateError(f"no shape {shape!r}: choose one of {', '.join(ALL_SHAPES)}")
     if requests < 1:
         raise GenerateError(f"there must be at least one request, not {requests}")
-    rate = SHAPES[shape].requests_per_s if requests_per_s is None else requests_per_s
+    rate = ALL_SHAPES[shape].requests_per_s if requests_per_s is None else requests_per_s
     if not 0 < rate < float("inf"):
         raise GenerateError(f"the rate must be above 0 requests a second, not {rate:g}")
-    drafts = islice(in_order(SHAPES[shape].sessions(Random(seed), rate)), requests)
+    drafts = islice(in_order(ALL_SHAPES[shape].sessions(Random(seed), rate)), requests)
     return Trace(f"{shape} seed {seed}", MOONCAKE, tuple(number_blocks(drafts)))
 
 
@@ -101,7 +102,7 @@ def to_line(request: Request) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line: JSON lines on standard output."""
     shapes = "\n".join(
-        f"  {shape.name:8} {shape.what} ({shape.requests_per_s:g}/s)" for shape in SHAPES.values()
+        f"  {shape.name:15} {shape.what} ({shape.requests_per_s:g}/s)" for shape in ALL_SHAPES.values()
     )
     parser = argparse.ArgumentParser(
         prog="python -m workload.generate",

@@ -85,6 +85,11 @@ class Trace:
         """Block accesses of all requests."""
         return sum(len(request.blocks) for request in self.requests)
 
+    @property
+    def longest_chain(self) -> int:
+        """Blocks of the longest request."""
+        return max((len(request.blocks) for request in self.requests), default=0)
+
     def window(self, start_s: float = 0.0, limit: int | None = None, speed: float = 1.0) -> Trace:
         """Requests from `start_s` on, at most `limit`, `speed` times as fast; those before are the past."""
         if speed <= 0:

@@ -14,8 +14,7 @@ class EventLogError(ValueError):
 
 
 _KEYS = ("key", "parent")
-_WHOLE = ("depth", "chain_blocks", "times", "home")
-_SECONDS = ("now_s", "wait_s")
+_WHOLE = ("depth", "chain_blocks", "times", "home", "tenant")
 
 
 def to_line(event: Event) -> str:

@@ -24,6 +24,10 @@ class Miss(NamedTuple):
     """Requests that this event stands for (a sketch's estimate since the last event)."""
     home: int = 0
     """The storage node that holds it."""
+    recompute_s: float = 0.0
+    """Time to compute it, as the node that asks says; 0 where unknown."""
+    tenant: int = 0
+    """Whose request it is."""
 
 
 class Hits(NamedTuple):

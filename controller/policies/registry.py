@@ -9,14 +9,14 @@ from controller.policies.baseline import BASELINES, MIN_BLOCKS, Baseline
 from controller.policies.fifo import Fifo
 from controller.policies.lfu import Lfu
 from controller.policies.lru import Lru
-from controller.policies.reuse_value import ReuseValue
-from workload.cost import CostModel
+from controller.policies.reuse import Reuse
+from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
-_MAKERS: dict[str, Callable[[int, int, CostModel], Policy]] = {
-    "fifo": lambda capacity, seed, cost: Fifo(capacity),
-    "lru": lambda capacity, seed, cost: Lru(capacity),
-    "reuse": lambda capacity, seed, cost: ReuseValue(capacity, cost),
-    "lfu": lambda capacity, seed, cost: Lfu(capacity),
+_MAKERS: dict[str, Callable[[int, CostModel, float], Policy]] = {
+    "fifo": lambda capacity, cost, link_bit_s: Fifo(capacity),
+    "lru": lambda capacity, cost, link_bit_s: Lru(capacity),
+    "reuse": lambda capacity, cost, link_bit_s: Reuse(capacity, cost, link_bit_s=link_bit_s),
+    "lfu": lambda capacity, cost, link_bit_s: Lfu(capacity),
 }
 POLICY_NAMES = (*_MAKERS, *BASELINES)
 
@@ -25,8 +25,18 @@ class PolicyError(ValueError):
     """A policy that does not exist or cannot be made; the message says which exist."""
 
 
-def make_policy(name: str, capacity_blocks: int, *, seed: int = 0, cost: CostModel | None = None) -> Policy:
-    """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names."""
+def make_policy(
+    name: str,
+    capacity_blocks: int,
+    *,
+    seed: int = 0,
+    cost: CostModel | None = None,
+    link_bit_s: float = DEFAULT_LINK_BIT_S,
+) -> Policy:
+    """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names.
+
+    `link_bit_s` is the real rate of a storage node's link.
+    """
     if name not in POLICY_NAMES:
         raise PolicyError(f"no policy {name!r}: choose one of {', '.join(POLICY_NAMES)}")
     if capacity_blocks < 1:
@@ -35,4 +45,4 @@ def make_policy(name: str, capacity_blocks: int, *, seed: int = 0, cost: CostMod
         if capacity_blocks < MIN_BLOCKS:
             raise PolicyError(f"{name} needs a pool of at least {MIN_BLOCKS} blocks, not {capacity_blocks}")
         return Baseline(name, capacity_blocks)
-    return _MAKERS[name](capacity_blocks, seed, cost or CostModel())
+    return _MAKERS[name](capacity_blocks, cost or CostModel(), link_bit_s)

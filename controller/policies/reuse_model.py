@@ -6,9 +6,9 @@ was last asked for, in ticks, and then in buckets that widen with age. For each 
 counts reuses and exposure (blocks at risk times ticks), whether the pool holds a block or only remembers
 it, so what it learns does not depend on what was kept. Both fade, so old habits are forgotten.
 
-hazard = (reuses + K * prior) / (exposure + K), K worth PRIOR_REUSES reuses. The prior is the hazard of all
-classes at that age times how much more this class is reused than they are (proportional hazards): a class
-seen seldom borrows the shape of all.
+hazard = (reuses + K * prior) / (exposure + K), K worth one reuse (Tuning.prior_reuses). The prior is the
+hazard of all classes at that age times how much more this class is reused than they are (proportional
+hazards): a class seen seldom borrows the shape of all.
 
 The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block
 on can reach, over all ages until which one might hold it. Unlike the hazard it looks ahead: a turn that comes
@@ -24,17 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.policies.reuse_classes import CLASSES, FIRST_COUNT_CLASS
-from controller.policies.reuse_parts import Parts
+from controller.policies.reuse_parts import Parts, Tuning
 
 TICK_ACCESSES = 64
 """The grain of ages: a few requests' worth of blocks."""
 AGE_EDGES = (1, *[edge for octave in range(1, 13) for edge in (2**octave, 3 * 2 ** (octave - 1))], 8192)
 """Ages in ticks at which a bucket begins: two an octave, up to half a million accesses."""
 BUCKETS = len(AGE_EDGES) + 1
-FADE_TICKS = 4096.0
-"""Counts fade to 1/e in that time."""
-PRIOR_REUSES = 1.0
-"""Weight of the prior of a class and bucket, in reuses."""
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
 CLASS_GROWTH = 1.5
@@ -58,8 +54,9 @@ def bucket_of(age_ticks: int) -> int:
 class ReuseModel:
     """Counts of reuse and exposure, and the tables made of them; told of what happens to blocks."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, tuning: Tuning | None = None) -> None:
         self._parts = parts
+        self._tuning = tuning or Tuning()
         self.index: list[list[float]] = []
         """[class][bucket]: hits per tick that holding on can reach."""
         self.chance: list[list[float]] = []
@@ -79,10 +76,14 @@ class ReuseModel:
         """A block of this class and age is no longer observed."""
         self._at_risk[kind][bucket] -= 1
 
-    def reused(self, kind: int, bucket: int) -> None:
-        """A block of this class and age was asked for again and leaves the class."""
+    def moved(self, kind: int, age_ticks: int, now: int) -> None:
+        """A block of this class and age was asked for again and is of another class now, at age 0."""
+        bucket = _BUCKET_OF_AGE[age_ticks] if age_ticks <= AGE_EDGES[-1] else BUCKETS - 1
         self._reuses[kind][bucket] += 1.0
-        self._at_risk[kind][bucket] -= 1
+        at_risk = self._at_risk
+        at_risk[kind][bucket] -= 1
+        at_risk[now][0] += 1
+        self._exposure[now][0] += 0.5
 
     def repeated(self, kind: int, times: int) -> None:
         """A block that has just entered this class was asked for more times at once."""
@@ -104,10 +105,10 @@ class ReuseModel:
 
     def refresh(self, ticks: float) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""
-        fade = float(np.exp(-ticks / FADE_TICKS))
+        fade = float(np.exp(-ticks / self._tuning.fade_ticks))
         reuses, exposure = np.array(self._reuses) * fade, np.array(self._exposure) * fade
         self._reuses, self._exposure = reuses.tolist(), exposure.tolist()
-        hazard = _hazards(reuses, exposure)
+        hazard = _hazards(reuses, exposure, self._tuning.prior_reuses)
         stay = np.exp(-hazard * _WIDTHS)
         survival = np.concatenate([np.ones((CLASSES, 1)), np.cumprod(stay, axis=1)], axis=1)
         held_ticks = (1.0 - stay) / hazard
@@ -119,7 +120,7 @@ def _table() -> list[list[float]]:
     return [[0.0] * BUCKETS for _ in range(CLASSES)]
 
 
-def _hazards(reuses: Floats, exposure: Floats) -> Floats:
+def _hazards(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
     """Hazard per tick by class and bucket, shrunk towards proportional hazards."""
     of_all = (reuses.sum(0) + START_REUSES / (1.0 + _MIDDLES)) / (exposure.sum(0) + START_TICKS)
     expected = (exposure * of_all).sum(1)
@@ -128,8 +129,8 @@ def _hazards(reuses: Floats, exposure: Floats) -> Floats:
         prior = CLASS_PRIOR_REUSES * relative[kind - 1] * CLASS_GROWTH
         relative[kind] = (reuses[kind].sum() + prior) / (expected[kind] + CLASS_PRIOR_REUSES)
     prior_hazard = of_all * relative[:, None]
-    weight = PRIOR_REUSES / prior_hazard
-    hazard: Floats = (reuses + PRIOR_REUSES) / (exposure + weight)
+    weight = prior_reuses / prior_hazard
+    hazard: Floats = (reuses + prior_reuses) / (exposure + weight)
     return hazard
 
 

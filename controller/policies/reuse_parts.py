@@ -1,4 +1,5 @@
-"""The parts of the reuse-value policy that an ablation can switch off."""
+"""What the experiments may vary of the reuse-value policy: parts, which an ablation switches off, and
+constants."""
 
 from __future__ import annotations
 
@@ -9,15 +10,29 @@ from dataclasses import dataclass
 class Parts:
     """All on is the policy; the experiments switch them off one at a time."""
 
+    experts: bool = True
+    """The published policies are followed where they save more; without, the learned value decides alone."""
+    learned: bool = True
+    """The learned value is one of the experts; without, there are the published ones only."""
     learning: bool = True
     """Hazards are learned; without, they are what is assumed before anything is seen."""
     memory: bool = True
-    """Blocks that are not in the pool are remembered."""
-    lineage: bool = True
-    """New blocks are told apart by what they grew from."""
-    place: bool = True
-    """The last block of a chain, and new blocks of long chains, are told apart."""
+    """Blocks that the learned value does not hold are remembered."""
     lookahead: bool = True
     """The index looks ahead; without, it is the hazard at the block's age."""
     prefix: bool = True
     """Leaves are evicted first, and no block is admitted without its parent."""
+    worth: bool = True
+    """Blocks are told apart by the seconds that a hit saves; without, all are worth the same."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants that could have been fitted to a trace: `make policies CROSS=yes` chooses them on others."""
+
+    fade_ticks: float = 4096.0
+    """What was learned fades to 1/e in that time."""
+    prior_reuses: float = 1.0
+    """Weight of what is assumed of a class and age before it was seen, in reuses."""
+    margin: float = 0.01
+    """By how much a newcomer's value must exceed that of the block it displaces."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.bench_switch.errors import BenchError
-from experiments.bench_switch.precedence import comes_first, put_session_first
+from experiments.precedence import comes_first, put_session_first
 from topologies.network import end_process
 
 _GUARD = ("setpriv", "--pdeathsig", "KILL", "--")

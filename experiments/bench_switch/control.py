@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import grpc
-from p4.v1 import p4runtime_pb2
 
 from controller.addressing import Mac
 from controller.base_state import sync_base_state
-from controller.config import Host, PoolSize, Port, Route, SwitchConfig
+from controller.block_id import block_id, tenant_of
+from controller.block_id import key_of as wire_key_of
+from controller.config import Host, Limits, PoolSize, Port, Route, SwitchConfig
 from controller.costs import Costs
 from controller.errors import ControllerError
 from controller.operations import Install, Result, SetThreshold
@@ -26,7 +27,9 @@ from controller.p4runtime_client import RPC_TIMEOUT_S, UPDATES_PER_WRITE, Switch
 from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.workloads import CABLES, STORE, ipv4, key_of, mac
 from experiments.run.result import ROOT
+from hostlib import wire
 from topologies.engines import Artifacts
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 PROGRAM: Final = ROOT / "p4" / "weir.p4"
 DEVICE_ID: Final = 1
@@ -36,6 +39,8 @@ _CONTROLLER: Final = Host(Mac.parse("02:00:00:00:00:ff"), IPv4Address("10.255.0.
 _START_TIMEOUT_S: Final = 60.0
 _GENERATION: Final = 1
 _WRITE_RUNS: Final = 5
+_LIMITS: Final = Limits(10**9, 10**9, 10**9)
+"""Metered as in earnest, but nothing is dropped."""
 
 
 class Control:
@@ -55,7 +60,7 @@ class Control:
 
     def install_base_state(self) -> None:
         """Roles, routes, hosts and the group of waiters; no digests, which nobody here would read."""
-        sync_base_state(self._client, self._program, _switch_config(), merging=True)
+        sync_base_state(self._client, self._program, switch_config(PoolSize(1, 1, 1)), merging=True)
         self._check(self._adapter.write([SetThreshold(0)]))
 
     def install_blocks(self, blocks: int, fragments: int) -> None:
@@ -76,12 +81,12 @@ class Control:
         return 2 * _WRITE_RUNS * blocks / (time.monotonic() - start)
 
     def _entry(self, install: Install) -> p4runtime_pb2.TableEntry:
-        match = {"key": int.from_bytes(install.key, "big")}
+        match = {"tenant": tenant_of(install.key), "key": int.from_bytes(wire_key_of(install.key), "big")}
         slots = {"base_slot": install.base_slot, "generation": install.generation}
         return self._program.entry(BLOCKS, match, "locate", fragments=install.fragments, **slots)
 
     def _requests(
-        self, kind: int, entries: list[p4runtime_pb2.TableEntry]
+        self, kind: Update.Type, entries: list[p4runtime_pb2.TableEntry]
     ) -> list[p4runtime_pb2.WriteRequest]:
         updates = [Update(type=kind, entity=p4runtime_pb2.Entity(table_entry=entry)) for entry in entries]
         requests = []
@@ -95,6 +100,7 @@ class Control:
     def fills(self) -> int:
         """Values that the switch has stored since its program was installed."""
         entry = p4runtime_pb2.CounterEntry(counter_id=self._program.counter_id(FILLS))
+        entry.index.index = 0
         (counter,) = self._client.read([p4runtime_pb2.Entity(counter_entry=entry)])
         return int(counter.counter_entry.data.packet_count)
 
@@ -115,7 +121,7 @@ class Control:
 @contextlib.contextmanager
 def connect(address: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> Iterator[Control]:
     """A session with a switch that is starting; BenchError with its own words if it ends instead."""
-    _wait_serving(address, process, said)
+    wait_serving(address, process, said)
     client = SwitchClient(DEVICE_ID, address, (0, 1), _ignore, lambda: None, Costs())
     try:
         yield Control(client)
@@ -131,7 +137,7 @@ def _ignore(message: Any) -> None:
     """Nothing that a switch tells of its own accord matters here."""
 
 
-def _wait_serving(address: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> None:
+def wait_serving(address: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_S
     with grpc.insecure_channel(address) as channel:
         ready = grpc.channel_ready_future(channel)
@@ -143,15 +149,20 @@ def _wait_serving(address: str, process: subprocess.Popen[bytes], said: Callable
 
 
 def _installs(blocks: int, fragments: int) -> list[Install]:
-    return [Install(key_of(block), block * fragments, _GENERATION, fragments) for block in range(blocks)]
+    names = [block_id(wire.TENANT_PUBLIC, key_of(block)) for block in range(blocks)]
+    return [Install(name, block * fragments, _GENERATION, fragments) for block, name in enumerate(names)]
 
 
-def _switch_config() -> SwitchConfig:
+def switch_config(pool: PoolSize) -> SwitchConfig:
+    """Nodes and the storage node at their ports; without address and files."""
     hosts = [Host(Mac.parse(mac(cable)), IPv4Address(ipv4(cable))) for cable in range(CABLES)]
-    ports = [Port(cable + 1, "store" if cable == STORE else "node", host) for cable, host in enumerate(hosts)]
+    ports = [
+        Port(cable + 1, "store" if cable == STORE else "node", host, limits=_LIMITS)
+        for cable, host in enumerate(hosts)
+    ]
     routes = [
         Route(IPv4Network(host.ipv4), port.port, host.mac) for host, port in zip(hosts, ports, strict=True)
     ]
     return SwitchConfig(
-        "bench", DEVICE_ID, "", Path(), Path(), _CONTROLLER, tuple(ports), tuple(routes), PoolSize(1, 1, 1)
+        "bench", DEVICE_ID, "", Path(), Path(), _CONTROLLER, tuple(ports), tuple(routes), pool
     )

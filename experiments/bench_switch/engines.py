@@ -125,12 +125,12 @@ class Switch:
         return (self.directory / "switch.log").read_text(errors="replace")[-2000:].strip()
 
     def _fill(self) -> None:
-        """Have the values pass until each slot has kept its own."""
+        """Have the values asked for and pass until each slot has kept its own."""
         generator = LoadGenerator(self.cables, self._generator_cpus)
         values = self.directory / "fill.plan"
         values.write_bytes(encode(fill_plan()))
         for rate_per_s in _FILL_PER_S:
-            generator.run(values, (0, STORE), rate_per_s, BLOCKS * FRAGMENTS / rate_per_s)
+            generator.run(values, (0, STORE), rate_per_s, 2 * BLOCKS * FRAGMENTS / rate_per_s)
             filled = self.control.fills()
             if filled == BLOCKS * FRAGMENTS:
                 return

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,25 +23,33 @@ PROGRAMS: Final = {
 
 def program(name: str) -> Path:
     """The executable; raises BenchError with the compiler's words."""
-    made = building.cache_directory() / "bench" / f"{name}-{_fingerprint()}"
+    return _compiled(name, [SOURCES / source for source in PROGRAMS[name]], ())
+
+
+def library(source: Path) -> Path:
+    """A shared object of one C file; raises BenchError with the compiler's words."""
+    return _compiled(f"{source.stem}.so", [source], ("-shared", "-fPIC"))
+
+
+def _compiled(name: str, sources: Sequence[Path], extra: Sequence[str]) -> Path:
+    made = building.cache_directory() / "bench" / f"{_fingerprint(sources)}-{name}"
     if made.exists():
         return made
     if shutil.which("cc") is None:
         raise BenchError("the load generator is compiled when it is needed: install a C compiler (gcc)")
     made.parent.mkdir(parents=True, exist_ok=True)
     partial = made.with_suffix(f".{os.getpid()}")
-    sources = [str(SOURCES / source) for source in PROGRAMS[name]]
-    done = subprocess.run(
-        ("cc", *FLAGS, "-o", str(partial), *sources), capture_output=True, text=True, check=False
-    )
+    command = ("cc", *FLAGS, *extra, "-o", str(partial), *map(str, sources))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchError(f"cc refused {name}:\n{done.stderr}")
     partial.rename(made)
     return made
 
 
-def _fingerprint() -> str:
+def _fingerprint(sources: Sequence[Path]) -> str:
     digest = hashlib.sha256(" ".join(FLAGS).encode())
-    for source in sorted(SOURCES.iterdir()):
-        digest.update(source.read_bytes())
+    for folder in sorted({source.parent for source in sources}):
+        for source in sorted(folder.iterdir()):
+            digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

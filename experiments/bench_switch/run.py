@@ -24,9 +24,9 @@ from experiments.bench_switch.load import LoadGenerator
 from experiments.bench_switch.measure import AS_FAST_AS_POSSIBLE, Bench, Measurement
 from experiments.bench_switch.options import ENGINE_NAMES, BenchOptions
 from experiments.bench_switch.plan import encode
-from experiments.bench_switch.precedence import precedence
 from experiments.bench_switch.startup import ControlFigures, measure_control
 from experiments.bench_switch.workloads import WORKLOADS, Workload
+from experiments.precedence import precedence
 from experiments.run.result import revision
 from topologies.engines import Bmv2, make_engine
 from topologies.errors import EngineError
@@ -57,7 +57,7 @@ def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> R
 
     Raises BenchError, EngineError.
     """
-    cpus = _cpus()
+    cpus = choose_cpus()
     show("looking how busy the machine is")
     results = Results(background_cpu=psutil.cpu_percent(_LOOK_S) / 100)
     workloads = [workload for workload in WORKLOADS if workload.name in options.workloads]
@@ -89,7 +89,8 @@ class _Cpus:
     both: str
 
 
-def _cpus() -> _Cpus:
+def choose_cpus() -> _Cpus:
+    """Cores for generator and engine; raises BenchError where there are fewer than two."""
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
         raise BenchError("two CPUs are needed, one for the load generator and one for the engine")

@@ -32,9 +32,12 @@ PLAIN_PORT: Final = 9  # UDP's discard service: nothing of the pool's protocol
 _IPV4_SOURCE: Final = 26
 _IPV4_DESTINATION: Final = 30
 _FLAGS: Final = wire.FRAME_HEADER_BYTES + 2
-_KEY: Final = wire.FRAME_HEADER_BYTES + 4
-_SEQUENCE: Final = wire.FRAME_HEADER_BYTES + 28
-_AFTER_PARENT: Final = wire.FRAME_HEADER_BYTES + 40
+_SEQUENCE: Final = wire.FRAME_HEADER_BYTES + 8
+_PLACE: Final = wire.FRAME_HEADER_BYTES + 32  # tenant, fragment, fragments
+_KEY: Final = wire.FRAME_HEADER_BYTES + 48
+_CONTENT: Final = 1  # of every block: each is written once
+_CHUNK: Final = 256
+"""Values that are asked for before the first of them is sent: at any rate, the requests are first then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +109,21 @@ def _hits(seed: int) -> Plan:
 
 
 def fill_plan() -> Plan:
-    """Every value of the pool once, from the storage node to node 0: the switch keeps them on their way."""
-    frames = [
-        Frame(1, kv_frame(STORE, 0, _value(key_of(block), fragment, value_of(block, fragment))))
-        for block in range(BLOCKS)
-        for fragment in range(FRAGMENTS)
-    ]
+    """Every value of the pool once, asked for by node 0: the switch keeps them on their way."""
+    places = [(key_of(block), block, fragment) for block in range(BLOCKS) for fragment in range(FRAGMENTS)]
+    frames: list[Frame] = []
+    for start in range(0, len(places), _CHUNK):
+        chunk = places[start : start + _CHUNK]
+        frames += (Frame(0, _get(0, key, fragment)) for key, _, fragment in chunk)
+        frames += (
+            Frame(1, kv_frame(STORE, 0, _value(key, fragment, value_of(block, fragment))))
+            for key, block, fragment in chunk
+        )
     return Plan(2, frames, _SEQUENCE, reply_bytes=wire.VALUE_FRAME_BYTES)
 
 
 def _value(key: bytes, fragment: int, value: bytes) -> wire.Message:
-    return wire.Message(wire.OP_VALUE, key, fragment, FRAGMENTS, value=value)
+    return wire.Message(wire.OP_VALUE, key, fragment, FRAGMENTS, content=_CONTENT, value=value)
 
 
 def _answers(port: int) -> Answers:
@@ -124,7 +131,9 @@ def _answers(port: int) -> Answers:
     copies = (
         Copy(_IPV4_SOURCE, _IPV4_DESTINATION, 4),
         Copy(_FLAGS, _FLAGS, 2),
-        Copy(_KEY, _KEY, _AFTER_PARENT - _KEY),
+        Copy(_SEQUENCE, _SEQUENCE, 4),
+        Copy(_PLACE, _PLACE, 6),
+        Copy(_KEY, _KEY, wire.KEY_BYTES),
     )
     return Answers(port, template, copies)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.control_plane import start_controller
 from experiments.incast.patterns import Burst
 from experiments.incast.scenario import Case, Scenario, controller_config, write_host_configs
+from experiments.run.control_plane import stand_behind, start_controller
 from experiments.run.machine import CpuUse, CpuWatch
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
 from topologies.engines import Artifacts
@@ -59,6 +59,7 @@ class Emulation:
             config = controller_config(self._scenario, self._network, self._artifacts, name)
             controller = start_controller(config, self._network, directory, self.events)
             wait_for("ready", [controller], self.events, READY_TIMEOUT_S)
+            stand_behind(controller)
             yield Mode(self, controller)
             controller.stop()
         finally:

@@ -23,17 +23,19 @@ from pathlib import Path
 from typing import Any
 
 from hostlib.client import Client
+from hostlib.client_options import ClientOptions
 from hostlib.config import HostConfig, check_address, check_positive, load_config
-from hostlib.content import is_intact
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import HostlibError, TransferError
-from hostlib.exchange import ClientOptions
+from hostlib.health import HealthOptions
 from hostlib.lane import LaneOptions
+from hostlib.members import Members
 from hostlib.observe import SelfObserver
 from hostlib.pushed import PushedBlocks
+from hostlib.seal import PUBLIC_SECRET, Seal
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef, chain_references
-from hostlib.wire import fragment_count
+from hostlib.wire import TENANT_PUBLIC, fragment_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +64,12 @@ class Reader:
         self._fragments = fragment_count(config.block_bytes)
         self._endpoint = UdpEndpoint(config.address)
         self._tiers: LocalTiers[bytes] = LocalTiers(0, config.pushed_blocks)
-        block_bytes, tiers = config.block_bytes, self._tiers
-        self._pushed = PushedBlocks(block_bytes, is_intact, tiers.__contains__, tiers.place)
-        options = ClientOptions(LaneOptions(deadline_s=config.deadline_s))
-        self._client = Client(self._endpoint, config.homes, block_bytes, is_intact, options, self._pushed)
+        tiers, seal = self._tiers, Seal(TENANT_PUBLIC, PUBLIC_SECRET)
+        self._pushed = PushedBlocks(seal, tiers.__contains__, tiers.place)
+        # There is one home for each block: whoever gives it up has nobody else to ask.
+        patience = HealthOptions(silence_s=config.deadline_s)
+        options = ClientOptions(LaneOptions(deadline_s=config.deadline_s), health=patience)
+        self._client = Client(self._endpoint, Members.of(config.homes), seal, options, self._pushed)
         self._reported = self._counts()
 
     async def burst(self, at_s: float, chains: list[list[str]], push: bool) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -18,10 +20,12 @@ from rich.progress import (
 
 from experiments.policies import plots, report
 from experiments.policies.compare import OURS, compare
+from experiments.policies.explain import ExplainError
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
 from experiments.policies.options import OptionError, Options, parse_options
 from experiments.policies.replay import Result
-from workload.cost import CostError, make_cost_model
+from experiments.policies.studies import run_bound, run_cross, run_explain, run_live, run_reclaim
+from workload.cost import CostError, CostModel, make_cost_model
 from workload.generate import GenerateError
 from workload.trace import Trace, TraceError
 
@@ -31,8 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     console = Console()
     try:
         options = parse_options(arguments)
-        make_cost_model(options.model, options.gpu)
-        traces = options.load()
+        cost = make_cost_model(options.model, options.gpu)
+        traces = [] if options.cross or options.events is not None else options.load()
     except (OptionError, CostError, TraceError, GenerateError) as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         return 2
@@ -40,15 +44,44 @@ def main(arguments: Sequence[str]) -> int:
         for warning in trace.warnings:
             console.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
     try:
-        results = _replay(console, options, traces)
+        if options.cross:
+            run_cross(console, options, cost, partial(_bar, console))
+        elif options.explain:
+            run_explain(console, options, traces, cost)
+        elif options.live:
+            run_live(console, options, traces, cost, partial(_bar, console))
+        elif options.reclaim:
+            run_reclaim(console, options, traces, cost, partial(_bar, console))
+        elif options.bound:
+            run_bound(console, options, traces, cost, partial(_bar, console))
+        else:
+            _report(console, options, _replay(console, options, traces, cost))
+    except (TraceError, ExplainError) as error:
+        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        return 2
     except KeyboardInterrupt:
         console.print("interrupted")
         return 130
-    _report(console, options, results)
     return 0
 
 
-def _replay(console: Console, options: Options, traces: Sequence[Trace]) -> dict[str, list[Result]]:
+def _bar(console: Console, jobs: int) -> Callable[[], None]:
+    """A line of progress, now and then: tables that come later must not be overwritten."""
+    begun_s, done = time.monotonic(), 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if done == jobs or done % max(1, jobs // 20) == 0:
+            left_s = (time.monotonic() - begun_s) * (jobs - done) / done
+            console.print(f"{done} of {jobs} replays, {left_s:.0f} s left", highlight=False)
+
+    return advance
+
+
+def _replay(
+    console: Console, options: Options, traces: Sequence[Trace], cost: CostModel
+) -> dict[str, list[Result]]:
     names = [*options.policies, *(WITHOUT if options.ablation and OURS in options.policies else ())]
     jobs = make_jobs(len(traces), names, options.blocks)
     columns = (
@@ -60,7 +93,6 @@ def _replay(console: Console, options: Options, traces: Sequence[Trace]) -> dict
     )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("replaying", total=len(jobs))
-        cost = make_cost_model(options.model, options.gpu)
         done = run_jobs(jobs, traces, cost, options.processes, lambda: progress.advance(task))
     order = {name: place for place, name in enumerate(names)}
     results: dict[str, list[Result]] = {}

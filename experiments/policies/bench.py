@@ -21,7 +21,7 @@ from workload.cost import CostModel
 from workload.generate import GenerateError
 from workload.trace import Trace, TraceError
 
-WANTED_PER_S = 150_000
+WANTED_PER_S = 200_000
 
 
 def accesses_per_s(trace: Trace, pool: Pool) -> float:

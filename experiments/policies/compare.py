@@ -9,7 +9,7 @@ from experiments.policies.pools import BELADY
 from experiments.policies.replay import Result
 
 OURS = "reuse"
-MEASURES = ("block_hit", "prefix_hit", "saved_prefill_s", "saved_transfer_s")
+MEASURES = ("saved_s", "block_hit", "prefix_hit", "saved_prefill_s", "saved_transfer_s")
 TOLERANCE = 0.02
 """How far below the best baseline of a trace and size the policy may be at most."""
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from controller.policies.baseline import MIN_BLOCKS
 from experiments.policies.pools import NAMES
+from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
-from workload.shapes import SHAPES
+from workload.shapes import ALL_SHAPES, SHAPES
 from workload.trace import Trace, load_trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
@@ -34,10 +35,21 @@ class Options:
     blocks: tuple[int, ...]
     policies: tuple[str, ...]
     ablation: bool
+    cross: bool
+    live: bool
+    bound: bool
+    reclaim: bool
+    explain: str
+    events: Path | None
     model: str
     gpu: str
     processes: int
     results: Path
+
+    @property
+    def shapes_are_default(self) -> bool:
+        """Whether nobody chose the shapes."""
+        return self.shapes == tuple(SHAPES)
 
     def load(self) -> list[Trace]:
         """The trace of a file, or all generated shapes; raises TraceError or GenerateError."""
@@ -51,7 +63,7 @@ def parse_options(arguments: Sequence[str]) -> Options:
     given = _parser().parse_args(arguments)
     blocks = _sizes(given.blocks)
     policies = _names(given.policies, NAMES, "policy")
-    shapes = _names(given.shapes, tuple(SHAPES), "shape")
+    shapes = _names(given.shapes, tuple(ALL_SHAPES), "shape")
     return Options(
         Path(given.trace) if given.trace else None,
         shapes,
@@ -59,7 +71,13 @@ def parse_options(arguments: Sequence[str]) -> Options:
         _whole("SEED", given.seed, least=0),
         blocks,
         policies,
-        given.ablation not in ("0", "no", "false"),
+        _yes(given.ablation),
+        _yes(given.cross),
+        _yes(given.live),
+        _yes(given.bound),
+        _yes(given.reclaim),
+        given.explain,
+        Path(given.events) if given.events else None,
         given.model,
         given.gpu,
         _whole("JOBS", given.jobs),
@@ -79,17 +97,29 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", default=value, help=f"{text} (default: {default or 'none'})")
 
     option("trace", "", "a JSONL file in Mooncake's or Bailian's schema; without it, generated shapes")
-    option("shapes", ",".join(SHAPES), "generated shapes to replay")
+    option("shapes", ",".join(SHAPES), f"generated shapes to replay; also {', '.join(ADVERSARIAL)}")
     option("requests", DEFAULT_REQUESTS, "requests of each generated trace")
     option("seed", DEFAULT_SEED, "seed of the generated traces")
     option("blocks", ",".join(map(str, DEFAULT_BLOCKS)), "pool sizes in blocks")
     option("policies", ",".join(NAMES), "policies to replay")
     option("ablation", "yes", "whether to switch the parts of the reuse-value policy off one by one")
+    option(
+        "cross", "no", "leave each family of traces out: 5 seeds of all shapes, and TRACE in quarters by time"
+    )
+    option("live", "no", "compare with a policy that is told only what a switch tells")
+    option("bound", "no", "how far it is to what no policy can exceed, in seconds saved")
+    option("reclaim", "no", "whether evicted blocks are worth sending to homes that forget")
+    option("explain", "", "a block (id in the trace, or key in an event log): why it is in the pool or not")
+    option("events", "", "a live controller's event log to explain from, instead of a trace")
     option("model", DEFAULT_MODEL, f"one of {', '.join(MODELS)}")
     option("gpu", DEFAULT_GPU, f"one of {', '.join(GPUS)}")
     option("jobs", min(8, os.cpu_count() or 1), "replays at once")
     option("results", "results/policies", "folder for summary.json, ablation.json and plots")
     return parser
+
+
+def _yes(text: str) -> bool:
+    return text not in ("0", "no", "false")
 
 
 def _whole(name: str, text: str | int, least: int = 1) -> int:

@@ -11,12 +11,14 @@ from typing import Protocol
 
 import libcachesim
 
-from controller.policies import Admit, Hits, Miss, Policy, make_policy
+from controller.policies import Admit, Hits, HomeLoad, Miss, Policy, make_policy
 from controller.policies.baseline import BASELINES, MIN_BLOCKS
 from controller.policies.registry import PolicyError
+from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts
-from controller.policies.reuse_value import ReuseValue
+from experiments.policies.stores import STORES
 from workload.cost import CostModel
+from workload.keys import home_number
 from workload.trace import Trace
 
 OWN = ("reuse", "fifo", "lru", "lfu")
@@ -39,6 +41,9 @@ class Pool(Protocol):
     admissions: int
     """Blocks written into the pool."""
 
+    def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
+        """A request is about to come; how long a fetch would wait at each storage node."""
+
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         """Ask for the block at `depth` of a chain; whether it was a hit."""
 
@@ -50,14 +55,20 @@ class PolicyPool:
         self.admissions = 0
         self._policy = policy
 
+    def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
+        for home, wait_s in enumerate(waits_s):
+            self._policy.home_load(HomeLoad(home, now_s, wait_s))
+
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         if block in self._policy:
             self._policy.hits(Hits(block, now_s))
             return True
         parent = chain[depth - 1] if depth else None
-        decisions = self._policy.miss(Miss(block, now_s, depth, len(chain), parent))
-        if decisions:
-            self.admissions += sum(type(decision) is Admit for decision in decisions)
+        decisions = self._policy.miss(
+            Miss(block, now_s, depth, len(chain), parent, 1, home_number(block, STORES))
+        )
+        if decisions and type(decisions[-1]) is Admit:  # it comes last, and alone: every parent is known here
+            self.admissions += 1
         return False
 
 
@@ -66,10 +77,14 @@ class CachePool:
 
     def __init__(self, name: str, capacity_blocks: int, trace: Trace) -> None:
         self.admissions = 0
-        self._cache = CACHES[name](capacity_blocks)
+        # By default its hash tables take 128 MB, most of the time of a short replay.
+        self._cache = CACHES[name](capacity_blocks, hashpower=capacity_blocks.bit_length() + 3)
         self._request = libcachesim.Request()
         self._request.obj_size = 1
         self._next = iter(next_accesses(trace)) if name == BELADY else None
+
+    def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
+        pass
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         request = self._request
@@ -102,7 +117,7 @@ def make_pool(
     if capacity_blocks < MIN_BLOCKS:
         raise PolicyError(f"pools are replayed from {MIN_BLOCKS} blocks on, not {capacity_blocks}")
     if parts is not None:
-        return PolicyPool(ReuseValue(capacity_blocks, cost, parts))
+        return PolicyPool(Reuse(capacity_blocks, cost, parts))
     if name in OWN:
         return PolicyPool(make_policy(name, capacity_blocks, cost=cost))
     return CachePool(name, capacity_blocks, trace)

@@ -3,6 +3,10 @@
 Every block of every request is one access, in chain order, from the first request on. A block hit is any
 access that the pool serves; a prefix hit counts only if all blocks before it in its chain hit too.
 
+- saved_s, which decides: each prefix hit is worth the lesser of computing the block at its depth and fetching
+  it, i.e. its transfer behind what earlier requests left waiting at its home. That wait is the one without a
+  pool, so a hit is worth the same under every policy; blocks of the same request do not count as waiting for
+  each other, so each second of a link counts once.
 - saved_prefill_s: time to prefill the prefix hits of each request (`workload/cost.py`), as if the pool
   were all there is.
 - saved_bytes: KV that the pool served and storage nodes did not have to send; blocks move whole.
@@ -17,11 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from experiments.policies.pools import Pool
+from experiments.policies.stores import STORES, Stores
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.keys import home_number
 from workload.trace import Request, Trace
-
-STORES = 4
 
 
 @dataclass(frozen=True)
@@ -34,48 +37,40 @@ class Result:
     prefix_hit: float
     saved_prefill_s: float
     saved_transfer_s: float
+    saved_s: float
     saved_bytes: float
     admissions: int
-
-
-class Stores:
-    """Storage nodes as queues before their links; measures how long fetched blocks wait and travel."""
-
-    def __init__(self, transfer_s: float) -> None:
-        self.busy_s = 0.0
-        """Sum over all fetched blocks of waiting and transfer."""
-        self._transfer_s = transfer_s
-        self._free_at_s = [0.0] * STORES
-
-    def fetch(self, block: int, now_s: float) -> None:
-        """A block is asked for at `now_s`."""
-        store = home_number(block, STORES)
-        done_s = max(self._free_at_s[store], now_s) + self._transfer_s
-        self._free_at_s[store] = done_s
-        self.busy_s += done_s - now_s
 
 
 class Ledger:
     """Adds up what the pool served and saved, request by request."""
 
-    def __init__(self, trace: Trace, cost: CostModel) -> None:
+    def __init__(self, trace: Trace, cost: CostModel, link_bit_s: float) -> None:
         self._trace = trace
-        self._cost = replace(cost, block_tokens=trace.block_tokens)
-        transfer_s = self._cost.fetch_s(self._cost.block_bytes, DEFAULT_LINK_BIT_S)
-        self._without, self._with = Stores(transfer_s), Stores(transfer_s)
+        self._cost = cost
+        transfer_s = cost.fetch_s(cost.block_bytes, link_bit_s)
+        self._without, self.stores = Stores(transfer_s), Stores(transfer_s)
         self._stored: set[int] = set()
         self._hits = self._prefix_hits = 0
         self._saved_prefill_s = 0.0
+        self.saved_s: list[float] = []
+        """Of each request."""
+        self._prefill_s = [cost.block_prefill_s(depth) for depth in range(trace.longest_chain)]
 
     def add(self, request: Request, hits: Sequence[bool]) -> None:
         """A request, and which of its blocks the pool had."""
+        prefix = hits.index(False) if False in hits else len(hits)
+        fetches_s = self._without.fetches_s(request.arrival_s)
+        worths_s = zip(request.blocks[:prefix], self._prefill_s, strict=False)
+        self.saved_s.append(
+            sum(min(prefill_s, fetches_s[home_number(block, STORES)]) for block, prefill_s in worths_s)
+        )
         for block, hit in zip(request.blocks, hits, strict=True):
             if block in self._stored:
                 self._without.fetch(block, request.arrival_s)
                 if not hit:
-                    self._with.fetch(block, request.arrival_s)
+                    self.stores.fetch(block, request.arrival_s)
         self._stored.update(request.blocks)
-        prefix = hits.index(False) if False in hits else len(hits)
         self._hits += sum(hits)
         self._prefix_hits += prefix
         prefix_tokens = min(prefix * self._trace.block_tokens, request.input_tokens)
@@ -90,16 +85,32 @@ class Ledger:
             self._hits / accesses,
             self._prefix_hits / accesses,
             self._saved_prefill_s,
-            self._without.busy_s - self._with.busy_s,
+            self._without.busy_s - self.stores.busy_s,
+            sum(self.saved_s),
             self._hits * self._cost.block_bytes,
             admissions,
         )
 
 
-def replay(trace: Trace, policy: str, blocks: int, pool: Pool, cost: CostModel) -> Result:
+def play(trace: Trace, pool: Pool, cost: CostModel, link_bit_s: float = DEFAULT_LINK_BIT_S) -> Ledger:
     """Play the whole trace through the pool."""
-    ledger = Ledger(trace, cost)
+    ledger = Ledger(trace, cost, link_bit_s)
     for request in trace.requests:
         now_s, chain = request.arrival_s, request.blocks
+        pool.loads(now_s, ledger.stores.waits_s(now_s))
         ledger.add(request, [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)])
-    return ledger.result(policy, blocks, pool.admissions)
+    return ledger
+
+
+def replay(
+    trace: Trace,
+    policy: str,
+    blocks: int,
+    pool: Pool,
+    cost: CostModel,
+    link_bit_s: float = DEFAULT_LINK_BIT_S,
+) -> Result:
+    """What the pool did for the trace."""
+    return play(trace, pool, replace(cost, block_tokens=trace.block_tokens), link_bit_s).result(
+        policy, blocks, pool.admissions
+    )

@@ -47,6 +47,7 @@ def print_hits(console: Console, trace: str, results: Sequence[Result]) -> None:
 
 def print_savings(console: Console, trace: str, results: Sequence[Result]) -> None:
     """What the pool saved and what was written into it, at every size."""
+    _print_pairs(console, f"{trace}: seconds saved", results, lambda r: f"{r.saved_s:.0f}")
     _print_pairs(
         console,
         f"{trace}: prefill s / transfer s saved",
@@ -64,22 +65,22 @@ def print_savings(console: Console, trace: str, results: Sequence[Result]) -> No
 def print_comparison(console: Console, comparisons: Sequence[Comparison]) -> None:
     """Ours against the best baseline of each trace and size, and where it falls short.
 
-    "best" names the baseline with most block hits; each measure is compared with its own best.
+    "best" names the baseline that saved most seconds; each measure is compared with its own best.
     """
     table = Table(title=f"{OURS} against the best online baseline of each trace and size")
     table.add_column("trace")
     table.add_column("blocks", justify="right")
     table.add_column("best")
-    for measure in ("block", "prefix", "prefill", "transfer", "to Belady"):
+    for measure in ("saved", "block", "prefix", "prefill", "transfer", "to Belady"):
         table.add_column(measure, justify="right")
     rows: dict[tuple[str, int], dict[str, Comparison]] = {}
     for comparison in comparisons:
         rows.setdefault((comparison.trace, comparison.blocks), {})[comparison.measure] = comparison
     for (trace, blocks), row in rows.items():
-        block_hit = row["block_hit"]
+        saved, block_hit = row["saved_s"], row["block_hit"]
         leads = [f"{row[measure].lead:+.1%}" for measure in MEASURES]
         closed = "" if block_hit.closed is None else f"{block_hit.closed:.0%}"
-        table.add_row(trace, f"{blocks:,}", block_hit.best_policy, *leads, closed)
+        table.add_row(trace, f"{blocks:,}", saved.best_policy, *leads, closed)
     console.print(table)
     behind = misses_target(comparisons)
     for miss in behind:
@@ -92,17 +93,17 @@ def print_comparison(console: Console, comparisons: Sequence[Comparison]) -> Non
 
 
 def print_ablation(console: Console, trace: str, full: Sequence[Result], ablated: Sequence[Result]) -> None:
-    """Block hit ratio with one part switched off, relative to the whole policy."""
+    """Block hits and seconds saved with one part switched off, relative to the whole policy."""
     whole = {result.blocks: result for result in full if result.policy == OURS}
     if not whole or not ablated:
         return
 
     def cell(result: Result) -> str:
         reference = whole[result.blocks]
-        block, prefix = result.block_hit / reference.block_hit, result.prefix_hit / reference.prefix_hit
-        return f"{100 * (block - 1):+.1f}/{100 * (prefix - 1):+.1f}"
+        block, saved = result.block_hit / reference.block_hit, result.saved_s / reference.saved_s
+        return f"{100 * (block - 1):+.1f}/{100 * (saved - 1):+.1f}"
 
-    title = f"{trace}: block / prefix hits with one part switched off, % against the whole policy"
+    title = f"{trace}: block hits / seconds saved with one part switched off, % against the whole policy"
     named = [replace(result, policy="without " + result.policy.removeprefix(ABLATION)) for result in ablated]
     _print_pairs(console, title, named, cell)
 

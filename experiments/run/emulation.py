@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.control_plane import start_controller
-from experiments.run.machine import CpuUse, CpuWatch
+from controller.config import Config
+from experiments.run.control_plane import stand_behind, start_controller
+from experiments.run.machine import CpuTime, CpuUse, CpuWatch, cpu_time
+from experiments.run.modes import Mode
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, monotonic_start, wait_for
 from experiments.run.scenario import Scenario, controller_config, write_host_configs
+from experiments.run.timeline import Sample, Timeline
 from topologies.engines import Artifacts
-from topologies.network import Network
+from topologies.network import Network, Process
 
 START_DELAY_S = 0.5
 SILENCE_S = 60.0
@@ -36,7 +39,12 @@ class Measurements:
     storage_egress_bytes: int = 0
     link_drops: int = 0
     wall_s: float = 0.0
+    started_s: float = 0.0
+    """When all parts were ready (CLOCK_MONOTONIC)."""
     cpu: CpuUse = field(default_factory=CpuUse)
+    timeline: list[Sample] = field(default_factory=list)
+    usage: dict[str, CpuTime] = field(default_factory=dict)
+    """CPU time while the trace was played, by role: node, store, switch, controller."""
 
 
 class Emulation:
@@ -44,42 +52,55 @@ class Emulation:
 
     def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts) -> None:
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
+        self._plays = 0
 
-    def play(self, name: str, pool: bool, on_progress: OnProgress) -> Measurements:
+    def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
         """Play the trace once. Raises ProcessError or EngineError when a part fails."""
-        directory = self._network.directory / name
+        self._plays += 1
+        directory = self._network.directory / f"{self._plays}-{mode.name}"
         directory.mkdir()
         self._network.start_switches()
         try:
-            return _Play(self._scenario, self._network, self._artifacts, directory).run(pool, on_progress)
+            config = controller_config(self._scenario, self._network, self._artifacts, mode)
+            return _Play(self._scenario, self._network, directory).run(config, on_progress)
         finally:
             self._network.stop_switches()
 
 
 class _Play:
-    def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts, directory: Path) -> None:
+    def __init__(self, scenario: Scenario, network: Network, directory: Path) -> None:
         self._scenario, self._network, self._directory = scenario, network, directory
-        self._artifacts = artifacts
         self._events: Events = queue.SimpleQueue()
 
-    def run(self, pool: bool, on_progress: OnProgress) -> Measurements:
-        config = controller_config(self._scenario, self._network, self._artifacts, pool)
+    def run(self, config: Config, on_progress: OnProgress) -> Measurements:
         controller = start_controller(config, self._network, self._directory, self._events)
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
         stores = [hosts[name] for name in self._scenario.fabric.stores]
         wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
+        stand_behind(controller)
 
-        measured = Measurements()
+        measured = Measurements(started_s=time.monotonic())
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
-        watch = CpuWatch()
+        watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
+        timeline = Timeline(self._network, lambda: {p.name: p.progress for p in (controller, *workers)})
         watch.start()
+        timeline.start()
+        parts: dict[str, list[Process]] = {
+            "node": [worker.process for worker in workers],
+            "store": [store.process for store in stores],
+            "switch": list(self._network.switch_processes.values()),
+            "controller": [controller.process],
+        }
+        before = {role: cpu_time(processes) for role, processes in parts.items()}
         start_s = monotonic_start(START_DELAY_S)
         for host in hosts.values():
             host.send(f"start {start_s}")
         wait_for("finished", workers, self._events, SILENCE_S, lambda: self._report(workers, on_progress))
         measured.wall_s = round(time.monotonic() - start_s, 3)
         measured.cpu = watch.stop()
+        measured.timeline = timeline.stop()
+        measured.usage = {role: cpu_time(processes) - before[role] for role, processes in parts.items()}
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
         measured.link_drops = self._network.link_drops() - dropped_before
         for process in (controller, *workers, *stores):

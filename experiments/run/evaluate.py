@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 
+import psutil
+
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.run.emulation import Measurements
 from experiments.run.machine import Strain
@@ -18,7 +20,8 @@ def evaluate(measured: Measurements) -> RunResult:
     records = [record for worker in workers for record in worker["records"]]
     gates = [worker["gate"] for worker in workers if worker["gate"] is not None]
     outcomes = measured.controller["outcomes"]
-    complaints = strain(measured).complaints()
+    bore = strain(measured)
+    complaints = bore.complaints()
     return RunResult(
         requests=sum(worker["requests"] for worker in workers),
         completed=sum(worker["node"]["completed"] for worker in workers),
@@ -39,7 +42,8 @@ def evaluate(measured: Measurements) -> RunResult:
         overloaded=bool(complaints),
         complaints=complaints,
         cpu_share=round(measured.cpu.mean, 3),
-        controller_cpu_s=measured.controller["cpu_s"],
+        timer_late_p99_ms=bore.latest_p99_ms,
+        controller_cpu_s=round(measured.usage["controller"].total_s, 3),
         link_drops=measured.link_drops,
         gate_limited=sum(gate["closed"] + gate["narrowed"] for gate in gates),
         gate_refused=sum(gate["refused_blocks"] for gate in gates),
@@ -55,7 +59,8 @@ def strain(measured: Measurements) -> Strain:
     hosts = measured.workers | measured.stores
     late = {name: host["process"]["timer_late_ms"]["p99"] for name, host in hosts.items()}
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
-    return Strain(measured.cpu, late, dropped)
+    control = measured.usage["controller"].total_s / (measured.wall_s * (psutil.cpu_count() or 1))
+    return Strain(measured.cpu, late, dropped, control)
 
 
 def _sources(parts: list[Mapping[str, int]]) -> BlockSources:

@@ -9,7 +9,8 @@ from pathlib import Path
 from controller.config import EVICTION_MODES
 from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
-from experiments.options import Option, number, one_of, parse_into, whole, yes_or_no
+from experiments.options import Option, OptionError, list_of, number, one_of, parse_into, whole, yes_or_no
+from experiments.run.modes import COMPARED, MODES
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
@@ -46,14 +47,29 @@ class RunOptions:
     gpu_blocks: int
     dram_blocks: int
     store_blocks: int
+    replicas: int
+    durable: bool
     read_ahead: int
     ssd_gbyte_s: float
     scale: float | None
+    """None: chosen by what the machine can carry."""
     model: str
     gpu: str
     link_gbit_s: float
+    secure: bool
+    modes: tuple[str, ...]
+    runs: int
     seed: int
     results: Path
+
+
+def _scale(text: str) -> float | None:
+    if text == "auto":
+        return None
+    try:
+        return number(1, 1e9)(text)
+    except OptionError as error:
+        raise OptionError(f"{error}; or auto") from None
 
 
 # In the order of RunOptions' fields.
@@ -91,22 +107,29 @@ _OPTIONS = (
     Option("GPU_BLOCKS", whole(1, 1_000_000), 64, "blocks of GPU memory a node"),
     Option("DRAM_BLOCKS", whole(1, 1_000_000), 128, "blocks of DRAM a node"),
     Option("STORE_BLOCKS", whole(1, 10_000_000), 50_000, "blocks of DRAM a storage node, the rest on SSD"),
+    Option("REPLICAS", whole(1, 3), 1, "storage nodes that keep each block"),
+    Option("DURABLE", yes_or_no, False, "1: a block counts as stored when it is on its homes' disks"),
     Option("READ_AHEAD", whole(0, 1024), 0, "blocks of a chain that storage nodes read ahead from SSD"),
     Option("SSD_GBYTE", number(0.001, 1e5), 12.0, "real rate of a storage node's SSDs, GB/s"),
     Option(
         "SCALE",
-        number(1, 1e9),
+        _scale,
         None,
-        "sigma: bytes and link rates are divided by it; default: 5000 for star, 20000 for others",
+        "sigma: bytes and link rates are divided by it; auto (the default): what this machine can carry",
     ),
     Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
     Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
+    Option("SECURE", yes_or_no, False, "1: P4Runtime over TLS, with certificates on both sides"),
+    Option("MODES", list_of(one_of(tuple(MODES))), COMPARED, f"what is compared, of {', '.join(MODES)}"),
+    Option("RUNS", whole(1, 50), 1, "how often each is played, in turn; above 1 the table has intervals"),
     Option("SEED", whole(0, 2**31), 1, "of generator, scheduler and policy"),
-    Option("RESULTS", Path, Path("results/run"), "folder for the results"),
 )
 
 
-def parse_options(arguments: Sequence[str], program: str, description: str) -> RunOptions:
+def parse_options(
+    arguments: Sequence[str], program: str, description: str, results: Path = Path("results/run")
+) -> RunOptions:
     """Options from the command line and the environment; raises OptionError."""
-    return parse_into(RunOptions, _OPTIONS, arguments, program, description)
+    options = (*_OPTIONS, Option("RESULTS", Path, results, "folder for the results"))
+    return parse_into(RunOptions, options, arguments, program, description)

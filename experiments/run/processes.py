@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from topologies.network import Process
+
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 """A process that has lost the CPU to others is not one that hangs."""
@@ -33,7 +35,7 @@ class LineProcess:
         name: str,
         command: Sequence[str],
         log: Path,
-        popen: Callable[..., subprocess.Popen[bytes]],
+        popen: Callable[..., Process],
         events: Events | None = None,
     ) -> None:
         self.name, self._log = name, log

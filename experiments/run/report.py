@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from experiments.intervals import Interval
 from experiments.run.machine import ADVICE
+from experiments.run.modes import MODES
+from experiments.run.repeats import FIGURES, Repeats
 from experiments.run.result import Evictions, RunResult
 
 _Row = tuple[str, Callable[[RunResult], str]]
@@ -69,43 +73,82 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("controller's CPU", lambda r: f"{r.controller_cpu_s:.1f} s"),
     ),
     "The machine": (
-        ("CPU in use", lambda r: f"{r.cpu_share:.0%}"),
+        ("CPU in use; latest timers, p99", lambda r: f"{r.cpu_share:.0%}; {r.timer_late_p99_ms:.1f} ms"),
         ("kept up", lambda r: "NO" if r.overloaded else "yes"),
     ),
 }
 
-_TITLES = {"no_pool": "without pool", "pool": "with pool"}
 
-
-def print_report(console: Console, title: str, runs: Mapping[str, RunResult]) -> None:
+def print_report(console: Console, title: str, repeats: Repeats) -> None:
     """The table, then in words: what it shows, or why it does not count."""
-    table = Table(title=title, title_justify="left")
+    runs = repeats.typical()
+    of = "" if repeats.count == 1 else f"; of {repeats.count} plays the one with the median GET"
+    table = Table(title=title + of, title_justify="left")
     table.add_column("")
     for name in runs:
-        table.add_column(_TITLES.get(name, name), justify="right")
+        table.add_column(_title(name), justify="right")
     for section, rows in _SECTIONS.items():
         table.add_row(f"[bold]{section}", *("" for _ in runs))
         for label, show in rows:
             table.add_row(f"  {label}", *(show(result) for result in runs.values()))
         table.add_section()
     console.print(table)
-    console.print(_conclusion(runs))
+    if repeats.count > 1:
+        console.print(_interval_table(repeats))
+    console.print(conclusion(repeats))
 
 
-def _conclusion(runs: Mapping[str, RunResult]) -> str:
-    overloaded = {name: run for name, run in runs.items() if run.overloaded}
-    if overloaded:
-        reasons = [
-            f"  {_TITLES.get(n, n)}: {text}" for n, run in overloaded.items() for text in run.complaints
-        ]
+def _title(name: str) -> str:
+    return MODES[name].title if name in MODES else name
+
+
+def _interval_table(repeats: Repeats) -> Table:
+    """Means with 95 % intervals, and by how much each mode differs from the first, play by play."""
+    base, *others = repeats.runs
+    table = Table(
+        title=f"Means of {repeats.count} plays, 95% intervals (Student's t); differences in pairs",
+        title_justify="left",
+    )
+    table.add_column("")
+    for name in repeats.runs:
+        table.add_column(_title(name), justify="right")
+    for name in others:
+        table.add_column(f"{_title(name)}, less {_title(base)}", justify="right")
+    intervals = repeats.intervals()
+    differences = [repeats.differences(name, base) for name in others]
+    for figure in FIGURES:
+        cells = [intervals[name][figure] for name in repeats.runs] + [of[figure] for of in differences]
+        table.add_row(figure, *(_plus_minus(cell) for cell in cells))
+    return table
+
+
+def _plus_minus(cell: Interval) -> str:
+    return f"{cell.mean:,.1f} ± {cell.half:,.1f}"
+
+
+def conclusion(repeats: Repeats, markup: bool = True) -> str:
+    """What the table shows, or why it does not count; `markup` is rich's."""
+    said = _conclusion(repeats, repeats.typical())
+    return said if markup else Text.from_markup(said).plain
+
+
+def _conclusion(repeats: Repeats, runs: Mapping[str, RunResult]) -> str:
+    if repeats.overloaded:
+        reasons = [f"  {complaint}" for complaint in repeats.complaints()]
         return "\n".join(
             ["[bold red]The machine did not keep up: these figures don't count.[/]", *reasons, ADVICE]
         )
+    if not {"no_pool", "pool"} <= runs.keys():
+        return "Without a play that only forwards and one with the pool there is nothing to compare."
     without, with_pool = runs["no_pool"], runs["pool"]
     saved = 1 - with_pool.storage_egress_bytes / max(1, without.storage_egress_bytes)
     fetched = with_pool.blocks.pool + with_pool.blocks.remote
+    merging = ""
+    if "merging" in runs:
+        by_merging = 1 - runs["merging"].storage_egress_bytes / max(1, without.storage_egress_bytes)
+        merging = f" (by merging alone {_amount(by_merging)})"
     return (
-        f"With the pool {_amount(saved)} bytes left the storage nodes: the switch served "
+        f"With merging and pool {_amount(saved)} bytes left the storage nodes{merging}: the switch served "
         f"{with_pool.blocks.pool / max(1, fetched):.0%} of the blocks that were fetched, and merged "
         f"{with_pool.merged:,} requests into others in flight. Time to first token p99: "
         f"{without.ttft_ms.p99:.0f} ms without, {with_pool.ttft_ms.p99:.0f} ms with."

@@ -1,11 +1,10 @@
-"""What a run measured: results/run/summary.json."""
+"""What a run measured."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +78,8 @@ class RunResult:
     """Why it counts as overloaded."""
     cpu_share: float = 0.0
     """Mean share of all cores that were busy."""
+    timer_late_p99_ms: float = 0.0
+    """How late the timers of the latest process were."""
     controller_cpu_s: float = 0.0
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""
@@ -116,12 +117,3 @@ def revision() -> str:
         check=False,
     )
     return described.stdout.strip() or "unknown"
-
-
-def write_summary(path: Path, about: dict[str, object], runs: dict[str, RunResult]) -> None:
-    """Write the summary so that a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**about, "runs": {name: asdict(run) for name, run in runs.items()}}, indent=1)
-    part = path.with_suffix(".part")
-    part.write_text(text + "\n")
-    part.replace(path)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresholds
-from experiments.control_plane import switch_configs
+from experiments.run.control_plane import switch_configs
+from experiments.run.modes import Mode
 from experiments.run.options import RunOptions
-from hostlib.homes import home_of
+from hostlib.members import Members
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -75,15 +76,23 @@ class Scenario:
         }
 
 
-def make_scenario(options: RunOptions) -> Scenario:
-    """Read or generate the trace, assign its requests; raises TraceError, TopologyError and their like."""
+def least_sigma(topology: str) -> float:
+    """The most detailed model of a topology; also what is used where nobody says otherwise."""
+    return DEFAULT_SCALES.get(topology, LARGE_SIGMA)
+
+
+def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
+    """Read or generate the trace, assign its requests; raises TraceError, TopologyError and their like.
+
+    `sigma` is used where the options leave it to the machine.
+    """
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
     whole = load_trace(options.trace) if options.trace else _generated(options, requests)
     start_s = _start(whole, options.start_s, requests)
     window = whole.window(start_s, requests)
     speed = options.speed or max(1.0, window.duration_s / PLAY_S)
     trace = whole.window(start_s, requests, speed)
-    scale = ScaleModel(options.scale or DEFAULT_SCALES.get(options.topology, LARGE_SIGMA), speed)
+    scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
     fabric = _fabric(options, rate_bit_s)
     cost = make_cost_model(options.model, options.gpu, trace.block_tokens)
@@ -126,9 +135,15 @@ def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
     preloads = _preloads(scenario, homes)
     paths = {}
     for name, endpoint in scenario.fabric.hosts.items():
-        common = {"address": str(endpoint.ipv4), "result": str(directory / f"{name}.result.json")}
+        common = {
+            "address": str(endpoint.ipv4),
+            "result": str(directory / f"{name}.result.json"),
+            "homes": homes,
+            "replicas": scenario.options.replicas,
+            "controller": str(scenario.fabric.controller_of(name).ipv4),
+        }
         if name in scenario.shares:
-            specific = _worker(scenario, name, directory) | {"homes": homes}
+            specific = _worker(scenario, name, directory)
         else:
             keys = directory / f"{name}.keys"
             keys.write_text("".join(f"{key.hex()}\n" for key in preloads[str(endpoint.ipv4)]))
@@ -150,6 +165,7 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "gate": options.gate,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
         "push": options.push,
+        "durable": options.durable,
         "block_tokens": scenario.trace.block_tokens,
         "model": options.model,
         "gpu": options.gpu,
@@ -179,23 +195,30 @@ def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
             recency.pop(key, None)
             recency[key] = None
     held: dict[str, list[bytes]] = {home: [] for home in homes}
+    members = Members.of(homes, scenario.options.replicas)
     for key in recency:
-        held[home_of(key, homes)].append(key)
+        for home in members.homes(key):
+            held[home.address].append(key)
     return held
 
 
-def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, pool: bool) -> Config:
-    """The controller's configuration for a running network; without the pool it only routes."""
+def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, mode: Mode) -> Config:
+    """The controller's configuration for a running network; without pool and merging it only routes.
+
+    A phantom pool costs the control plane what a pool does, and leaves the traffic as it is without one.
+    """
     size = PoolSize(scenario.options.pool_blocks, scenario.defines["POOL_SLOTS"], scenario.fragments)
     return Config(
         switches=switch_configs(network, artifacts, size),
         policy=scenario.options.policy,
         seed=scenario.options.seed,
-        pool=pool,
+        pool=mode.pool,
+        replicas=scenario.options.replicas,
         placement=scenario.options.placement,
-        merging=pool,
+        phantom=mode.phantom,
+        merging=mode.merging,
         thresholds=Thresholds(report_count=1, fill="on_the_way", eviction=scenario.options.eviction),
-        push=PushOptions() if pool and scenario.options.push else None,
+        push=PushOptions() if mode.pool and scenario.options.push and not mode.phantom else None,
         costs=CostOptions(
             scenario.options.model,
             scenario.options.gpu,

@@ -2,6 +2,8 @@
 
 Variables: ADDRESS (default: the newest running switch), DEVICE_ID (1), ELECTION_ID (1: reads beside the
 controller, which stays primary; higher than the controller's takes over).
+
+p4runtime-shell has an environment of its own, .venv-shell (requirements-shell.in says why).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
+from experiments.run.result import ROOT
 from topologies.remains import running
 
 SOCKETS = "*.sock"
@@ -31,8 +34,9 @@ def main() -> int:
     device_id = os.environ.get("DEVICE_ID", "1")
     election_id = f"0,{os.environ.get('ELECTION_ID', '1')}"
     print(f"p4runtime-shell on {address}, device {device_id}, election id {election_id}")
-    command = [sys.executable, "-m", "p4runtime_sh", "--grpc-addr", address]
-    return os.execv(sys.executable, [*command, "--device-id", device_id, "--election-id", election_id])
+    python = str(ROOT / ".venv-shell" / "bin" / "python")
+    command = [python, "-m", "p4runtime_sh", "--grpc-addr", address]
+    return os.execv(python, [*command, "--device-id", device_id, "--election-id", election_id])
 
 
 if __name__ == "__main__":

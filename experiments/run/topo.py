@@ -12,8 +12,9 @@ from mininet.cli import CLI
 from mininet.log import setLogLevel
 from rich.console import Console
 
-from experiments.control_plane import start_controller
 from experiments.run.__main__ import BAD_INPUT, PROGRAM
+from experiments.run.control_plane import start_controller
+from experiments.run.modes import MODES
 from experiments.run.options import parse_options
 from experiments.run.processes import READY_TIMEOUT_S, wait_for
 from experiments.run.scenario import Scenario, controller_config, make_scenario
@@ -29,10 +30,10 @@ def main(arguments: Sequence[str]) -> int:
         check_root()
         engine = make_engine(options.engine)
         scenario = make_scenario(options)
-        with Network(scenario.fabric, engine) as network:
+        with Network(scenario.fabric, engine, secure=options.secure) as network:
             artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
             network.start_switches()
-            config = controller_config(scenario, network, artifacts, pool=True)
+            config = controller_config(scenario, network, artifacts, MODES["pool"])
             controller = start_controller(config, network, network.directory)
             wait_for("ready", [controller], controller.events, READY_TIMEOUT_S)
             describe(console, scenario, network)

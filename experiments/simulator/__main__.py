@@ -14,6 +14,7 @@ from rich.table import Table
 from controller.errors import ControllerError
 from experiments.options import OptionError
 from experiments.run.processes import ProcessError
+from experiments.run.repeats import Repeats
 from experiments.run.report import print_report
 from experiments.simulator.emulate import Emulator
 from experiments.simulator.result import SimResult
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
 def _emulate(scenario: Scenario, sigma: float, console: Console) -> int:
     emulator = Emulator(scenario, sigma)
     runs = {name: emulator.play(pool).run for name, pool in (("no_pool", False), ("pool", True))}
-    print_report(console, scenario.name, runs)
+    print_report(console, scenario.name, Repeats({name: (run,) for name, run in runs.items()}))
     return 0
 
 

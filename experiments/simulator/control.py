@@ -6,12 +6,13 @@ simulated switch after the time that they take, and counts the messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from simpy import Environment
 
+from controller.block_id import key_of
 from controller.config import PoolSize, Thresholds
 from controller.costs import PoolCounts
 from controller.hit_meter import MIN_PERIOD_S, next_period_s
@@ -128,12 +129,12 @@ class SwitchControl:
         """A simulated switch is never restarted, so nothing is read back."""
         return []
 
-    def read_hits(self) -> dict[bytes, int]:
+    def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
         """Counters that moved since the last reading; all of them are paid for."""
         switch = self._switch
         self.costs.entries_read += len(switch.index)
         self.costs.message_bytes += len(switch.index) * self._options.read_entry_bytes
-        moved = {key: switch.index[key].packets for key in sorted(switch.touched)}
+        moved = {base_slot: switch.hits[base_slot] for base_slot in sorted(switch.touched)}
         switch.touched.clear()
         return moved
 
@@ -147,7 +148,7 @@ class SwitchControl:
         self.costs.cpu_s += took_s
         if not self._switch.index:
             return MIN_PERIOD_S
-        self.pool.hit_packets(self.read_hits(), now_s)
+        self.pool.read_hits(now_s)
         self.pool.commit(now_s)
         return next_period_s(took_s)
 
@@ -156,14 +157,14 @@ class SwitchControl:
             case Replace():
                 pass
             case Install():
-                self._switch.install(operation.key)
+                self._switch.install(key_of(operation.key), operation.base_slot)
             case Remove():
-                self._switch.remove(operation.key)
+                self._switch.remove(key_of(operation.key))
             case SetThreshold():
                 self._switch.report_count = operation.count
 
     def _in_band(self, operation: PacketOperation) -> None:
-        block, part = self._blocks[operation.key], operation.fragment
+        block, part = self._blocks[key_of(operation.key)], operation.fragment
         name = self._switch.name
         if isinstance(operation, Reclaim):
             fragments = self._parts[part]
@@ -179,12 +180,14 @@ class SwitchControl:
         self.costs.message_bytes += self._options.digest_bytes
         block = ask.block
         report = HotMiss(
+            tenant=wire.TENANT_PUBLIC,
             key=block.key,
             parent=block.parent,
             depth=block.depth,
             chain_blocks=ask.chain_blocks,
             fragments=len(self._parts),
-            hint_ms=min(0xFFFF, round(backlog_ms)),
+            backlog_ms=min(0xFFFF, round(backlog_ms)),
+            recompute_ms=0,
             count=count,
             waiters=(1 << max(1, waiters)) - 1,
             home=self._homes[block.home],

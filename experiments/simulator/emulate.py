@@ -13,6 +13,7 @@ from typing import Any
 
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
+from experiments.run.modes import MODES
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.result import ROOT, RunResult
 from experiments.run.scenario import Scenario as RunScenario
@@ -82,8 +83,8 @@ class Emulator:
         engine = make_engine("embedded")
         with Network(self._run.fabric, engine) as network:
             artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)
-            name = "pool" if pool else "no_pool"
-            measured = Emulation(self._run, network, artifacts).play(name, pool, _silent)
+            mode = MODES["pool" if pool else "no_pool"]
+            measured = Emulation(self._run, network, artifacts).play(mode, _silent)
         return Emulated(evaluate(measured), self.speed)
 
     def matched(self, pool: bool) -> Scenario:

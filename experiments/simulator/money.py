@@ -38,7 +38,9 @@ def bill(scenario: Scenario, switches: int) -> Bill:
     hours = prices.years * HOURS_PER_YEAR
     storage_dollars = pool_dollars = 0.0
     fabric_dollars = nodes.count * prices.nic + switches * prices.switch
-    if storage.kind == "stores":
+    if nodes.gate == "never":
+        pass  # nothing is fetched or written, so nobody would buy what holds it
+    elif storage.kind == "stores":
         memory = storage.dram_gb * prices.dram_per_gb + storage.ssd_gb * prices.ssd_per_gb
         storage_dollars = storage.count * (prices.store_server + prices.nic + memory)
         if scenario.pool.memory != "none":

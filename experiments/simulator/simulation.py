@@ -258,6 +258,7 @@ class _Simulation:
     def _result(self, cpu_s: float) -> SimResult:
         parts, scenario = self._parts, self._scenario
         records = [record for node in parts.nodes for record in node.records]
+        records.sort(key=lambda record: record.arrival_s)
         duration_s = max(1e-9, self._env.now - min(record.arrival_s for record in records))
         links = dict(self._links())
         egress = [link for (source, _), link in self._network.links.items() if source in self._fabric.stores]

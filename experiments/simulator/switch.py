@@ -48,10 +48,9 @@ class SwitchStats:
 class Entry:
     """A block in the pool index."""
 
+    base_slot: int
     filled: set[int] = field(default_factory=set)
     """Parts that are there."""
-    packets: int = 0
-    """The direct counter: fragments of requests and values that found the entry."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,8 +78,10 @@ class Switch:
         self.name = name
         self.stats = SwitchStats()
         self.index: dict[bytes, Entry] = {}
-        self.touched: set[bytes] = set()
-        """Blocks whose counters moved since they were read."""
+        self.hits: dict[int, int] = {}
+        """Fragments served, counted at the block's first slot."""
+        self.touched: set[int] = set()
+        """Of those counters, the ones that moved since they were read."""
         self.report_count = 0
         """From which count on a miss is reported; 0: never."""
         self.on_miss: Miss | None = None
@@ -140,14 +141,13 @@ class Switch:
         """Blocks on their way to their homes only pass."""
         self._network.put(self.name, self._network.next_hop(self.name, put.block.home), put, tail_s)
 
-    def install(self, key: bytes) -> None:
+    def install(self, key: bytes, base_slot: int) -> None:
         """A new entry, not filled yet."""
-        self.index[key] = Entry()
+        self.index[key] = Entry(base_slot)
 
     def remove(self, key: bytes) -> None:
-        """The entry goes; what its counter said is no longer of interest."""
+        """The entry goes."""
         self.index.pop(key, None)
-        self.touched.discard(key)
 
     def fill(self, ask: Ask) -> None:
         """Fetch a part of a block into its slots."""
@@ -168,11 +168,11 @@ class Switch:
 
     def _is_here(self, ask: Ask) -> bool:
         entry = self.index.get(ask.block.key)
-        if entry is None:
+        if entry is None or ask.part not in entry.filled:
             return False
-        entry.packets += ask.fragments
-        self.touched.add(ask.block.key)
-        return ask.part in entry.filled
+        self.hits[entry.base_slot] = self.hits.get(entry.base_slot, 0) + ask.fragments
+        self.touched.add(entry.base_slot)
+        return True
 
     def _serve(self, ask: Ask, neighbour: str) -> None:
         self.stats.served += ask.fragments
@@ -224,8 +224,6 @@ class Switch:
         entry = self.index.get(ask.block.key)
         if entry is None:
             return
-        entry.packets += ask.fragments
-        self.touched.add(ask.block.key)
         if ask.part not in entry.filled:
             entry.filled.add(ask.part)
             self.stats.fills += ask.fragments

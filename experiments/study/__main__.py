@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -13,16 +15,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from experiments.interrupt import raise_on_signals
 from experiments.options import OptionError
 from experiments.run.result import revision
+from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import prepare
 from experiments.study.answers import answers
 from experiments.study.compute import ClusterError, Computer, cluster
-from experiments.study.options import StudyOptions, parse_options
+from experiments.study.options import BREAK_EVEN, StudyOptions, parse_options
 from experiments.study.panels import panels
-from experiments.study.plan import points
+from experiments.study.plan import REQUESTS_A_NODE, points
 from experiments.study.report import page
 from experiments.study.results import ResultStore
-from experiments.study.search import break_even, surface_settings
+from experiments.study.sample import Sample, seeded
+from experiments.study.search import Edge, break_even, surface_settings
+from experiments.study.summary import summary
 from experiments.study.systems import Setting
 from experiments.study.table import edges_table, points_table
 
@@ -49,7 +54,9 @@ def main(arguments: Sequence[str]) -> int:
 def _study(options: StudyOptions, console: Console) -> Path:
     began_s = time.monotonic()
     centre = Setting(requests=options.requests_played, seed=options.seed)
-    planned = list(points(centre, options.trace, options.quick))
+    planned = [
+        point for point in points(centre, options.trace, options.quick) if point.sweep in options.sweeps
+    ]
     for point in planned:
         prepare(point.scenario)
     store = ResultStore(options.results / "points")
@@ -60,21 +67,28 @@ def _study(options: StudyOptions, console: Console) -> Path:
             progress.update(task, completed=done, total=total, known=known)
 
         computer = Computer(client, store, show)
-        figures = computer.all([point.scenario for point in planned])
-        progress.update(task, description="break-even")
-        edges = break_even(surface_settings(centre, options.quick), options.quick, computer.all)
-    done = list(zip(planned, figures, strict=True))
+        sampled = partial(samples, computer, options)
+        done = list(zip(planned, sampled([point.scenario for point in planned]), strict=True))
+        edges: list[Edge] = []
+        if BREAK_EVEN in options.sweeps:
+            progress.update(task, description="break-even")
+            edges = break_even(surface_settings(centre, options.quick), options.quick, sampled)
     about = {
         "revision": revision(),
-        "seed": options.seed,
-        "requests of each simulation": options.requests_played,
-        "simulations": len(store),
+        "seeds": f"{options.seed} to {options.seed + options.seeds_played - 1}, the same for all systems",
+        "intervals": "95 %, by Student's t over the seeds; differences seed by seed",
+        "requests of each simulation": f"{options.requests_played}, among the rivals at least "
+        f"{0 if options.quick else REQUESTS_A_NODE} a node",
+        "start, steady": "first and second half of the arrivals",
+        "sweeps": ", ".join(options.sweeps),
+        "points": len(done),
         "trace": options.trace.name if options.trace else "none, generated traffic only",
         "made in": f"{time.monotonic() - began_s:.0f} s",
     }
-    everything = points_table(planned, figures)
+    everything = points_table(done)
     for table in (everything, edges_table(edges)):
         (options.results / f"{table.name}.csv").write_text(table.csv())
+    (options.results / "summary.json").write_text(json.dumps(summary(about, done, options.seed), indent=1))
     told = answers(done, edges)
     for number, answer in enumerate(told, 1):
         console.print(f"{number}. {answer}", highlight=False, soft_wrap=True)
@@ -83,6 +97,13 @@ def _study(options: StudyOptions, console: Console) -> Path:
         page("When does a pool in the switch pay?", about, told, panels(done, edges), everything)
     )
     return report
+
+
+def samples(computer: Computer, options: StudyOptions, scenarios: Sequence[Scenario]) -> list[Sample]:
+    """Each scenario with all seeds, all of them at once on the cluster."""
+    wanted = [seeded(scenario, options.seed, options.seeds_played) for scenario in scenarios]
+    figures = iter(computer.all([one for seeds in wanted for one in seeds]))
+    return [Sample(tuple(next(figures) for _ in seeds)) for seeds in wanted]
 
 
 def _progress(console: Console) -> Progress:

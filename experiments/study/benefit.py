@@ -4,51 +4,58 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from experiments.intervals import Interval, mean_interval
 from experiments.simulator.scenario import Prices
-from experiments.study.results import Figures
+from experiments.study.sample import MEAN, STEADY, Sample, figure, ratio
 
 SECOND_DOLLARS = Prices().node_per_hour / 3600
 """What a saved second of waiting is worth by convention: a second of the node that the request waits for."""
-NOISE = 0.01
-"""Smaller changes of the mean TTFT count as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Benefit:
-    """Of a system over a reference, per hour."""
+    """Of a system over a reference, in steady state, per hour; 95 % intervals over pairs of the same seed."""
 
-    saved_ttft_s: float
-    """Of all requests of an hour."""
-    saved_gpu_s: float
+    saved_ttft_s: Interval
+    """Of all requests of an hour of steady state. A cold start is no rate: see Sample.start_wait_s."""
+    saved_gpu_s: Interval
     extra_dollars: float
     """Hardware that caches, beyond the reference's."""
-    ttft_ratio: float
-    """Mean TTFT over the reference's."""
-
-    @property
-    def net_dollars(self) -> float:
-        """Saved seconds at their price, less the extra hardware; noise saves nothing."""
-        saved_s = self.saved_ttft_s if abs(1 - self.ttft_ratio) > NOISE else 0.0
-        return saved_s * SECOND_DOLLARS - self.extra_dollars
+    ttft_ratio: Interval
+    """Mean TTFT of the whole run over the reference's."""
+    steady_ratio: Interval
+    net_dollars: Interval
+    """Saved seconds at their price, less the extra hardware."""
 
     @property
     def pays(self) -> bool:
-        """Whether it earns more than it costs."""
-        return self.net_dollars > 0
+        """Whether it earns more than it costs, the whole interval above zero."""
+        return self.net_dollars.low > 0
+
+    @property
+    def loses(self) -> bool:
+        """Whether it earns less than it costs, the whole interval below zero."""
+        return self.net_dollars.high < 0
 
     @property
     def dollars_per_saved_s(self) -> float | None:
-        """Of TTFT; None where nothing is saved."""
-        return self.extra_dollars / self.saved_ttft_s if self.saved_ttft_s > 0 else None
+        """Of TTFT; None where it is not certain that anything is saved."""
+        return self.extra_dollars / self.saved_ttft_s.mean if self.saved_ttft_s.low > 0 else None
 
 
-def benefit(figures: Figures, reference: Figures) -> Benefit:
-    """Both with the same demand."""
-    hourly = 3600 / reference["duration_s"]
-    saved_ttft_s = (reference["ttft_s"]["mean"] - figures["ttft_s"]["mean"]) * reference["completed"]
+def benefit(sample: Sample, reference: Sample) -> Benefit:
+    """Both with the same demand and seeds."""
+    extra = sample.cost - reference.cost
+    saved, saved_gpu = [], []
+    for mine, other in zip(sample.runs, reference.runs, strict=True):
+        hourly = 3600 / other["duration_s"]
+        saved.append((figure(other, STEADY) - figure(mine, STEADY)) * other["completed"] * hourly)
+        saved_gpu.append((other["prefill_s"] - mine["prefill_s"]) * hourly)
     return Benefit(
-        saved_ttft_s * hourly,
-        (reference["prefill_s"] - figures["prefill_s"]) * hourly,
-        figures["cache_dollars_per_hour"] - reference["cache_dollars_per_hour"],
-        figures["ttft_s"]["mean"] / reference["ttft_s"]["mean"],
+        mean_interval(saved),
+        mean_interval(saved_gpu),
+        extra,
+        ratio(sample, reference, *MEAN),
+        ratio(sample, reference, *STEADY),
+        mean_interval([one * SECOND_DOLLARS - extra for one in saved]),
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from zlib import crc32
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from experiments.intervals import Interval
 
 COLOURS = {
     "recompute": "#8c8c8c",
@@ -19,9 +22,10 @@ COLOURS = {
     "sram": "#55a868",
 }
 SIZE = (6.6, 3.4)
+NOTHING = Interval(0.0, 0.0, 0.0)
 
-Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
-"""Name -> x and y."""
+Series = Mapping[str, tuple[Sequence[float], Sequence[Interval]]]
+"""Name -> x, and y with its interval."""
 
 
 def lines(
@@ -31,7 +35,10 @@ def lines(
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     for name, (xs, ys) in series.items():
-        axes.plot(xs, ys, marker="o", markersize=4, label=names.get(name, name), color=COLOURS.get(name))
+        axes.errorbar(
+            xs, [y.mean for y in ys], yerr=_halves(ys), marker="o", markersize=4, capsize=2,
+            label=names.get(name, name), color=COLOURS.get(name),
+        )  # fmt: skip
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
     if log_x:
@@ -47,19 +54,41 @@ def lines(
     return _svg(figure)
 
 
-def bars(values: Mapping[str, float], label: str) -> str:
-    """A horizontal bar a value."""
+def rows(values: Mapping[str, Mapping[str, Interval]], label: str, names: Mapping[str, str]) -> str:
+    """Points with intervals on a line for each group, the first group on top; the axis is logarithmic."""
+    figure = Figure(figsize=(SIZE[0] + 1.4, 1.0 + 0.3 * len(values)), layout="constrained")
+    axes = figure.subplots()
+    order = list(values)[::-1]
+    for name in dict.fromkeys(name for group in values.values() for name in group):
+        found = [values[group][name] for group in order]
+        axes.errorbar(
+            [value.mean for value in found], range(len(order)), xerr=_halves(found), fmt="o", markersize=4,
+            capsize=2, label=names.get(name, name),
+        )  # fmt: skip
+    axes.set_yticks(range(len(order)), order, fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlabel(label)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    return _svg(figure)
+
+
+def bars(values: Mapping[str, Interval], label: str) -> str:
+    """A horizontal bar a value, with its interval."""
     figure = Figure(figsize=(SIZE[0], 0.6 + 0.34 * len(values)), layout="constrained")
     axes = figure.subplots()
     names = list(values)[::-1]
-    drawn = axes.barh(names, [values[name] for name in names], color="#4c72b0")
+    intervals = [values[name] for name in names]
+    drawn = axes.barh(
+        names, [value.mean for value in intervals], xerr=_halves(intervals), capsize=2, color="#4c72b0"
+    )
     axes.bar_label(drawn, fmt="%.3g", padding=3, fontsize=8)
     axes.set_xlabel(label)
     axes.margins(x=0.12)
     return _svg(figure)
 
 
-def groups(values: Mapping[str, Mapping[str, float]], label: str, names: Mapping[str, str]) -> str:
+def groups(values: Mapping[str, Mapping[str, Interval]], label: str, names: Mapping[str, str]) -> str:
     """Groups of bars: group -> series -> value."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
@@ -67,13 +96,21 @@ def groups(values: Mapping[str, Mapping[str, float]], label: str, names: Mapping
     width = 0.8 / max(1, len(series))
     for place, name in enumerate(series):
         xs = [at + (place - (len(series) - 1) / 2) * width for at in range(len(values))]
-        heights = [group.get(name, 0.0) for group in values.values()]
-        axes.bar(xs, heights, width, label=names.get(name, name), color=COLOURS.get(name))
+        heights = [group.get(name, NOTHING) for group in values.values()]
+        axes.bar(
+            xs, [height.mean for height in heights], width, yerr=_halves(heights), capsize=2,
+            error_kw={"linewidth": 0.8}, label=names.get(name, name), color=COLOURS.get(name),
+        )  # fmt: skip
     axes.set_xticks(range(len(values)), list(values))
     axes.set_ylabel(label)
     axes.grid(axis="y", alpha=0.3)
     axes.legend(fontsize=8)
     return _svg(figure)
+
+
+def _halves(values: Sequence[Interval]) -> list[float]:
+    """For error bars; one run has no finite interval and gets none."""
+    return [value.half if isfinite(value.half) else 0.0 for value in values]
 
 
 def _svg(figure: Figure) -> str:

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.options import Option, parse_into, whole
+from experiments.options import Option, OptionError, parse_into, whole
+from experiments.study.plan import AXES
 
 QUICK_REQUESTS = 400
 REQUESTS = 2000
+QUICK_SEEDS = 2
+SEEDS = 5
+BREAK_EVEN = "break_even"
+SWEEPS = ("rivals", "shape", *(axis.field for axis in AXES), "ablation", "control", BREAK_EVEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +27,8 @@ class StudyOptions:
     trace: Path | None
     requests: int | None
     seed: int
+    seeds: int | None
+    sweeps: tuple[str, ...]
     results: Path
 
     @property
@@ -29,9 +36,24 @@ class StudyOptions:
         """Requests of each simulation."""
         return self.requests or (QUICK_REQUESTS if self.quick else REQUESTS)
 
+    @property
+    def seeds_played(self) -> int:
+        """Seeds of each point, from `seed` on."""
+        return self.seeds or (QUICK_SEEDS if self.quick else SEEDS)
+
+
+def _sweeps(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in SWEEPS:
+            raise OptionError(
+                f"there is no sweep {name!r}: name some of {', '.join(SWEEPS)}, joined by commas"
+            )
+    return names
+
 
 _OPTIONS = (
-    Option("QUICK", lambda text: text not in ("0", "no"), False, "1: a small study in under two minutes"),
+    Option("QUICK", lambda text: text not in ("0", "no"), False, "1: a small study, to see that all works"),
     Option(
         "SCHEDULER", str, None, "a Dask scheduler, tcp://host:port; default: a local cluster on all cores"
     ),
@@ -43,7 +65,16 @@ _OPTIONS = (
         None,
         f"of each simulation; default {REQUESTS}, quick {QUICK_REQUESTS}",
     ),
-    Option("SEED", whole(0, 2**31), 1, "of the generated traffic"),
+    Option("SEED", whole(0, 2**31), 1, "the first seed of the generated traffic"),
+    Option(
+        "SEEDS",
+        whole(2, 31),
+        None,
+        f"of each point, the same for all systems; default {SEEDS}, quick {QUICK_SEEDS}",
+    ),
+    Option(
+        "SWEEPS", _sweeps, SWEEPS, f"what to compute, joined by commas: {', '.join(SWEEPS)}; default: all"
+    ),
     Option("RESULTS", Path, Path("results/study"), "folder for points, tables and the report"),
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.simulator.scenario import Scenario
-from experiments.study.systems import BASELINES, Setting, system
+from experiments.study.systems import BASELINES, MOST_STORES, Setting, system
 from workload.schedule import SCHEDULERS
 
 
@@ -31,9 +31,16 @@ AXES = (
         "pool, GB a switch",
         (1.0, 4.0, 16.0, 64.0, 256.0, 1000.0, 4000.0, 16_000.0),
         (4.0, 64.0, 1000.0),
-        ("stores", "switch"),
+        ("recompute", "stores", "switch"),
     ),
     Axis("nodes", "inference nodes (fan-in)", (1, 2, 4, 8, 16, 32, 60, 128, 256), (2, 16, 60), POOLED),
+    Axis(
+        "stores",
+        "storage nodes that share 8 TB",
+        (1, 2, 4, 8, MOST_STORES),
+        (2, 8),
+        ("recompute", "stores", "switch"),
+    ),
     Axis(
         "load",
         "load, times the traffic's own rate",
@@ -56,6 +63,13 @@ AXES = (
     Axis("block_tokens", "tokens a block", (32, 64, 128, 256, 512), (128, 512), (*POOLED, "sram")),
 )
 """SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it appears where blocks are small."""
+
+RIVAL_FAN_INS = (16, 32, 60)
+QUICK_RIVAL_FAN_INS = (16, 32)
+RIVAL_STORES = (1, 2, 4, 8, MOST_STORES)
+QUICK_RIVAL_STORES = (2, 8)
+REQUESTS_A_NODE = 50
+"""At least, among the rivals: the second half of the arrivals finds nodes that served 25 requests."""
 
 SHAPES = ("agents", "chat", "rag", "flash")
 QUICK_SHAPES = ("agents", "chat")
@@ -92,7 +106,7 @@ class Point:
     """One simulation of the study, and what it is for."""
 
     sweep: str
-    """A field of Setting, "shape", "ablation" or "control"."""
+    """A field of Setting, "rivals", "shape", "ablation" or "control"."""
     value: Any
     system: str
     setting: Setting
@@ -101,6 +115,7 @@ class Point:
 
 def points(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:
     """All simulations whose place is known beforehand."""
+    yield from _rivals(centre, quick)
     yield from _shapes(centre, trace, quick)
     for axis in AXES:
         for value in axis.quick if quick else axis.values:
@@ -114,6 +129,19 @@ def points(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:
     yield Point("ablation", "no pool", "stores", small, system("stores", small))
     for label, tables in CONTROL.items():
         yield Point("control", label, "switch", small, system("switch", small).changed(**tables))
+
+
+def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
+    """What one could buy at each fan-in: the total memory is the same, the number of storage nodes is not."""
+    least = 0 if quick else REQUESTS_A_NODE
+    for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
+        setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
+        for name in BASELINES:
+            yield Point("rivals", nodes, name, setting, system(name, setting))
+        for stores in QUICK_RIVAL_STORES if quick else RIVAL_STORES:
+            split = replace(setting, stores=stores)
+            for name in ("stores", "switch"):
+                yield Point("rivals", nodes, name, split, system(name, split))
 
 
 def _shapes(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:

@@ -10,13 +10,14 @@ from typing import Any
 
 from experiments.simulator.scenario import Scenario
 from experiments.study.benefit import Benefit, benefit
-from experiments.study.results import Figures
+from experiments.study.sample import Sample
 from experiments.study.systems import BASELINES, Setting, system
 
 CAPACITIES_GB = (0.1, 4.0, 128.0, 4000.0)
 STEPS = 4
 QUICK_STEPS = 2
-Compute = Callable[[Sequence[Scenario]], Sequence[Figures]]
+Compute = Callable[[Sequence[Scenario]], Sequence[Sample]]
+"""Samples of scenarios, each with all seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class _Trial:
 
     setting: Setting
     against: str
-    reference: Figures
+    reference: Sample
     known: dict[float, Benefit]
 
     def gaps(self) -> Iterator[tuple[float, float]]:
@@ -55,7 +56,7 @@ class _Trial:
         paying = sorted(size for size, found in self.known.items() if found.pays)
         if not paying:
             return Edge(self.setting, self.against, None, None, None, None)
-        best = max(paying, key=lambda size: self.known[size].net_dollars)
+        best = max(paying, key=lambda size: self.known[size].net_dollars.mean)
         return Edge(self.setting, self.against, paying[0], paying[-1], best, self.known[best])
 
 
@@ -65,8 +66,8 @@ def break_even(settings: Sequence[Setting], quick: bool, compute: Compute) -> li
     for _ in range(QUICK_STEPS if quick else STEPS):
         wanted = [(trial, math.sqrt(one * other)) for trial in trials for one, other in trial.gaps()]
         scenarios = [_pool(trial.setting, size) for trial, size in wanted]
-        for (trial, size), figures in zip(wanted, compute(scenarios), strict=True):
-            trial.known[size] = benefit(figures, trial.reference)
+        for (trial, size), sample in zip(wanted, compute(scenarios), strict=True):
+            trial.known[size] = benefit(sample, trial.reference)
     return [trial.edge() for trial in trials]
 
 
@@ -78,13 +79,13 @@ def _coarse(settings: Sequence[Setting], compute: Compute) -> list[_Trial]:
     names = ("stores", *BASELINES)
     scenarios = [system(name, setting) for setting in settings for name in names]
     scenarios += [_pool(setting, size) for setting in settings for size in CAPACITIES_GB]
-    figures = list(compute(scenarios))
-    references, pools = figures[: len(settings) * len(names)], figures[len(settings) * len(names) :]
+    samples = list(compute(scenarios))
+    references, pools = samples[: len(settings) * len(names)], samples[len(settings) * len(names) :]
     trials = []
     for place, setting in enumerate(settings):
         mine = references[place * len(names) : (place + 1) * len(names)]
         grid = pools[place * len(CAPACITIES_GB) : (place + 1) * len(CAPACITIES_GB)]
-        best = max(mine[1:], key=lambda found: benefit(found, mine[0]).net_dollars)
+        best = max(mine[1:], key=lambda found: benefit(found, mine[0]).net_dollars.mean)
         for against, reference in (("stores", mine[0]), ("best", best)):
             known = {size: benefit(found, reference) for size, found in zip(CAPACITIES_GB, grid, strict=True)}
             trials.append(_Trial(setting, against, reference, known))

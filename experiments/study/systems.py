@@ -9,9 +9,12 @@ from experiments.simulator.scenario import Scenario
 
 MEMORY_GB = 8000.0
 """DRAM for shared blocks in every system that shares any."""
-STORES = 2
+MOST_STORES = 16
 BELUGA_SERVERS = 16
 """Servers that one CXL switch connects."""
+
+STAR_HOSTS = 62
+"""Hosts that one switch connects: a P4 switch here has at most 63 ports."""
 
 NAMES = {
     "recompute": "recompute always",
@@ -33,6 +36,8 @@ class Setting:
     requests: int = 600
     seed: int = 1
     nodes: int = 16
+    stores: int = 2
+    """Storage nodes that MEMORY_GB is spread over."""
     load: float = 8.0
     """Requests a second and node, relative to the shape's own rate on 16 nodes."""
     reuse: float = 1.0
@@ -58,14 +63,17 @@ class Setting:
             model={"name": self.model, "gpu": "h800", "block_tokens": self.block_tokens},
             nodes={"count": self.nodes, "gpu_gb": 16.0, "dram_gb": 64.0, "gate": "compare"},
             network={"link_gbit_s": self.link_gbit_s, **self.fabric()},
-            storage={"count": STORES, "dram_gb": MEMORY_GB / STORES, "ssd_gb": 0.0},
+            storage={"count": self.stores, "dram_gb": MEMORY_GB / self.stores, "ssd_gb": 0.0},
             pool={"memory": "none"},
             control={"report_count": 1},
         )
 
     def fabric(self) -> dict[str, Any]:
-        """One switch as long as its ports suffice, then leaves and spines."""
-        if self.nodes + STORES <= 62:
+        """One switch as long as its ports suffice for the most storage nodes, then leaves and spines.
+
+        So that all systems at one fan-in have the same fabric, whatever their number of storage nodes.
+        """
+        if self.nodes + MOST_STORES <= STAR_HOSTS:
             return {"topology": "star"}
         return {"topology": "leafspine", "leaves": max(4, self.nodes // 32), "spines": 4}
 

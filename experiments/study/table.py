@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.study.benefit import benefit
 from experiments.study.plan import Point
-from experiments.study.results import Figures
+from experiments.study.sample import START, STEADY, STEADY_P99, Sample
 from experiments.study.search import Edge
 from experiments.study.systems import NAMES
 
@@ -33,33 +33,44 @@ class Table:
 
 
 COLUMNS = (
-    "sweep", "value", "system", "shape", "nodes", "load", "reuse", "block_tokens", "link_gbit_s", "pool_gb",
-    "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "tpot_mean_s", "requests_per_s", "found_share",
-    "from_pool_share",
+    "sweep", "value", "system", "stores", "shape", "nodes", "requests", "seeds", "load", "reuse",
+    "block_tokens", "link_gbit_s", "pool_gb",
+    "ttft_mean_s", "ttft_mean_low_s", "ttft_mean_high_s", "ttft_p50_s",
+    "ttft_p99_s", "ttft_p99_low_s", "ttft_p99_high_s",
+    "start_mean_s", "start_extra_wait_s", "steady_mean_s", "steady_low_s", "steady_high_s", "steady_p99_s",
+    "tpot_mean_s", "requests_per_s", "found_share", "from_pool_share",
     "prefill_gpu_s", "saved_prefill_gpu_s", "storage_egress_gb", "storage_busy_share", "switch_served_gb",
     "merged_fragments", "digests", "table_updates", "control_mb", "control_cpu_s",
-    "dollars_per_hour", "cache_dollars_per_hour", "dollars_per_saved_gpu_s",
+    "dollars_per_hour", "cache_dollars_per_hour",
 )  # fmt: skip
 
 
-def points_table(points: Sequence[Point], figures: Sequence[Figures]) -> Table:
-    """Every simulation of the sweeps."""
-    return Table("points", COLUMNS, tuple(_row(*pair) for pair in zip(points, figures, strict=True)))
+def points_table(done: Sequence[tuple[Point, Sample]]) -> Table:
+    """Every point of the sweeps: means over the seeds, low and high of their 95 % intervals."""
+    return Table("points", COLUMNS, tuple(_row(*pair) for pair in done))
 
 
-def _row(point: Point, found: Figures) -> tuple[Any, ...]:
-    setting, blocks = point.setting, found["blocks"]
-    total = max(1, sum(blocks.values()))
+def _row(point: Point, found: Sample) -> tuple[Any, ...]:
+    setting = point.setting
+    blocks = {name: found.mean("blocks", name) for name in found.runs[0]["blocks"]}
+    total = max(1.0, sum(blocks.values()))
+    mean, p99, steady = (
+        found.interval("ttft_s", "mean"),
+        found.interval("ttft_s", "p99"),
+        found.interval(*STEADY),
+    )
     return (
-        point.sweep, point.value, point.system, setting.shape, setting.nodes, setting.load, setting.reuse,
+        point.sweep, point.value, point.system, setting.stores, setting.shape, setting.nodes,
+        round(found.mean("requests")), len(found.runs), setting.load, setting.reuse,
         setting.block_tokens, setting.link_gbit_s, setting.pool_gb,
-        found["ttft_s"]["mean"], found["ttft_s"]["p50"], found["ttft_s"]["p99"], found["tpot_s"]["mean"],
-        found["requests_per_s"], 1 - blocks["recomputed"] / total, blocks["pool"] / total,
-        found["prefill_s"], found["saved_prefill_s"], found["storage_egress_bytes"] / 1e9,
-        found["storage_busy_share"], found["switch_served_bytes"] / 1e9,
-        found["merged"], found["digests"], found["table_updates"], found["control_bytes"] / 1e6,
-        found["control_cpu_s"], found["dollars_per_hour"], found["cache_dollars_per_hour"],
-        found["dollars_per_saved_s"],
+        mean.mean, mean.low, mean.high, found.mean("ttft_s", "p50"), p99.mean, p99.low, p99.high,
+        found.mean(*START), found.start_wait_s.mean, steady.mean, steady.low, steady.high,
+        found.mean(*STEADY_P99), found.mean("tpot_s", "mean"),
+        found.mean("requests_per_s"), 1 - blocks["recomputed"] / total, blocks["pool"] / total,
+        found.mean("prefill_s"), found.mean("saved_prefill_s"), found.mean("storage_egress_bytes") / 1e9,
+        found.mean("storage_busy_share"), found.mean("switch_served_bytes") / 1e9,
+        found.mean("merged"), found.mean("digests"), found.mean("table_updates"),
+        found.mean("control_bytes") / 1e6, found.mean("control_cpu_s"), found.total_cost, found.cost,
     )  # fmt: skip
 
 
@@ -67,12 +78,15 @@ def edges_table(edges: Sequence[Edge]) -> Table:
     """The break-even surface."""
     columns = (
         "nodes", "reuse", "against", "pays_from_gb", "pays_to_gb", "best_gb", "net_dollars_per_hour_at_best",
-        "dollars_per_saved_ttft_s_at_best", "ttft_ratio_at_best",
+        "net_low", "net_high", "dollars_per_saved_ttft_s_at_best", "ttft_ratio_at_best",
     )  # fmt: skip
     rows = []
     for edge in edges:
         best = edge.best
-        earned = (best.net_dollars, best.dollars_per_saved_s, best.ttft_ratio) if best else (None, None, None)
+        earned: tuple[float | None, ...] = (None,) * 5
+        if best:
+            net = best.net_dollars
+            earned = (net.mean, net.low, net.high, best.dollars_per_saved_s, best.ttft_ratio.mean)
         against = "storage nodes, no pool" if edge.against == "stores" else "best of the three baselines"
         rows.append(
             (edge.setting.nodes, edge.setting.reuse, against, edge.from_gb, edge.to_gb, edge.best_gb, *earned)
@@ -80,29 +94,21 @@ def edges_table(edges: Sequence[Edge]) -> Table:
     return Table("break_even", columns, tuple(rows))
 
 
-def shares_table(points: Sequence[Point], figures: Sequence[Figures]) -> Table:
+def shares_table(done: Sequence[tuple[Point, Sample]]) -> Table:
     """Each system on each kind of traffic, against storage nodes without a pool."""
-    of = {
-        (point.value, point.system): found
-        for point, found in zip(points, figures, strict=True)
-        if point.sweep == "shape"
-    }
+    of = {(point.value, point.system): found for point, found in done if point.sweep == "shape"}
     rows = []
     for (shape, name), found in of.items():
         gain = benefit(found, of[shape, "stores"])
+        mean, p99 = found.interval("ttft_s", "mean"), found.interval("ttft_s", "p99")
+        net = gain.net_dollars
         rows.append(
-            (
-                shape,
-                NAMES[name],
-                found["ttft_s"]["mean"],
-                found["ttft_s"]["p99"],
-                gain.saved_gpu_s,
-                gain.extra_dollars,
-                gain.net_dollars,
-            )
-        )
+            (shape, NAMES[name], mean.mean, mean.low, mean.high, p99.mean, p99.low, p99.high,
+             gain.saved_gpu_s.mean, gain.extra_dollars, net.mean, net.low, net.high)
+        )  # fmt: skip
     columns = (
-        "traffic", "system", "ttft_mean_s", "ttft_p99_s", "saved_gpu_s_per_hour", "extra_dollars_per_hour",
-        "net_dollars_per_hour",
+        "traffic", "system", "ttft_mean_s", "mean_low", "mean_high", "ttft_p99_s", "p99_low", "p99_high",
+        "saved_gpu_s_per_hour", "extra_dollars_per_hour", "net_dollars_per_hour_steady", "net_low",
+        "net_high",
     )  # fmt: skip
     return Table("systems", columns, tuple(rows))

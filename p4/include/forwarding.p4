@@ -34,12 +34,17 @@ control forwarding(
     }
 
     apply {
-        if (metadata.fate == fate_t.ROUTE) {
+        if (metadata.fate == fate_t.ROUTE || metadata.to_homes) {
             if (!headers.ipv4.isValid()) {
                 no_route();
             } else if (headers.ipv4.ttl <= 1) {
                 metadata.fate = fate_t.DROP;
                 metadata.outcome = OUTCOME_TTL_EXPIRED;
+            } else if (metadata.to_homes) {
+                headers.ipv4.ttl = headers.ipv4.ttl - 1;
+            } else if (headers.kv.isValid() && headers.kv.op == OP_HELLO) {
+                // Hosts need not know where the controller is.
+                standard_metadata.egress_spec = CPU_PORT;
             } else if (routes.apply().hit) {
                 headers.ipv4.ttl = headers.ipv4.ttl - 1;
                 // A value fetched for a slot has reached the switch that asked for it.
@@ -60,7 +65,7 @@ control forwarding(
             metadata.outcome = OUTCOME_NO_ROUTE;
         }
 
-        if (metadata.waiters != 0 && metadata.fate != fate_t.FAN_OUT) {
+        if (metadata.waiters != 0 && !metadata.to_homes && metadata.fate != fate_t.FAN_OUT) {
             // Whom the reply is addressed to gets it in any case.
             waiters_t addressed = 0;
             if (metadata.fate == fate_t.ROUTE && !copy && standard_metadata.egress_spec < WAITER_PORTS) {

@@ -7,7 +7,7 @@ error {
     BadIpv4Header,      // not version 4, options, or a total length that does not fit UDP's
     BadKvVersion,
     BadKvLength,        // UDP's length is not the operation's
-    BadKvFragment,      // fragment >= fragments
+    BadKvFragment,      // fragment >= fragments, where the length may not be unknown
     BadKvValueBytes     // more than VALUE_BYTES
 }
 
@@ -36,19 +36,47 @@ parser weir_parser(
     state parse_udp {
         packet.extract(headers.udp);
         transition select(headers.udp.dst_port) {
-            KV_PORT: parse_kv;
+            KV_PORT: check_version;
             default: accept;
         }
+    }
+    // Before the rest, which other versions lay out differently.
+    state check_version {
+        bit<8> version = packet.lookahead<bit<8>>();
+        verify(version == KV_VERSION, error.BadKvVersion);
+        transition parse_kv;
     }
     state parse_kv {
         packet.extract(headers.kv);
         verify(headers.ipv4.total_len == IPV4_HEADER_BYTES + headers.udp.length, error.BadIpv4Header);
-        verify(headers.kv.version == KV_VERSION, error.BadKvVersion);
-        verify(headers.kv.fragment < headers.kv.fragments, error.BadKvFragment);
         verify(headers.kv.value_bytes <= VALUE_BYTES, error.BadKvValueBytes);
         transition select(headers.kv.op) {
-            OP_VALUE: parse_value;
-            OP_PUT: parse_value;
+            OP_VALUE: check_fragment_of_value;
+            OP_PUT: check_fragment_of_value;
+            OP_PUT_ACK: check_fragment;
+            OP_FOUND: check_fragment;
+            OP_INVALIDATE: check_fragment;
+            OP_RECLAIM: check_fragment;
+            OP_FILL: check_fragment;
+            OP_PUSH: check_fragment;
+            default: check_unknown_length;
+        }
+    }
+    state check_fragment_of_value {
+        verify(headers.kv.fragment < headers.kv.fragments, error.BadKvFragment);
+        transition parse_value;
+    }
+    state check_fragment {
+        verify(headers.kv.fragment < headers.kv.fragments, error.BadKvFragment);
+        transition check_no_value;
+    }
+    // Who does not know how long the block is says 0 fragments, and means the first.
+    state check_unknown_length {
+        verify(headers.kv.fragment < headers.kv.fragments
+            || headers.kv.fragment == 0 && headers.kv.fragments == 0, error.BadKvFragment);
+        transition select(headers.kv.op) {
+            OP_KEYS: parse_value;
+            OP_MEMBERS: parse_value;
             default: check_no_value;
         }
     }

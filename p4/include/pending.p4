@@ -1,7 +1,8 @@
 // Pending table: merges requests for a fragment that is in flight already, and finds who waits for a
-// reply. A cell belongs to one fragment: who claimed it, since when, and which ports wait. Each fragment
-// has two cells, in two ways of the table: a single one would be another's too often, and then every node's
-// request goes to the home.
+// reply. A cell belongs to one request: what was asked and of whom, since when, and which ports wait. Only
+// requests that are alike in all of it merge, and only what answers exactly that, and comes from there,
+// goes to those who wait or into a slot. Each fragment has two cells, in two ways of the table: a single
+// one would be another's too often, and then every node's request goes to the home.
 //
 // Nothing wedges: a claim older than PENDING_TIMEOUT_US absorbs no more requests and can be taken over;
 // a GET marked as a retry, or one that finds its own claim too old, is forwarded and keeps the waiters.
@@ -15,7 +16,8 @@ control pending(
     inout metadata_t metadata,
     in standard_metadata_t standard_metadata)
 {
-    register<bit<144>>(PENDING_CELLS) pending_fragment;     // key ++ fragment
+    register<bit<168>>(PENDING_CELLS) pending_place;        // tenant ++ key ++ fragment ++ purpose
+    register<bit<112>>(PENDING_CELLS) pending_asked;        // home ++ content ++ fragments
     register<bit<48>>(PENDING_CELLS) pending_since;         // microseconds
     register<waiters_t>(PENDING_CELLS) pending_waiters;
 
@@ -23,14 +25,20 @@ control pending(
     bit<32> fragment = (bit<32>) headers.kv.fragment;
     bit<32> first = (headers.kv.key[127:96] + fragment) & (PENDING_CELLS / 2 - 1);
     bit<32> second = PENDING_CELLS / 2 + ((headers.kv.key[95:64] + fragment) & (PENDING_CELLS / 2 - 1));
-    bit<144> wanted = headers.kv.key ++ headers.kv.fragment;
     bit<48> now = standard_metadata.ingress_global_timestamp;
+
+    // What is fetched for a slot, or to put one right, has claims of its own, and does not merge: they are
+    // there to know the answer.
+    bit<8> purpose;
+    bit<168> place;
+    ipv4_address_t home;
+    bool is_reply;
+    bool merging = true;
+
     bit<32> cell;
-    bit<144> owner;
+    bool own;
     bit<48> since;
     waiters_t waiting;
-
-    bool merging = true;
 
     action merge(bit<1> on) {
         merging = on == 1;
@@ -44,59 +52,78 @@ control pending(
     }
 
     action look(bit<32> at) {
+        bit<168> claimed;
+        bit<112> asked;
         cell = at;
-        pending_fragment.read(owner, cell);
+        pending_place.read(claimed, cell);
+        pending_asked.read(asked, cell);
         pending_since.read(since, cell);
         pending_waiters.read(waiting, cell);
+        // Who asked for 0, any write or any length, is answered by whichever there is.
+        own = waiting != 0 && claimed == place && asked[111:80] == home
+            && (asked[79:16] == headers.kv.content || is_reply && asked[79:16] == 0)
+            && (asked[15:0] == headers.kv.fragments || is_reply && asked[15:0] == 0);
     }
 
-    action claim() {
-        pending_fragment.write(cell, wanted);
+    action claim(waiters_t waiters) {
+        pending_place.write(cell, place);
+        pending_asked.write(cell, home ++ headers.kv.content ++ headers.kv.fragments);
         pending_since.write(cell, now);
+        pending_waiters.write(cell, waiters);
     }
 
     apply {
-        settings.apply();
-        look(first);
-        bool own = owner == wanted && waiting != 0;
-        if (!own) {
-            bool in_use = waiting != 0 && now - since < PENDING_TIMEOUT_US;
-            look(second);
-            own = owner == wanted && waiting != 0;
-            if (!own && !in_use) {
-                look(first);
-            }
-        }
+        bit<16> flags = headers.kv.flags;
+        purpose = (bit<8>) ((flags & (FLAG_FILL | FLAG_REPAIR)) >> 4);
+        place = headers.kv.tenant ++ headers.kv.key ++ headers.kv.fragment ++ purpose;
+        is_reply = headers.kv.op == OP_VALUE && flags & FLAG_PUSHED == 0 || headers.kv.op == OP_NOT_FOUND
+            || headers.kv.op == OP_REFUSED && headers.kv.generation == REFUSED_UNREADABLE;
 
-        if (headers.kv.op == OP_GET) {
-            waiters_t me = 0;
-            if (standard_metadata.ingress_port < WAITER_PORTS) {
-                me = (waiters_t) 1 << (bit<8>) standard_metadata.ingress_port;
+        if ((headers.kv.op == OP_GET || is_reply) && (flags & FLAG_BYPASS == 0 || flags & FLAG_REPAIR != 0)) {
+            settings.apply();
+            merging = merging && purpose == 0;
+            home = is_reply ? headers.ipv4.src_addr : headers.ipv4.dst_addr;
+            look(first);
+            if (!own) {
+                bool in_use = waiting != 0 && now - since < PENDING_TIMEOUT_US;
+                look(second);
+                if (!own && !in_use) {
+                    look(first);
+                }
             }
-            bool fresh = now - since < PENDING_TIMEOUT_US;
-            bool again = headers.kv.flags & FLAG_RETRY != 0;
-            if (!merging || headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) != 0 || me == 0) {
-                metadata.outcome = OUTCOME_UNMERGED;
-            } else if (own) {
-                pending_waiters.write(cell, waiting | me);
-                if (fresh && !again) {
+
+            if (is_reply) {
+                if (own) {
+                    metadata.awaited = true;
+                    pending_waiters.write(cell, 0);
+                    if (merging) {
+                        metadata.waiters = waiting;
+                    }
+                }
+            } else {
+                waiters_t me = 0;
+                if (standard_metadata.ingress_port < WAITER_PORTS) {
+                    me = (waiters_t) 1 << (bit<8>) standard_metadata.ingress_port;
+                } else if (flags & FLAG_FILL != 0) {
+                    me = 1;     // the pool itself
+                }
+                bool fresh = now - since < PENDING_TIMEOUT_US;
+                if (me != 0 && own && merging && fresh && flags & FLAG_RETRY == 0) {
+                    pending_waiters.write(cell, waiting | me);
                     metadata.fate = fate_t.DROP;
                     metadata.outcome = OUTCOME_MERGED;
-                } else {
-                    claim();
-                    metadata.outcome = OUTCOME_RETRIED;
+                } else if (me != 0 && own) {
+                    claim(waiting | me);
+                    if (merging) {
+                        metadata.outcome = OUTCOME_RETRIED;
+                    }
+                } else if (me != 0 && (waiting == 0 || !fresh)) {
+                    claim(me);
+                    if (merging) {
+                        metadata.outcome = OUTCOME_CLAIMED;
+                    }
                 }
-            } else if (waiting == 0 || !fresh) {
-                claim();
-                pending_waiters.write(cell, me);
-                metadata.outcome = OUTCOME_CLAIMED;
-            } else {
-                metadata.outcome = OUTCOME_UNMERGED;
             }
-        } else if (own && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) == 0) {
-            // The answer to a FILL is the pool's own; who waits has a GET of its own under way.
-            metadata.waiters = waiting;
-            pending_waiters.write(cell, 0);
         }
     }
 }

@@ -1,7 +1,9 @@
-// Role check: which operations a port may send. Without it any host could poison the pool.
+// Role check: which operations a port may send, and as whom. Without it any host could poison the pool,
+// or have the answers to its requests sent to another.
 //
-// port_role: written by the controller, one entry a port. Miss: no role, and every packet of
-// the protocol is dropped.
+// port_role: written by the controller, one entry a port: role bits, and the only IPv4 source address that
+// may come from there. Miss: no role, and no IPv4 packet passes. Ports to switches and to the controller
+// have no address of their own.
 #ifndef WEIR_ROLE_CHECK_P4
 #define WEIR_ROLE_CHECK_P4
 
@@ -10,8 +12,11 @@ control role_check(
     inout metadata_t metadata,
     in standard_metadata_t standard_metadata)
 {
-    action set_role(bit<8> role) {
+    ipv4_address_t source = 0;
+
+    action set_role(bit<8> role, ipv4_address_t address) {
         metadata.role = role;
+        source = address;
     }
 
     table port_role {
@@ -21,31 +26,37 @@ control role_check(
         actions = {
             set_role;
         }
-        default_action = set_role(0);
+        default_action = set_role(0, 0);
         size = 512;
     }
 
     apply {
         port_role.apply();
-        bit<8> needed = 0;
-        if (headers.kv.op == OP_GET || headers.kv.op == OP_PUT) {
-            needed = ROLE_REQUEST;
-        } else if (headers.kv.op == OP_VALUE || headers.kv.op == OP_NOT_FOUND || headers.kv.op == OP_PUT_ACK) {
-            needed = ROLE_REPLY;
-        } else {
-            needed = ROLE_CONTROL;
-        }
-        bool known = headers.kv.op >= OP_GET && headers.kv.op <= OP_PUT_ACK
-            || headers.kv.op >= OP_INVALIDATE && headers.kv.op <= OP_PUSH;
-        // A node that asks in the pool's name could make a reply end in the switch.
-        bool in_the_pools_name = needed == ROLE_REQUEST && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0
-            && metadata.role & ROLE_REPLY == 0;
-        // Only another switch passes on what was pushed: a store's reply must not go to a whole group.
-        bool forged_push = headers.kv.op == OP_VALUE && headers.kv.flags & FLAG_PUSHED != 0
-            && metadata.role & ROLE_REQUEST == 0;
-        if (!known || metadata.role & needed == 0 || in_the_pools_name || forged_push) {
+        if (headers.ipv4.isValid() && metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0
+            && headers.ipv4.src_addr != source) {
             metadata.fate = fate_t.DROP;
-            metadata.outcome = OUTCOME_FORBIDDEN;
+            metadata.outcome = OUTCOME_SPOOFED;
+        } else if (headers.kv.isValid()) {
+            bit<8> op = headers.kv.op;
+            bit<8> needed = ROLE_CONTROL;
+            if (op == OP_GET || op == OP_PUT || op == OP_STAT || op == OP_HELLO) {
+                needed = ROLE_REQUEST;
+            } else if (op >= OP_VALUE && op <= OP_FOUND || op == OP_KEYS) {
+                needed = ROLE_REPLY;
+            } else if (op == OP_LIST) {
+                needed = ROLE_REQUEST | ROLE_REPLY;     // keys are for stores alone
+            }
+            bool known = op >= OP_GET && op <= OP_KEYS || op >= OP_INVALIDATE && op <= OP_MEMBERS;
+            // A host that asks in the pool's name could make a reply end in the switch.
+            bool in_the_pools_name = needed == ROLE_REQUEST && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0
+                && metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0;
+            // Only another switch passes on what was pushed: a store's reply must not go to a whole group.
+            bool forged_push = op == OP_VALUE && headers.kv.flags & FLAG_PUSHED != 0
+                && metadata.role & ROLE_TRUNK == 0;
+            if (!known || metadata.role & needed != needed || in_the_pools_name || forged_push) {
+                metadata.fate = fate_t.DROP;
+                metadata.outcome = OUTCOME_FORBIDDEN;
+            }
         }
     }
 }

@@ -24,7 +24,10 @@
 #define CPU_PORT 510                // the controller's; simple_switch_grpc takes it as --cpu-port
 #endif
 
-#define WAITER_PORTS 64             // width of the waiters' bitmap: ports 0..63 may wait
+#define WAITER_PORTS 64             // width of the waiters' bitmap: ports 1..63 may wait; bit 0 is the pool's own
+#define METERED_PORTS 512           // all ports of a switch, the controller's included
+#define MAX_STORES 256              // storage nodes by number: one byte in the header
+#define MAX_TENANT_PORTS 8192       // pairs of port and tenant
 #define MULTICAST_WAITERS 1         // the multicast group that holds every port of the switch
 
 #endif

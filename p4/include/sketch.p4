@@ -1,5 +1,5 @@
 // Sketch of misses: a count-min sketch over the keys of values that had to come from their homes,
-// and a digest to the controller when a key gets hot. It counts replies, not requests: a block that its home
+// and a report to the controller (reports.p4) when a key gets hot. It counts replies, not requests: a block that its home
 // does not have is not worth a slot, and requests that were merged cost its home one reply; how many
 // nodes waited for it is in the digest. Only a block's first fragment counts.
 //
@@ -11,18 +11,6 @@
 // again at each power of two.
 #ifndef WEIR_SKETCH_P4
 #define WEIR_SKETCH_P4
-
-struct hot_miss_t {
-    block_key_t    key;
-    bit<32>        parent;
-    bit<16>        depth;
-    bit<16>        chain_blocks;
-    bit<16>        fragments;
-    bit<16>        hint_ms;         // the home's backlog
-    bit<16>        count;
-    waiters_t      waiters;         // ports that this reply goes to
-    ipv4_address_t home;
-}
 
 control sketch_row(
     inout bit<16> count,
@@ -50,7 +38,7 @@ control sketch_row(
 
 control sketch(
     in headers_t headers,
-    in metadata_t metadata,
+    inout metadata_t metadata,
     in standard_metadata_t standard_metadata)
 {
     bit<16> threshold = 0;
@@ -70,16 +58,17 @@ control sketch(
     }
 
     apply {
-        settings.apply();
-        bit<16> epoch = (bit<16>) (standard_metadata.ingress_global_timestamp >> SKETCH_EPOCH_SHIFT);
-        bit<16> count = 0xffff;
-        row_0.apply(count, headers.kv.key[31:0] & (SKETCH_CELLS - 1), epoch);
-        row_1.apply(count, headers.kv.key[63:32] & (SKETCH_CELLS - 1), epoch);
-        row_2.apply(count, headers.kv.key[95:64] & (SKETCH_CELLS - 1), epoch);
-        if (threshold != 0 && (count == threshold || count > threshold && count & (count - 1) == 0)) {
-            digest<hot_miss_t>(1, {
-                headers.kv.key, headers.kv.parent, headers.kv.depth, headers.kv.chain_blocks,
-                headers.kv.fragments, headers.kv.hint_ms, count, metadata.waiters, headers.ipv4.src_addr });
+        if (headers.kv.op == OP_VALUE && !metadata.present && headers.kv.fragment == 0
+            && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL | FLAG_FROM_POOL) == 0) {
+            settings.apply();
+            bit<16> epoch = (bit<16>) (standard_metadata.ingress_global_timestamp >> SKETCH_EPOCH_SHIFT);
+            bit<16> count = 0xffff;
+            row_0.apply(count, headers.kv.key[31:0] & (SKETCH_CELLS - 1), epoch);
+            row_1.apply(count, headers.kv.key[63:32] & (SKETCH_CELLS - 1), epoch);
+            row_2.apply(count, headers.kv.key[95:64] & (SKETCH_CELLS - 1), epoch);
+            if (threshold != 0 && (count == threshold || count > threshold && count & (count - 1) == 0)) {
+                metadata.misses = count;
+            }
         }
     }
 }

@@ -1,43 +1,79 @@
 // Slots: the pool's memory. One 512-byte value a slot, in two arrays because p4c's widest type has
-// 2048 bits, and beside it the generation it was written under: a slot holds a fragment only if its
-// generation is the entry's, so the controller may hand a slot to another block without touching it.
+// 2048 bits, and beside it its tag, its checksum and the write it belongs to. A block's slots hold one write
+// at a time: `block_write` says which, under the generation of the block's entry, and a slot holds a fragment
+// only if its own mark is the same. So the controller may hand slots to another block without touching them,
+// and fragments of two writes of one key never stand beside each other.
 //
-// All accesses are here and are made with an index below POOL_SLOTS: BMv2 does not check.
+// All accesses are here and are made with indices that pool_index has checked: BMv2 does not.
 #ifndef WEIR_SLOTS_P4
 #define WEIR_SLOTS_P4
+
+typedef bit<96> write_t;                        // generation ++ content
+
+register<write_t>(POOL_SLOTS) block_write;      // at the block's first slot
+register<write_t>(POOL_SLOTS) slot_write;
+
+// Whether the slot holds the fragment, and what a GET asks for.
+control slot_lookup(
+    inout headers_t headers,
+    inout metadata_t metadata)
+{
+    apply {
+        if (metadata.present) {
+            write_t held;
+            write_t stored;
+            block_write.read(held, metadata.base_slot);
+            slot_write.read(stored, metadata.slot);
+            if (held[95:64] == metadata.generation) {
+                metadata.content = held[63:0];
+                metadata.filled = metadata.content != 0 && stored == held;
+            }
+            // The controller's go to the home: it could not have the answer (egress in weir.p4).
+            metadata.servable = metadata.filled && headers.kv.op == OP_GET
+                && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) == 0 && metadata.role & ROLE_CONTROL == 0
+                && (headers.kv.content == 0 || headers.kv.content == metadata.content);
+        }
+    }
+}
 
 control slots(
     inout headers_t headers,
     inout metadata_t metadata)
 {
-    register<bit<32>>(POOL_SLOTS) slot_generation;
     register<bit<48>>(POOL_SLOTS) slot_check;           // value_bytes ++ checksum
+    register<bit<128>>(POOL_SLOTS) slot_tag;
     register<value_cell_t>(POOL_SLOTS) slot_first;
     register<value_cell_t>(POOL_SLOTS) slot_second;
 
-    counter(1, CounterType.packets) fills;
+    counter(POOL_SLOTS, CounterType.packets) block_hits;    // at the block's first slot: fragments served
+    counter(2, CounterType.packets) fills;                  // slots filled; slots put right
 
     action read_value() {
         bit<48> check;
         slot_check.read(check, metadata.slot);
+        slot_tag.read(headers.kv.tag, metadata.slot);
         headers.value.setValid();
         slot_first.read(headers.value.first, metadata.slot);
         slot_second.read(headers.value.second, metadata.slot);
         headers.kv.value_bytes = check[47:32];
         headers.kv.checksum = check[31:0];
         headers.kv.generation = metadata.generation;
-        headers.kv.hint_ms = 0;
+        headers.kv.content = metadata.content;
+        headers.kv.fragments = metadata.fragments;
+        headers.kv.backlog_ms = 0;
         headers.udp.length = UDP_HEADER_BYTES + KV_HEADER_BYTES + VALUE_BYTES;
         headers.ipv4.total_len = IPV4_HEADER_BYTES + UDP_HEADER_BYTES + KV_HEADER_BYTES + VALUE_BYTES;
         metadata.readdressed = true;
     }
 
     action write_value() {
+        write_t write = metadata.generation ++ headers.kv.content;
+        block_write.write(metadata.base_slot, write);
+        slot_write.write(metadata.slot, write);
         slot_check.write(metadata.slot, headers.kv.value_bytes ++ headers.kv.checksum);
+        slot_tag.write(metadata.slot, headers.kv.tag);
         slot_first.write(metadata.slot, headers.value.first);
         slot_second.write(metadata.slot, headers.value.second);
-        slot_generation.write(metadata.slot, metadata.generation);
-        fills.count(0);
     }
 
     // The packet becomes its own answer.
@@ -60,6 +96,7 @@ control slots(
         read_value();
         turn_round(OP_VALUE);
         headers.kv.flags = headers.kv.flags | FLAG_FROM_POOL;
+        block_hits.count(metadata.base_slot);
         metadata.outcome = OUTCOME_SERVED;
     }
 
@@ -85,7 +122,7 @@ control slots(
     }
 
     action invalidate() {
-        slot_generation.write(metadata.slot, 0);
+        slot_write.write(metadata.slot, 0);
         metadata.fate = fate_t.RETURN;
         metadata.outcome = OUTCOME_CONTROL;
     }
@@ -96,27 +133,26 @@ control slots(
     }
 
     apply {
-        if (metadata.present) {
-            bit<32> stored;
-            slot_generation.read(stored, metadata.slot);
-            metadata.filled = stored == metadata.generation;
-        }
-        if (headers.kv.op == OP_GET) {
-            // The controller's go to the home: it could not have the answer (egress in weir.p4).
-            if (metadata.filled && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) == 0
-                && metadata.role & ROLE_CONTROL == 0) {
-                serve();
-            }
+        if (metadata.servable) {
+            serve();
         } else if (headers.kv.op == OP_VALUE) {
-            // Fill on the way: the value passes anyway. Never one that fails its end-to-end check.
-            if (metadata.present && !metadata.filled && headers.kv.flags & FLAG_BYPASS == 0) {
+            // Fill on the way: the value passes anyway. Only what was asked for, of the write that the block's
+            // slots hold; what was asked for to put a slot right begins with its own. Never one that fails
+            // its checksum.
+            bool repairs = headers.kv.flags & FLAG_REPAIR != 0;
+            bool bypasses = headers.kv.flags & FLAG_BYPASS != 0;
+            bool fits = metadata.content == 0 || metadata.content == headers.kv.content;
+            if (metadata.present && metadata.awaited && headers.kv.content != 0
+                && (repairs || !bypasses && !metadata.filled && fits)) {
                 bit<32> checksum;
                 hash(checksum, HashAlgorithm.crc32, (bit<32>) 0,
-                    { headers.kv.key, headers.kv.fragment, headers.kv.fragments, headers.kv.value_bytes,
+                    { headers.kv.tenant, headers.kv.fragment, headers.kv.fragments, headers.kv.value_bytes,
+                      headers.kv.content, headers.kv.key, headers.kv.tag,
                       headers.value.first, headers.value.second },
                     (bit<64>) 0x100000000);
                 if (checksum == headers.kv.checksum) {
                     write_value();
+                    fills.count((bit<32>) (bit<1>) repairs);
                 }
             }
             if (headers.kv.flags & FLAG_PUSHED != 0) {
@@ -141,11 +177,6 @@ control slots(
             } else {
                 refuse_control();
             }
-        } else if (headers.kv.op == OP_FILL) {
-            headers.kv.op = OP_GET;
-            headers.kv.flags = headers.kv.flags | FLAG_FILL;
-            metadata.readdressed = true;
-            metadata.outcome = OUTCOME_CONTROL;
         }
     }
 }

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, reflection, text_format
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
-from p4runtime_sh.p4runtime import P4RuntimeClient, P4RuntimeException, P4RuntimeWriteException
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
+from tests.v1model.p4runtime.client import P4RuntimeClient, error_text
 from v1model.compile import compile_p4
 from v1model.dataplane import CloneSession, CounterValue, DataPlaneError, MeterConfig, Replica, TableEntry
 from v1model.ir import ActionCall
 from v1model.p4runtime.entity import decode_counter, encode_meter
 from v1model.p4runtime.schema import Schema
+from v1model.protos.p4.config.v1 import p4info_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 CPU_PORT = 510
 START_TIMEOUT_S = 20.0
@@ -88,10 +88,10 @@ class Bmv2Target:
         self._process = start_switch(self._control, self._packets)
         self._client = P4RuntimeClient(0, f"127.0.0.1:{self._control}", (0, 1))
         try:
-            self._client.set_fwd_pipe_config(p4info, config)
-        except P4RuntimeException as error:
+            self._client.set_pipeline(p4info, config)
+        except grpc.RpcError as error:
             self.close()
-            raise NotPortableError(f"BMv2 does not take the program: {error}") from error
+            raise NotPortableError(f"BMv2 does not take the program: {error.details()}") from error
         info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
         self._stream = PacketStream(f"127.0.0.1:{self._packets}")
         self.data_plane: Any = RemoteDataPlane(self._client, info, program, self._stream)
@@ -175,8 +175,8 @@ class RemoteDataPlane:
         entity = p4runtime_pb2.Entity()
         entity.counter_entry.counter_id = self._ids[name]
         entity.counter_entry.index.index = index
-        (response,) = self._client.read_one(entity)
-        return decode_counter(response.entities[0].counter_entry.data)
+        (read,) = self._client.read(entity)
+        return decode_counter(read.counter_entry.data)
 
     def set_register(self, name: str, index: int, value: int) -> None:
         raise NotPortableError("BMv2 has no registers over P4Runtime")
@@ -190,9 +190,9 @@ class RemoteDataPlane:
     def _write(self, update_type: int, entity: p4runtime_pb2.Entity) -> None:
         self._stream.flush()  # the packets before meet the entries before
         try:
-            self._client.write_update(p4runtime_pb2.Update(type=update_type, entity=entity))
-        except P4RuntimeWriteException as error:
-            raise DataPlaneError("UNKNOWN", str(error)) from error
+            self._client.write(p4runtime_pb2.Update(type=update_type, entity=entity))
+        except grpc.RpcError as error:
+            raise DataPlaneError("UNKNOWN", error_text(error)) from error
 
 
 class PacketStream:
@@ -250,7 +250,7 @@ def _message(name: str) -> Any:
     for number, (field, field_type) in enumerate({**fields, "packet": types.TYPE_BYTES}.items(), 1):
         message.field.add(name=field, number=number, type=field_type, label=types.LABEL_OPTIONAL)
     descriptor = descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
-    return reflection.MakeClass(descriptor.message_types_by_name[name])
+    return message_factory.GetMessageClass(descriptor.message_types_by_name[name])
 
 
 PacketRequest, PacketResponse = _message("PacketStreamRequest"), _message("PacketStreamResponse")

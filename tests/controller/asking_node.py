@@ -45,7 +45,7 @@ class AskingNode:
         for fragment in range(self._fragments):
             at = fragment * wire.VALUE_BYTES
             value = content[at : at + wire.VALUE_BYTES]
-            put = wire.Message(wire.OP_PUT, key, fragment, self._fragments, value=value)
+            put = wire.Message(wire.OP_PUT, key, fragment, self._fragments, content=1, value=value)
             self._ask(put, wire.OP_PUT_ACK)
         return {"event": "answer"}
 

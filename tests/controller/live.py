@@ -16,6 +16,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from controller.addressing import Mac
+from controller.block_id import key_of, tenant_of
 from controller.config import Config, Host, PoolSize, Port, Route, SwitchConfig, Thresholds
 from hostlib import wire
 from hostlib.scapy_layer import KV
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 NODE, OTHER_NODE, STORE = 1, 2, 3
 FRAGMENTS: Final = 2
+CONTENT: Final = 0xC0_FFEE
+TENANT: Final = 5
 ENTRIES: Final = 8
 DEFINES: Final = {"POOL_BLOCKS": ENTRIES, "POOL_SLOTS": ENTRIES * FRAGMENTS}
 TIMEOUT_S: Final = 60.0
@@ -52,13 +55,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def message(op: str, key: bytes, fragment: int = 0, **fields: Any) -> KV:
-    return KV(op=op, key=key, frag=fragment, fragments=FRAGMENTS, **fields)
+def message(op: str, block: bytes, fragment: int = 0, **fields: Any) -> KV:
+    """About a block, by its ID."""
+    fields = {"tenant": tenant_of(block), "key": key_of(block), "fragments": FRAGMENTS, **fields}
+    return KV(op=op, frag=fragment, **fields)
 
 
-def value(key: bytes, fragment: int = 0) -> bytes:
+def value(block: bytes, fragment: int = 0) -> bytes:
     """The content of a fragment, 512 bytes."""
-    return (key + bytes([fragment])) * 30 + b"\0\0"
+    return (block + bytes([fragment])) * 26 + bytes(18)
 
 
 @dataclass
@@ -121,7 +126,7 @@ class LiveSwitch:
 
     def reply(self, key: bytes, fragment: int, to: IPv4Address | None = None, **fields: Any) -> None:
         """The store's VALUE."""
-        kv = message("VALUE", key, fragment, **fields) / value(key, fragment)
+        kv = message("VALUE", key, fragment, content=CONTENT, **fields) / value(key, fragment)
         self.send(STORE, to or host(NODE).ipv4, kv)
 
 
@@ -164,7 +169,9 @@ def switch_config(switch: LiveSwitch) -> SwitchConfig:
         p4info=switch.artifacts.p4info,
         device_config=switch.artifacts.device_config,
         controller=CONTROLLER,
-        ports=tuple(Port(port, "store" if port == STORE else "node", host(port)) for port in ports),
+        ports=tuple(
+            Port(port, "store" if port == STORE else "node", host(port), tenants=(TENANT,)) for port in ports
+        ),
         routes=tuple(Route(IPv4Network(host(port).ipv4), port, host(port).mac) for port in ports),
         pool=PoolSize(ENTRIES, ENTRIES * FRAGMENTS, FRAGMENTS),
         stores=(host(STORE).ipv4,),

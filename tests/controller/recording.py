@@ -9,7 +9,7 @@ from controller.errors import ConnectionLostError
 from controller.operations import Install, Remove, Replace, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from controller.operations import PacketOperation, TableOperation
 
@@ -20,7 +20,7 @@ class RecordingAdapter:
     def __init__(self, table_size: int = 1 << 20) -> None:
         self.table_size = table_size
         self.entries: dict[bytes, Install] = {}
-        self.hits: dict[bytes, int] = {}
+        self.hits: dict[int, int] = {}
         self.operations: list[TableOperation] = []
         self.packets: list[PacketOperation] = []
         self.writes = 0
@@ -41,9 +41,9 @@ class RecordingAdapter:
         self._check()
         return list(self.entries.values())
 
-    def read_hits(self) -> dict[bytes, int]:
+    def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
         self._check()
-        return dict(self.hits)
+        return {base_slot: self.hits.get(base_slot, 0) for base_slot in base_slots}
 
     def _check(self) -> None:
         if self.lost:

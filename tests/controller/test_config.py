@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,14 @@ def test_paths_start_at_the_file_and_stores_are_those_at_the_ports(tmp_path: Pat
     assert switch.stores == (host(2).ipv4,)
 
 
+def test_the_port_to_a_storage_node_is_that_of_the_longest_prefix() -> None:
+    wide = Route(IPv4Network("10.0.0.0/8"), 3, host(3).mac)
+    routes = (wide, Route(IPv4Network(host(2).ipv4), 2, host(2).mac))
+    assert replace(SWITCH, routes=routes).port_to(host(2).ipv4) == 2
+    assert replace(SWITCH, routes=routes).port_to(host(9).ipv4) == 3
+    assert replace(SWITCH, routes=()).port_to(host(2).ipv4) is None
+
+
 def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
     assert PoolSize(blocks=16, slots=128, fragments=8).whole_blocks == 16
     assert PoolSize(blocks=16, slots=100, fragments=8).whole_blocks == 12
@@ -83,7 +92,19 @@ def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
         ("switches.0.controller.mac", "02:00", "switches[0].controller.mac: '02:00' is not an Ethernet"),
         ("switches.0.controller.ipv4", "10.0.0", "switches[0].controller.ipv4: Expected 4 octets"),
         ("switches.0.ports.0.role", "king", "switches[0].ports[0].role: no role 'king': choose one of node,"),
-        ("switches.0.ports.0.port", 64, "switches[0].ports[0].port: the waiters' bitmap has ports 0 to 63"),
+        ("switches.0.ports.0.port", 64, "switches[0].ports[0].port: the waiters' bitmap has ports 1 to 63"),
+        ("switches.0.ports.0.port", 0, "switches[0].ports[0].port: the waiters' bitmap has ports 1 to 63"),
+        ("switches.0.ports.0.tenants", [0], "switches[0].ports[0].tenants: a tenant is a number from 1 to"),
+        ("switches.0.ports.0.tenants", [7, 7], "switches[0].ports[0].tenants: a tenant is there twice"),
+        (
+            "switches.0.ports.0.limits",
+            {"requests_per_s": 0},
+            "switches[0].ports[0].limits.requests_per_s: must be above 0, at most 1000000000, or null",
+        ),
+        ("switches.0.stores", ["10.0.0.3", "10.0.0.2"], "switches[0].stores: at most 84, each once, in the"),
+        ("switches.0.tls", {"key": "k"}, "switches[0].tls: field 'authority' is missing"),
+        ("replicas", 4, "replicas: a block has 1 to 3 homes"),
+        ("thresholds.tenant_share", 1.5, "thresholds.tenant_share: must be above 0, at most 1"),
         ("switches.0.ports.0.port", 2, "switches[0].ports[0].port: port 2 is there twice"),
         ("switches.0.routes.0.port", 9, "switches[0].routes[0].port: no port 9: there are 1, 2, 3"),
         (

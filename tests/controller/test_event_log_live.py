@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from controller.block_id import block_id
 from controller.config import Config, PoolSize, Thresholds
 from controller.policies import POLICY_NAMES, Admit, Evict, Hits, HomeLoad, Miss, make_policy
 from controller.policies.eventlog import read_events
@@ -20,6 +21,7 @@ from tests.controller.live import (
     FRAGMENTS,
     NODE,
     STORE,
+    TENANT,
     LiveSwitch,
     live_switch,
     switch_config,
@@ -94,13 +96,14 @@ def play(switch: LiveSwitch, seed: int) -> None:
                 "depth": depth,
                 "chain_blocks": len(chain) - 1,
                 "parent_key": fingerprint(parent),
-                "hint_ms": left % 7,
+                "backlog_ms": left % 7,
             }
             for fragment in range(FRAGMENTS):
-                switch.ask(key, fragment, flags=wire.FLAG_RETRY, **place)
+                block = block_id(TENANT, key)
+                switch.ask(block, fragment, flags=wire.FLAG_RETRY, **place)
                 port, _, _ = switch.receive_first((NODE, wire.OP_VALUE), (STORE, wire.OP_GET))
                 if port == STORE:
-                    switch.reply(key, fragment, **place)
+                    switch.reply(block, fragment, **place)
                     switch.receive(NODE, wire.OP_VALUE)
             left -= 1
         if left <= 0:
@@ -117,13 +120,17 @@ def test_a_recorded_log_replays_to_the_decisions_of_the_live_controller(
     ):
         counts, seeds = worker.pool.counts, count(1)
 
-        def has_seen_all() -> bool:
+        def has_evicted() -> bool:
             play(switch, next(seeds))
+            return counts.evicted > 0
+
+        def has_hit() -> bool:
             for key in list(worker.pool.resident):
                 switch.fetch(key)
-            return counts.hits > 0 and counts.evicted > 0
+            return counts.hits > 0
 
-        wait_until(has_seen_all, "hits and evictions")
+        wait_until(has_evicted, "evictions")
+        wait_until(has_hit, "hits")
         capacity_blocks = worker.pool.policy.capacity_blocks
     with (tmp_path / "s1.jsonl").open() as log:
         events = list(read_events(log, log.name))

@@ -11,6 +11,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from controller.addressing import Mac
+from controller.block_id import block_id
 from controller.config import Host
 from controller.frames import control_frame, internet_checksum, parse_answer
 from controller.operations import Fill, Invalidate, PacketOperation, Reclaim
@@ -20,19 +21,21 @@ from hostlib.scapy_layer import KV
 CONTROLLER = Host(Mac.parse("02:00:00:01:00:01"), IPv4Address("10.255.0.1"))
 STORE = IPv4Address("10.0.0.9")
 KEY = bytes(range(16))
+TENANT = 5
+BLOCK = block_id(TENANT, KEY)
 
 
 @pytest.mark.parametrize("kind", [Fill, Reclaim, Invalidate])
 def test_a_control_frame_is_what_the_switch_parses(kind: type[PacketOperation]) -> None:
-    frame = Ether(control_frame(kind(KEY, 3, 8, STORE, 77), CONTROLLER))
+    frame = Ether(control_frame(kind(BLOCK, 3, 8, STORE, 77), CONTROLLER))
     assert (frame[IP].src, frame[IP].dst) == ("10.255.0.1", "10.0.0.9")
     message = frame[KV]
     assert (message.op, message.key, message.frag, message.fragments) == (kind.op, KEY, 3, 8)
-    assert message.sequence == 77
+    assert (message.sequence, message.tenant) == (77, TENANT)
 
 
 def test_its_checksums_are_right() -> None:
-    raw = control_frame(Fill(KEY, 0, 1, STORE, 1), CONTROLLER)
+    raw = control_frame(Fill(BLOCK, 0, 1, STORE, 1), CONTROLLER)
     again = Ether(raw)
     del again[IP].chksum, again[UDP].chksum
     assert bytes(again) == raw

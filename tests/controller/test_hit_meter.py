@@ -1,4 +1,4 @@
-"""Hits from packet counters."""
+"""Hits from counters of fragments served."""
 
 from __future__ import annotations
 
@@ -7,51 +7,67 @@ from hypothesis import strategies as st
 
 from controller.hit_meter import BUSY_SHARE, MAX_PERIOD_S, MIN_PERIOD_S, HitMeter, next_period_s
 
-KEY = b"k" * 16
+KEY, OTHER = b"k" * 18, b"o" * 18
+SLOT = 64
 
 
 def test_a_block_s_fragments_make_one_hit() -> None:
     meter = HitMeter()
-    meter.started(KEY, 4, 0)
-    assert list(meter.read({KEY: 3})) == []
-    assert list(meter.read({KEY: 9})) == [(KEY, 2)]
-    assert list(meter.read({KEY: 12})) == [(KEY, 1)]
+    meter.started(KEY, SLOT, 4)
+    assert list(meter.read({SLOT: 3})) == []
+    assert list(meter.read({SLOT: 9})) == [(KEY, 2)]
+    assert list(meter.read({SLOT: 12})) == [(KEY, 1)]
 
 
 @settings(deadline=None)  # machines that run tests are busy
-@given(st.lists(st.integers(0, 50), max_size=20), st.integers(1, 8), st.integers(0, 20))
-def test_however_often_it_is_read_the_hits_are_the_same(
-    steps: list[int], fragments: int, own_packets: int
-) -> None:
+@given(st.lists(st.integers(0, 50), max_size=20), st.integers(1, 8))
+def test_however_often_it_is_read_the_hits_are_the_same(steps: list[int], fragments: int) -> None:
     meter = HitMeter()
-    meter.started(KEY, fragments, own_packets)
+    meter.started(KEY, SLOT, fragments)
     counted = hits = 0
     for step in steps:
         counted += step
-        hits += sum(times for _, times in meter.read({KEY: counted}))
-    assert hits == max(0, counted - own_packets) // fragments
+        hits += sum(times for _, times in meter.read({SLOT: counted}))
+    assert hits == counted // fragments
 
 
-def test_a_block_that_was_there_already_counts_from_the_first_reading() -> None:
+def test_a_successor_in_the_slots_gets_no_hits_of_its_predecessor() -> None:
     meter = HitMeter()
-    meter.found(KEY, 4)
-    assert list(meter.read({KEY: 400})) == []
-    assert list(meter.read({KEY: 404})) == [(KEY, 1)]
+    meter.started(KEY, SLOT, 4)
+    meter.ended(SLOT)
+    meter.started(OTHER, SLOT, 4)
+    assert meter.slots == {SLOT}
+    assert list(meter.read({SLOT: 400})) == []  # whose they are nobody knows
+    assert list(meter.read({SLOT: 404})) == [(OTHER, 1)]
 
 
-def test_a_counter_that_fell_is_a_new_one() -> None:
+def test_a_successor_that_comes_after_a_reading_loses_nothing() -> None:
     meter = HitMeter()
-    meter.started(KEY, 4, 0)
-    assert list(meter.read({KEY: 8})) == [(KEY, 2)]
-    assert list(meter.read({KEY: 1})) == []
-    assert list(meter.read({KEY: 5})) == [(KEY, 1)]
+    meter.started(KEY, SLOT, 4)
+    meter.ended(SLOT)
+    assert list(meter.read({SLOT: 400})) == []
+    assert meter.slots == set()
+    meter.started(OTHER, SLOT, 4)
+    assert list(meter.read({SLOT: 404})) == [(OTHER, 1)]
 
 
-def test_blocks_that_are_not_ours_are_left_out() -> None:
+def test_what_is_adopted_counts_from_the_first_reading() -> None:
     meter = HitMeter()
-    meter.started(KEY, 1, 0)
-    meter.ended(KEY)
-    assert list(meter.read({KEY: 8, b"other": 9})) == []
+    meter.started(KEY, SLOT, 4, settled=False)
+    assert list(meter.read({SLOT: 400})) == []
+    assert list(meter.read({SLOT: 404})) == [(KEY, 1)]
+
+
+def test_a_counter_that_fell_is_that_of_a_switch_that_started_again() -> None:
+    meter = HitMeter()
+    meter.started(KEY, SLOT, 4)
+    assert list(meter.read({SLOT: 8})) == [(KEY, 2)]
+    assert list(meter.read({SLOT: 1})) == []
+    assert list(meter.read({SLOT: 5})) == [(KEY, 1)]
+
+
+def test_slots_that_are_not_ours_are_left_out() -> None:
+    assert list(HitMeter().read({SLOT: 8})) == []
 
 
 def test_reading_takes_a_bounded_share_of_the_time() -> None:

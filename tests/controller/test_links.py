@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from controller.block_id import block_id, key_of
 from controller.process import ControllerProcess
 from hostlib import wire
 from tests.controller.live import (
     NODE,
     OTHER_NODE,
     STORE,
+    TENANT,
     TIMEOUT_S,
     LiveSwitch,
     config,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
 
-KEY = bytes(range(16))
+KEY = block_id(TENANT, bytes(range(16)))
 RETRY_S = 0.2
 
 
@@ -68,7 +70,7 @@ def forwarded(switch: LiveSwitch, source: int) -> None:
     while time.monotonic() < deadline_s:
         switch.ask(KEY, source=source, flags=wire.FLAG_RETRY)
         if select.select([store], [], [], RETRY_S)[0]:
-            assert switch.receive(STORE, wire.OP_GET).key == KEY
+            assert switch.receive(STORE, wire.OP_GET).key == key_of(KEY)
             return
     raise AssertionError("no request passed the switch")
 

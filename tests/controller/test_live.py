@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller import session
+from controller.block_id import block_id, key_of
 from controller.errors import ConnectionLostError
 from controller.operations import Install, Result, SetThreshold
-from controller.p4_constants import OUTCOME_FILL_ENDED, OUTCOME_FORBIDDEN, OUTCOME_SERVED
+from controller.p4_constants import (
+    OUTCOME_FILL_ENDED,
+    OUTCOME_FORBIDDEN,
+    OUTCOME_OVER_CONTROLLER,
+    OUTCOME_SERVED,
+)
 from controller.process import ControllerProcess
 from hostlib import wire
+from hostlib.members import Members, State
+from hostlib.scapy_layer import KV
 from tests.controller.live import (
     CONTROLLER,
     ENTRIES,
     FRAGMENTS,
     NODE,
     STORE,
+    TENANT,
     LiveSwitch,
     assert_served,
     config,
@@ -41,7 +50,7 @@ pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
 
 
 def key(number: int) -> bytes:
-    return blake2b(b"%d" % number, digest_size=16).digest()
+    return block_id(TENANT, blake2b(b"%d" % number, digest_size=16).digest())
 
 
 @contextmanager
@@ -199,7 +208,7 @@ def test_an_evicted_block_is_sent_home_before_its_slots_are_freed(switch: LiveSw
         while len(acknowledged) < FRAGMENTS:
             assert key(0) in worker.pool.resident
             _, source, put = switch.receive_first((STORE, wire.OP_PUT))
-            assert (source, put.key, put.flags) == (CONTROLLER.ipv4, key(0), wire.FLAG_RECLAIM)
+            assert (source, put.key, put.flags) == (CONTROLLER.ipv4, key_of(key(0)), wire.FLAG_RECLAIM)
             assert bytes(put.value) == value(key(0), put.fragment)
             asked[put.fragment] = asked.get(put.fragment, 0) + 1
             if put.fragment != 0 or asked[0] > 1:  # the first acknowledgement is lost
@@ -225,8 +234,8 @@ def test_an_evicted_block_that_its_home_holds_costs_one_fragment(switch: LiveSwi
 
 def acknowledge(switch: LiveSwitch, source: IPv4Address, put: wire.Message, held: bool) -> None:
     flags = put.flags | held * wire.FLAG_HELD
-    fields = {"sequence": put.sequence, "flags": flags, "hint_ms": 7}
-    switch.send(STORE, source, message("PUT_ACK", put.key, put.fragment, **fields))
+    fields = {"sequence": put.sequence, "flags": flags, "backlog_ms": 7}
+    switch.send(STORE, source, message("PUT_ACK", block_id(put.tenant, put.key), put.fragment, **fields))
 
 
 def test_a_block_that_is_not_whole_is_dropped_instead_of_reclaimed(switch: LiveSwitch) -> None:
@@ -236,7 +245,7 @@ def test_a_block_that_is_not_whole_is_dropped_instead_of_reclaimed(switch: LiveS
         for number in range(1, ENTRIES):
             admit(switch, worker, number)
         wait_until(lambda: worker.pool.counts.not_whole, "the reclaim to be refused by the switch")
-        assert key(0) not in worker.pool.resident
+        wait_until(lambda: key(0) not in worker.pool.resident, "block 0 to be removed")
 
 
 def test_nodes_cannot_answer_in_the_store_s_place(switch: LiveSwitch) -> None:
@@ -246,6 +255,31 @@ def test_nodes_cannot_answer_in_the_store_s_place(switch: LiveSwitch) -> None:
         switch.send(NODE, host(STORE).ipv4, message("RECLAIM", key(1)))
         wait_until(lambda: worker.outcomes[OUTCOME_FORBIDDEN] == 2, "both to be counted as forbidden")
         assert key(1) in worker.pool.resident
+
+
+def test_hosts_are_told_which_storage_nodes_are_there(switch: LiveSwitch) -> None:
+    """HELLO as PacketIn, MEMBERS as PacketOut; who is silent is down."""
+    with controller(switch) as worker:
+        store = str(host(STORE).ipv4)
+        hello = KV(op="HELLO", fragments=0, flags=wire.FLAG_HELD)
+        switch.send(STORE, host(NODE).ipv4, hello)
+        first = Members.decode(switch.receive(NODE, wire.OP_MEMBERS).value)
+        assert [(node.number, node.address) for node in first.nodes] == [(1, store)]
+
+        def is_down() -> bool:
+            latest = Members.decode(switch.receive(NODE, wire.OP_MEMBERS).value)
+            return latest.epoch > first.epoch and latest.nodes[0].state is State.DOWN
+
+        wait_until(is_down, "the node to hear that the store is down")
+        assert worker.connected
+
+
+def test_no_default_rate_touches_what_a_node_sends(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        for number in range(200):
+            switch.ask(key(number), flags=wire.FLAG_RETRY)
+        wait_until(lambda: sum(worker.outcomes[:7]) + sum(worker.outcomes[10:15]) >= 200, "all to be counted")
+        assert sum(worker.outcomes[: OUTCOME_OVER_CONTROLLER + 1]) == 0
 
 
 def test_reports_that_come_faster_than_they_are_read_are_counted(

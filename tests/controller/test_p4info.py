@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from p4.config.v1 import p4info_pb2
 
 from controller import p4_constants
 from controller.errors import P4InfoError
 from controller.p4info import Prefix, Program, canonical, load_p4info
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 if TYPE_CHECKING:
     from topologies.engines import Artifacts, Engine
@@ -24,13 +24,17 @@ def program(compiled: tuple[Engine, Artifacts]) -> Program:
 
 def test_the_program_has_all_that_the_controller_names(program: Program) -> None:
     for name in (
-        p4_constants.PORT_ROLES, p4_constants.ROUTES, p4_constants.HOSTS, p4_constants.BLOCKS,
-        p4_constants.MISS_SETTINGS, p4_constants.MERGE_SETTINGS,
+        p4_constants.PORT_ROLES, p4_constants.PORT_TENANTS, p4_constants.RECEIVERS, p4_constants.ROUTES,
+        p4_constants.HOSTS, *p4_constants.STORES, p4_constants.BLOCKS, p4_constants.MISS_SETTINGS,
+        p4_constants.MERGE_SETTINGS,
     ):  # fmt: skip
         assert program.table_id(name) >> 24 == 0x02
-    assert program.counter_id(p4_constants.OUTCOMES) >> 24 == 0x12
+    for name in (p4_constants.OUTCOMES, p4_constants.BLOCK_HITS):
+        assert program.counter_id(name) >> 24 == 0x12
+    for name in (p4_constants.REQUEST_METER, p4_constants.SPECIAL_METER, p4_constants.CONTROLLER_METER):
+        assert program.meter_id(name) >> 24 == 0x14
     assert program.digest_id(p4_constants.HOT_MISS) >> 24 == 0x17
-    assert program.register_size(p4_constants.SLOT_GENERATION) == 2 * program.table_size(p4_constants.BLOCKS)
+    assert program.register_size(p4_constants.SLOT_CHECK) == 2 * program.table_size(p4_constants.BLOCKS)
 
 
 def test_an_entry_has_ids_and_the_shortest_bytestrings(program: Program) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
 
 from controller.errors import ConfigError
 from controller.pipeline import ensure_pipeline
 from controller.slots import GENERATIONS
+from v1model.protos.p4.config.v1 import p4info_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 NOW_S = 1_800_000_000.25
 

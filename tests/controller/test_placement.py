@@ -18,7 +18,7 @@ TRUNK = 7
 
 def miss(*waiting_ports: int, home: IPv4Address = HOME) -> HotMiss:
     waiters = sum(1 << port for port in waiting_ports)
-    return HotMiss(bytes(16), 0, 0, 1, 4, 0, 1, waiters, home)
+    return HotMiss(0, bytes(16), 0, 0, 1, 4, 0, 0, 1, waiters, home)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.config import EVICTION_MODES, PoolSize, Thresholds
+from controller.block_id import block_id, key_of
+from controller.config import EVICTION_MODES, PoolSize, PushOptions, Thresholds
 from controller.errors import ConnectionLostError
-from controller.operations import Answer, Fill, HotMiss, Install, Reclaim, Remove, Result, SetThreshold
+from controller.operations import (
+    Answer,
+    Fill,
+    HotMiss,
+    Install,
+    PushFragment,
+    Reclaim,
+    Remove,
+    Result,
+    SetThreshold,
+    Subscription,
+)
 from controller.policies import Decision, Event, Hits, HomeLoad, Lost, Miss, make_policy
 from controller.policies.eventlog import read_events, to_line
 from controller.pool import Pool
@@ -30,19 +42,22 @@ if TYPE_CHECKING:
     from controller.operations import PacketOperation
 
 FRAGMENTS = 4
+TENANT = 3
 COST = CostModel()
 OWN_POLICIES = ("fifo", "lru", "lfu", "reuse")
 STORES = (IPv4Address("10.0.0.9"), IPv4Address("10.0.0.10"))
 
 
 def key(number: int) -> bytes:
-    return blake2b(b"%d" % number, digest_size=16).digest()
+    """The ID of a block of TENANT."""
+    return block_id(TENANT, blake2b(b"%d" % number, digest_size=16).digest())
 
 
 def hot_miss(number: int, count: int = 2, **fields: object) -> HotMiss:
     values: dict[str, object] = {
-        "key": key(number), "parent": 0, "depth": 0, "chain_blocks": 1, "fragments": FRAGMENTS,
-        "hint_ms": 0, "count": count, "waiters": 0b10, "home": STORES[0],
+        "tenant": TENANT, "key": key_of(key(number)), "parent": 0, "depth": 0, "chain_blocks": 1,
+        "fragments": FRAGMENTS, "backlog_ms": 0, "recompute_ms": 0, "count": count, "waiters": 0b10,
+        "home": STORES[0],
     }  # fmt: skip
     return HotMiss(**{**values, **fields})  # type: ignore[arg-type]
 
@@ -69,6 +84,11 @@ class World:
         for number in numbers:
             self.pool.hot_miss(hot_miss(number), 1.0)
         self.pool.commit(1.0)
+
+    def served(self, number: int, fragments: int) -> None:
+        """The switch served so much of a block, if it has it."""
+        if entry := self.adapter.entries.get(key(number)):
+            self.adapter.hits[entry.base_slot] = self.adapter.hits.get(entry.base_slot, 0) + fragments
 
     @property
     def installed(self) -> set[bytes]:
@@ -110,17 +130,25 @@ def test_decisions_that_undo_each_other_write_nothing() -> None:
 def test_the_policy_learns_count_parent_and_home() -> None:
     world = World(policy="lfu")
     world.pool.hot_miss(hot_miss(1, home=STORES[1]), 1.0)
-    child = hot_miss(2, count=4, parent=fingerprint(key(1)), depth=1, chain_blocks=7, waiters=0b1011)
+    child = hot_miss(
+        2,
+        count=4,
+        parent=fingerprint(key_of(key(1))),
+        depth=1,
+        chain_blocks=7,
+        waiters=0b1011,
+        recompute_ms=250,
+    )
     world.pool.hot_miss(child, 2.0)
     assert [event for event in world.events if isinstance(event, Miss)] == [
-        Miss(key(1), 1.0, 0, 1, None, 2, int(STORES[1])),
-        Miss(key(2), 2.0, 1, 7, key(1), 4 - 1 + 3, int(STORES[0])),
+        Miss(key(1), 1.0, 0, 1, None, 2, int(STORES[1]), 0.0, TENANT),
+        Miss(key(2), 2.0, 1, 7, key(1), 4 - 1 + 3, int(STORES[0]), 0.25, TENANT),
     ]
 
 
 def test_the_policy_learns_the_homes_backlog() -> None:
     world = World()
-    world.pool.hot_miss(hot_miss(1, hint_ms=250), 1.0)
+    world.pool.hot_miss(hot_miss(1, backlog_ms=250), 1.0)
     assert world.events[0] == HomeLoad(int(STORES[0]), 1.0, 0.25)
 
 
@@ -147,11 +175,11 @@ def test_a_report_that_the_install_overtook_changes_nothing() -> None:
     assert len(world.adapter.operations) == 1
 
 
-def test_hits_are_counted_in_blocks_without_the_packets_that_fill() -> None:
+def test_hits_are_counted_in_blocks() -> None:
     world = World()
     world.miss(1)
-    world.pool.hit_packets({key(1): FRAGMENTS}, 2.0)  # the values that filled it
-    world.pool.hit_packets({key(1): 3 * FRAGMENTS + 1}, 3.0)
+    world.served(1, 2 * FRAGMENTS + 1)
+    world.pool.read_hits(3.0)
     assert [event for event in world.events if isinstance(event, Hits)] == [Hits(key(1), 3.0, 2)]
     assert world.pool.counts.hits == 2
 
@@ -210,17 +238,19 @@ def test_fills_are_sent_to_the_home_and_bounded() -> None:
 def test_a_block_that_its_home_does_not_hold_is_given_up() -> None:
     world = World(fill="now")
     world.miss(1)
-    message = wire.Message(wire.OP_NOT_FOUND, key(1), 0, FRAGMENTS, flags=wire.FLAG_FILL)
+    message = wire.Message(
+        wire.OP_NOT_FOUND, key_of(key(1)), 0, FRAGMENTS, flags=wire.FLAG_FILL, tenant=TENANT
+    )
     world.pool.answered(Answer(STORES[0], message), 2.0)
     assert not world.installed
     assert Lost(key(1), 2.0) in world.events
     assert world.pool.counts.not_found == 1
 
 
-def acknowledge(world: World, request: PacketOperation, held: bool = False, hint_ms: int = 0) -> None:
+def acknowledge(world: World, request: PacketOperation, held: bool = False, backlog_ms: int = 0) -> None:
     message = wire.Message(
-        wire.OP_PUT_ACK, request.key, request.fragment, request.fragments,
-        flags=wire.FLAG_RECLAIM | held * wire.FLAG_HELD, sequence=request.sequence, hint_ms=hint_ms,
+        wire.OP_PUT_ACK, key_of(request.key), request.fragment, request.fragments, tenant=TENANT,
+        flags=wire.FLAG_RECLAIM | held * wire.FLAG_HELD, sequence=request.sequence, backlog_ms=backlog_ms,
     )  # fmt: skip
     world.pool.answered(Answer(request.destination, message), 1.0)
 
@@ -251,11 +281,11 @@ def test_an_evicted_block_stays_until_its_home_has_it() -> None:
     for request in rest[:-1]:
         acknowledge(world, request)
     assert key(1) in world.installed
-    acknowledge(world, rest[-1], held=True, hint_ms=250)
+    acknowledge(world, rest[-1], held=True, backlog_ms=250)
     assert world.installed == {key(2)}
     counts = world.pool.counts
     assert (counts.reclaimed, counts.held_elsewhere, counts.evicted) == (1, 0, 1)
-    assert (counts.reclaim_requests, counts.reclaim_bytes) == (FRAGMENTS, FRAGMENTS * (602 + 90))
+    assert (counts.reclaim_requests, counts.reclaim_bytes) == (FRAGMENTS, FRAGMENTS * (634 + 122))
     assert world.events[-1] == HomeLoad(int(STORES[0]), 1.0, 0.25)
 
 
@@ -267,32 +297,24 @@ def test_an_evicted_block_that_its_home_holds_costs_one_fragment() -> None:
     assert world.installed == {key(2)}
     counts = world.pool.counts
     assert (counts.reclaimed, counts.held_elsewhere, counts.evicted) == (0, 1, 1)
-    assert (counts.reclaim_requests, counts.reclaim_bytes) == (1, 602 + 90)
+    assert (counts.reclaim_requests, counts.reclaim_bytes) == (1, 634 + 122)
 
 
 def test_by_value_nobody_is_asked_about_a_block_that_is_cheaper_to_compute_than_to_send() -> None:
     backlog_ms = round(1000 * COST.block_prefill_s(0))  # whoever knows no chance takes reuse as certain
-    world = reclaiming_world("value", hint_ms=backlog_ms)
+    world = reclaiming_world("value", backlog_ms=backlog_ms)
     assert world.installed == {key(2)}
     assert not world.adapter.packets
     assert (world.pool.counts.stubs, world.pool.counts.evicted) == (1, 1)
 
 
-@pytest.mark.parametrize("miss", [{"hint_ms": 0}, {"hint_ms": 40, "depth": 200}])
+@pytest.mark.parametrize("miss", [{"backlog_ms": 0}, {"backlog_ms": 40, "depth": 200}])
 def test_by_value_a_block_that_is_worth_it_is_sent_home(miss: dict[str, int]) -> None:
     world = reclaiming_world("value", **miss)
     for request in [*the_home_wants_it(world)]:
         acknowledge(world, request, held=request.fragment == FRAGMENTS - 1)
     assert world.installed == {key(2)}
     assert (world.pool.counts.stubs, world.pool.counts.reclaimed) == (0, 1)
-
-
-def test_requests_of_the_switch_itself_are_no_hits_of_a_block_that_stays() -> None:
-    world = reclaiming_world()
-    rest = the_home_wants_it(world)
-    world.miss(1)
-    world.pool.hit_packets({key(1): FRAGMENTS + 1 + len(rest)}, 2.0)  # those that filled it, and these
-    assert not any(isinstance(event, Hits) for event in world.events)
 
 
 def test_a_reclaim_without_answer_is_repeated_then_given_up() -> None:
@@ -324,6 +346,21 @@ def test_while_all_spare_blocks_are_reclaimed_a_newcomer_is_turned_away() -> Non
     assert world.installed == {key(1), key(3)}
 
 
+def test_push_works_without_a_storage_node_in_reach() -> None:
+    policy, adapter = make_policy("lru", 3), RecordingAdapter()
+    residual = ResidualValue(COST, DEFAULT_LINK_BIT_S)
+    size = PoolSize(3, 1 << 20, FRAGMENTS)
+    pool = Pool(size, Thresholds(eviction="drop"), (), policy, adapter, residual, push=PushOptions())
+    for port in (1, 2):
+        pool.subscribed(Subscription(TENANT, key_of(key(1)), 0, port), 1.0)
+    pool.hot_miss(hot_miss(1), 1.0)
+    pool.commit(1.0)
+    adapter.hits[adapter.entries[key(1)].base_slot] = 2 * FRAGMENTS
+    pool.read_hits(1.0)
+    pool.tick(1.0)
+    assert [type(packet) for packet in adapter.packets] == [PushFragment] * FRAGMENTS
+
+
 def test_after_a_lost_connection_the_switch_is_the_truth() -> None:
     world = World(blocks=4)
     world.miss(1, 2, 3)
@@ -345,13 +382,22 @@ def test_a_new_controller_goes_on_with_what_the_switch_holds() -> None:
     old.miss(1, 2, 3)
     new = World(blocks=3)
     new.adapter.entries = dict(old.adapter.entries)
-    new.pool.slots.start_after(1000)
-    new.pool.read_back(1.0)
+    new.pool.read_back(1.0, reached=1000)
     assert set(new.policy) == new.installed == {key(1), key(2), key(3)}
-    new.pool.hit_packets({key(1): 50 * FRAGMENTS}, 2.0)  # the first reading only sets the base
+    new.served(1, 50 * FRAGMENTS)
+    new.pool.read_hits(2.0)  # the first reading only sets the base
     assert not any(isinstance(event, Hits) for event in new.events)
     new.miss(4)
     assert new.adapter.entries[key(4)].generation > 1
+
+
+def test_a_controller_that_takes_over_again_gives_no_generation_that_another_gave_meanwhile() -> None:
+    world = World(blocks=1)
+    world.miss(1)
+    world.adapter.entries.clear()  # another controller had the slots, up to generation 70, and ended
+    world.pool.read_back(2.0, reached=70)
+    world.miss(2)
+    assert world.adapter.entries[key(2)].generation > 70
 
 
 def test_too_many_reports_raise_the_threshold() -> None:
@@ -373,8 +419,8 @@ def test_a_policy_that_replays_the_log_decides_the_same(steps: list[tuple[int, i
     world.policy.handle = lambda event: _record(decided, handle(event))  # type: ignore[method-assign]
     for number, hits in steps:
         world.miss(number)
-        world.adapter.hits[key(number)] = world.adapter.hits.get(key(number), 0) + hits * FRAGMENTS
-        world.pool.hit_packets(world.adapter.read_hits(), 1.0)
+        world.served(number, hits * FRAGMENTS)
+        world.pool.read_hits(1.0)
     again = make_policy(name, 20)
     log = read_events(map(to_line, world.events))
     assert [decision for event in log for decision in again.handle(event)] == decided
@@ -421,9 +467,9 @@ class PoolMachine(RuleBasedStateMachine):
     @rule(
         op=st.sampled_from([wire.OP_PUT_ACK, wire.OP_PUT_ACK, wire.OP_NOT_FOUND]),
         held=st.booleans(),
-        hint_ms=st.integers(0, 100),
+        backlog_ms=st.integers(0, 100),
     )
-    def answer(self, op: int, held: bool, hint_ms: int) -> None:
+    def answer(self, op: int, held: bool, backlog_ms: int) -> None:
         packets = self.world.adapter.packets
         if self.answered < len(packets):
             request = packets[self.answered]
@@ -433,8 +479,8 @@ class PoolMachine(RuleBasedStateMachine):
                 flags |= wire.FLAG_HELD
                 self.saved += 1
             message = wire.Message(
-                op, request.key, request.fragment, request.fragments, flags=flags, sequence=request.sequence,
-                hint_ms=hint_ms,
+                op, key_of(request.key), request.fragment, request.fragments, flags=flags,
+                sequence=request.sequence, backlog_ms=backlog_ms, tenant=TENANT,
             )  # fmt: skip
             with contextlib.suppress(ConnectionLostError):
                 self.world.pool.answered(Answer(request.destination, message), self.now_s)

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from controller.block_id import block_id
 from controller.config import config_text
 from controller.p4_constants import OUTCOME_NAMES, OUTCOME_SERVED
 from controller.policies import POLICY_NAMES
 from controller.policies.eventlog import read_events
 from controller.policies.events import Miss
-from tests.controller.live import FRAGMENTS, LiveSwitch, config, serve_block
+from tests.controller.live import FRAGMENTS, TENANT, LiveSwitch, config, serve_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KEY = bytes(range(16))
+KEY = block_id(TENANT, bytes(range(16)))
 END_S = 30.0
 """It takes a fifth of a second on an idle machine, but tests run on busy ones."""
 

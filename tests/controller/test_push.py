@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.block_id import block_id
 from controller.config import PushOptions
 from controller.operations import PushFragment, SetGroup
 from controller.pool import Resident
@@ -17,12 +17,11 @@ from controller.slots import Slots
 from hostlib import wire
 
 OPTIONS = PushOptions(subscribers=2, hits=2, lease_s=60, interval_s=1, max_prefixes=2)
-STORE = IPv4Address("10.0.0.9")
 FRAGMENTS = 4
 
 
-def key(number: int) -> bytes:
-    return number.to_bytes(4, "big") * 4
+def key(number: int, tenant: int = 0) -> bytes:
+    return block_id(tenant, number.to_bytes(4, "big") * 4)
 
 
 ROOT, CHILD, GRANDCHILD = key(1), key(2), key(3)
@@ -41,7 +40,7 @@ def push() -> Push:
 
 
 def due(push: Push, now_s: float, pool=POOL) -> list[PushFragment]:
-    return list(push.due(now_s, pool, STORE))
+    return list(push.due(now_s, pool))
 
 
 def test_subscribers_become_a_group(push: Push) -> None:
@@ -130,6 +129,15 @@ def test_prefixes_are_bounded(push: Push) -> None:
     push.subscribed(key(10), 0, 1, 0.0)
     push.subscribed(key(11), 0, 1, 0.0)
     assert {change.group for change in push.groups(0.0)} == {group_of(1), group_of(10)}
+
+
+def test_who_names_another_tenant_s_prefix_gets_nothing_of_it(push: Push) -> None:
+    """An intruder subscribes with a block of its own tenant that says it is a child of the other's root."""
+    push.subscribed(key(99, tenant=7), 1, 3, 0.0)
+    push.groups(0.0)
+    push.hits(CHILD, 2)
+    assert {fragment.sequence for fragment in due(push, 1.0)} == {group_of(1)}
+    assert push.groups(0.0) == []  # its own prefix has that group number, too, and so no group
 
 
 def test_prefixes_of_one_group_number_do_not_share_it() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.block_id import key_of, tenant_of
 from controller.operations import Answer, Reclaim
 from controller.reclaim import End, Finished, Reclaims
 from hostlib import wire
@@ -24,8 +25,9 @@ def answer(
     request: Reclaim, op: int = wire.OP_PUT_ACK, source: IPv4Address = STORE, flags: int = 0
 ) -> Answer:
     message = wire.Message(
-        op, request.key, request.fragment, request.fragments, flags=flags, sequence=request.sequence
-    )
+        op, key_of(request.key), request.fragment, request.fragments, flags=flags,
+        sequence=request.sequence, tenant=tenant_of(request.key),
+    )  # fmt: skip
     return Answer(source, message)
 
 

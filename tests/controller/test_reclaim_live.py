@@ -15,7 +15,7 @@ import pytest
 
 from controller.config import Config, PoolSize, Thresholds
 from controller.process import ControllerProcess
-from experiments.control_plane import switch_configs
+from experiments.run.control_plane import switch_configs
 from experiments.run.processes import LineProcess, wait_for
 from hostlib import wire
 from tests.controller.live import wait_until

@@ -4,12 +4,12 @@ reported and what is counted has to be the same."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from tests.conformance.bmv2 import CPU_PORT
 from tests.differential.reference import Digests, DirectCounters, Outputs, Reference
-from v1model.dataplane import CounterValue, DigestList
+from v1model.dataplane import CounterValue, DigestList, Replica
 from v1model.switch import Switch
 
 MAX_DIFFERENCES = 3  # of one run: more say nothing new
@@ -54,6 +54,9 @@ class Pair:
         self._compare("PacketIns after the last packet", [], self.reference.take_packet_ins(0))
         self._compare("digests after the last packet", {}, self.reference.take_digests(0))
         self._compare("counters", self._counters(), self.reference.counters())
+        self._compare_entries()
+        ours, theirs = self.embedded.multicast_groups(), self.reference.multicast_groups()
+        self._compare("multicast groups", _unordered(ours), _unordered(theirs))
         self._compare("direct counters", self._direct_counters(), self.reference.direct_counters())
         assert not self._differences, "\n".join(self._differences[:MAX_DIFFERENCES])
 
@@ -70,6 +73,14 @@ class Pair:
             if isinstance(event, DigestList):
                 digests[event.digest] += event.data
         return digests
+
+    def _compare_entries(self) -> None:
+        """All that P4Runtime reads from tables: what identifies an entry, and its action."""
+        for table in self.reference.schema.tables.values():
+            theirs = self.reference.entries(table)
+            if theirs is not None:
+                ours = self.reference.normal_entries(table.name, self.embedded.entries(table.name))
+                self._compare(f"entries of {table.name}", ours, theirs)
 
     def _counters(self) -> dict[tuple[str, int], CounterValue]:
         names = [extern.name for extern in self.embedded.program.externs if extern.kind == "counter"]
@@ -97,6 +108,10 @@ class Pair:
 def _sorted(outputs: Outputs) -> Outputs:
     """BMv2 puts out of several threads."""
     return {port: sorted(packets) for port, packets in outputs.items()}
+
+
+def _unordered(groups: Mapping[int, Sequence[Replica]]) -> dict[int, set[Replica]]:
+    return {group: set(replicas) for group, replicas in groups.items()}
 
 
 def _show(value: object) -> object:

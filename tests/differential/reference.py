@@ -5,22 +5,26 @@ from __future__ import annotations
 import queue
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from p4.v1 import p4runtime_pb2
+import grpc
 
 from tests.conformance.bmv2 import PACKET_TIMEOUT_S, Bmv2Target, PacketStream
+from tests.v1model.p4runtime.client import error_text
 from v1model import ir
-from v1model.dataplane import CounterValue, DataPlaneError, DigestConfig, TableEntry
+from v1model.dataplane import CounterValue, DataPlaneError, DigestConfig, Replica, TableEntry
 from v1model.p4runtime.entity import decode_counter
 from v1model.p4runtime.packet_io import PacketHeader
 from v1model.p4runtime.schema import Schema
+from v1model.p4runtime.tables import TableTranslator
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 Outputs = dict[int, list[bytes]]  # port -> packets
 Digests = dict[str, list[tuple[int, ...]]]  # samples by digest
 Matches = tuple[ir.KeyMatch | None, ...]
+Entries = dict[tuple[str, "Matches", int], ir.ActionCall | None]  # by table, matches and priority
 DirectCounters = dict[tuple[str, Matches, int], CounterValue]  # by table, matches and priority
 
 
@@ -138,6 +142,46 @@ class Reference(Bmv2Target):
                 counters[table.name, *key] = decode_counter(read.direct_counter_entry.data)
         return counters
 
+    def entries(self, table: TableTranslator) -> Entries | None:
+        """What P4Runtime reads of a table; None where BMv2 can't: two entries that differ in their priority
+        alone are one to what it keeps of them, and then "out-of-sync"."""
+        entity, entries = p4runtime_pb2.Entity(), {}
+        entity.table_entry.table_id = table.id
+        try:
+            for read in self._read(entity):
+                message = read.table_entry
+                if message.is_default_action:
+                    continue
+                is_action = message.action.WhichOneof("type") == "action"
+                action = table.decode_action(message.action.action) if is_action else None
+                entries[table.name, *table.decode_key(message)] = action
+        except grpc.RpcError as error:
+            if "out-of-sync" in str(error.details()):
+                return None
+            raise
+        return self._without_own_priorities(table.name, entries)
+
+    def _without_own_priorities(self, name: str, entries: Entries) -> Entries:
+        """The priorities of a program's own entries are numbered by each engine in its own way."""
+        if not next(table for table in self.program.tables if table.name == name).entries:
+            return entries
+        return {(table, matches, 0): action for (table, matches, _), action in entries.items()}
+
+    def normal_entries(self, name: str, entries: Iterable[TableEntry]) -> Entries:
+        """Entries of the other engine, to be compared with."""
+        found: Entries = {self.normal(entry): entry.action for entry in entries}
+        return self._without_own_priorities(name, found)
+
+    def multicast_groups(self) -> dict[int, tuple[Replica, ...]]:
+        entity = p4runtime_pb2.Entity()
+        entity.packet_replication_engine_entry.multicast_group_entry.SetInParent()
+        groups = {}
+        for read in self._read(entity):
+            message = read.packet_replication_engine_entry.multicast_group_entry
+            replicas = (Replica(one.egress_port, one.instance) for one in message.replicas)
+            groups[message.multicast_group_id] = tuple(replicas)
+        return groups
+
     def normal(self, entry: TableEntry) -> tuple[str, Matches, int]:
         """What identifies an entry, as it is after a way over the wire."""
         table, message = self.schema.tables_by_name[entry.table], p4runtime_pb2.TableEntry()
@@ -146,12 +190,11 @@ class Reference(Bmv2Target):
 
     def _read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
         assert self._client
-        for response in self._client.read_one(entity):
-            yield from response.entities
+        yield from self._client.read(entity)
 
     def _write_one(self, update_type: int, entity: p4runtime_pb2.Entity) -> None:
         assert self._client
         try:
-            self._client.write_update(p4runtime_pb2.Update(type=update_type, entity=entity))
-        except Exception as error:
-            raise DataPlaneError("UNKNOWN", str(error)) from error
+            self._client.write(p4runtime_pb2.Update(type=update_type, entity=entity))
+        except grpc.RpcError as error:
+            raise DataPlaneError("UNKNOWN", error_text(error)) from error

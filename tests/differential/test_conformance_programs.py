@@ -26,12 +26,28 @@ WALKS = 40
 PORTS = (0, 1, 2, 3, 7, 63, bmv2.CPU_PORT)
 
 # What BMv2 leaves undefined, and what therefore is not sent. A field of an invalid header (P4_16 8.25) has
-# what an earlier packet left in it; a release build does not check the index of a register or meter.
+# what an earlier packet left in it; a release build does not check the index of a register, counter or
+# meter, and ends when it is out of range.
 SHAPE, SHAPE_BYTES = "harness/shape.p4", 17
+
+
+def shape_a(data: bytes) -> int:
+    """The field `a` of that header."""
+    return int.from_bytes(data[1:5], "big")
+
+
 UNDEFINED: dict[str, Callable[[bytes], bool]] = {
-    "meters": lambda data: int.from_bytes(data[1:5], "big") >= 4,
+    "meters": lambda data: shape_a(data) >= 4,
+    "counters": lambda data: data[0] >= 4 or shape_a(data) >= 4,
+    "registers": lambda data: data[0] in (0, 1, 2) and shape_a(data) >= 8,
     "invalid": lambda data: len(data) < 7,
     "stacks": lambda data: len(data) < 2 or data[0] == 7,  # op 7 reads a label, there or not
+}
+# Packets that make a program tell what it has stored: BMv2 has no registers over P4Runtime.
+READ_BACK = {
+    "registers": [bytes([1, 0, 0, 0, index]) + bytes(12) for index in range(8)]
+    + [bytes([2, 0, 0, 0, index]) + bytes(12) for index in range(8)]
+    + [bytes([op]) + bytes(16) for op in (3, 4)],
 }
 NOT_COMPARED = {
     "again": "BMv2 does not say when it is through with packets that went round again",
@@ -60,6 +76,7 @@ def test_conformance_program(case: Path, seed: str) -> None:
         ports = [packet.port for packet in own] + list(PORTS)
         stimulus = ((rng.choice(ports), hostile(seeds, rng)) for _ in range(PACKETS))
         pair.send((port, data) for port, data in stimulus if is_defined(program, data))
+        pair.send((0, data) for data in READ_BACK.get(case.stem, []))
         pair.finish()
 
 

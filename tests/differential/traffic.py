@@ -13,18 +13,34 @@ from scapy.packet import Raw
 
 from controller import p4_constants as p4
 from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.scapy_layer import KV, VALUE_OPS
 from tests.differential.pair import Packet
 from tests.differential.stimulus import mutate
-from tests.p4.rig import CONTROLLER_IP, FRAGMENTS, NODES, STORE, Rig, ip, key_of
+from tests.p4.rig import (
+    CONTENT,
+    CONTROLLER_IP,
+    FOREIGN_TENANT,
+    FRAGMENTS,
+    NODES,
+    OTHER_CONTENT,
+    STORE,
+    STORES,
+    TENANT,
+    Rig,
+    ip,
+    key_of,
+)
 
 KEYS = [key_of(f"block {number}") for number in range(8)]
 # Two keys that share their first 32 bits share their pending cells.
 KEYS += [KEYS[0][:4] + KEYS[1][4:], KEYS[2][:4] + KEYS[3][4:]]
 FLAGS = [0] * 5 + [value for name, value in vars(wire).items() if name.startswith("FLAG_")]
 GROUPS = (p4.MULTICAST_WAITERS, 7, 0)  # 7: a group that does not exist
+MESSAGES = (
+    wire.OP_REFUSED, wire.OP_STAT, wire.OP_FOUND, wire.OP_HELLO, wire.OP_LIST, wire.OP_KEYS, wire.OP_MEMBERS,
+)  # fmt: skip
 CONTROL = (wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH)
-HOSTS = (*NODES, STORE)
+HOSTS = (*NODES, *STORES)
 
 
 class Traffic:
@@ -33,7 +49,7 @@ class Traffic:
     def __init__(self, rig: Rig, rng: random.Random) -> None:
         self._rig, self._rng = rig, rng
         self._kinds = [self._get] * 6 + [self._value] * 5 + [self._not_found, self._put, self._put_ack]
-        self._kinds += [self._control] * 2 + [self._plain, self._odd]
+        self._kinds += [self._control] * 2 + [self._message, self._plain, self._odd]
 
     def packet(self) -> Packet:
         port, frame = self._rng.choice(self._kinds)()
@@ -47,9 +63,11 @@ class Traffic:
         return port, data
 
     def _place(self) -> dict[str, Any]:
-        """Key, fragment and flags; rarely a fragment that can't be."""
+        """Whose, key, fragment, write and flags; rarely a fragment that can't be."""
         fragments = FRAGMENTS if self._rng.random() < 0.95 else self._rng.choice((0, 1, 0xFFFF))
         return {
+            "tenant": self._rng.choice((0, 0, 0, 0, TENANT, FOREIGN_TENANT)),
+            "content": self._rng.choice((CONTENT, CONTENT, CONTENT, OTHER_CONTENT, 0)),
             "key": self._rng.choice(KEYS),
             "fragment": self._rng.randrange(FRAGMENTS),
             "fragments": fragments,
@@ -81,15 +99,25 @@ class Traffic:
     def _put(self) -> tuple[int, Frame]:
         node = self._rng.choice(NODES)
         value = self._rng.randbytes(self._rng.randrange(wire.VALUE_BYTES + 1))
-        return node, self._rig.frame(node, STORE, self._kv(wire.OP_PUT) / value)
+        put = self._kv(wire.OP_PUT)
+        put.home_1, put.home_2, put.home_3 = (self._rng.choice((0, *STORES, 200)) for _ in range(3))
+        return node, self._rig.frame(node, STORE, put / value)
+
+    def _message(self) -> tuple[int, Frame]:
+        """What concerns no slot; some of it from those who may not say so."""
+        op = self._rng.choice(MESSAGES)
+        sender = self._rng.choice((*NODES, STORE, STORE, p4.CPU_PORT))
+        value = self._payload() if op in VALUE_OPS else b""
+        to = self._rng.choice((*NODES, STORE))
+        return sender, self._rig.frame(sender, to, self._kv(op, generation=self._rng.randrange(7)) / value)
 
     def _control(self) -> tuple[int, Frame]:
         place = self._place() | {"flags": 0, "sequence": self._rng.choice(GROUPS)}
         return p4.CPU_PORT, self._rig.control(self._rng.choice(CONTROL), **place)
 
-    def _kv(self, op: int) -> KV:
+    def _kv(self, op: int, **fields: int) -> KV:
         place = self._place()
-        return KV(op=op, frag=place.pop("fragment"), **place)
+        return KV(op=op, frag=place.pop("fragment"), **place, **fields)
 
     def _plain(self) -> tuple[int, Frame]:
         """UDP of others, at the TTL's edge, into the unknown."""

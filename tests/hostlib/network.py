@@ -8,9 +8,12 @@ import selectors
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+from hostlib import wire
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from hostlib.members import Members
     from hostlib.transport import Receiver
     from hostlib.wire import Buffer
 
@@ -57,13 +60,21 @@ class Faults:
 
 
 NO_FAULTS = Faults()
+CHECKED_FROM = 32
+"""First byte of a message with a value that its own checksum covers."""
 
 
 class MemoryNetwork:
-    """Ports by address; `faults` may be changed while running."""
+    """Ports by address; `faults` and `dead` may be changed while running.
+
+    With `members` it copies PUTs to the homes that they name, as a switch does.
+    """
 
     def __init__(self, faults: Faults = NO_FAULTS, seed: int = 0) -> None:
         self.faults = faults
+        self.dead: set[str] = set()
+        """Addresses that nothing reaches or leaves."""
+        self.members: Members | None = None
         self.ports: dict[str, MemoryPort] = {}
         self.log: list[tuple[str, str, bytes]] = []
         self._random = random.Random(seed)
@@ -74,24 +85,45 @@ class MemoryNetwork:
 
     def carry(self, source: str, destination: str, datagram: bytes) -> None:
         self.log.append((source, destination, datagram))
+        for copy_to in self._copies_to(destination, datagram):
+            self._carry(source, copy_to, datagram)
+
+    def _copies_to(self, destination: str, datagram: bytes) -> list[str]:
+        if self.members is None or len(datagram) < wire.KV_HEADER_BYTES or datagram[1] != wire.OP_PUT:
+            return [destination]
+        homes = wire.decode(datagram).homes
+        return [m.address for m in self.members.nodes if m.number in homes] or [destination]
+
+    def _carry(self, source: str, destination: str, datagram: bytes) -> None:
+        if source in self.dead or destination in self.dead:
+            return
         copies = 2 if self._random.random() < self.faults.duplicated else 1
         for _ in range(copies):
-            if self._random.random() >= self.faults.lost:
-                delay_s = self._random.uniform(self.faults.min_delay_s, self.faults.max_delay_s)
-                asyncio.get_running_loop().call_later(
-                    delay_s, self.deliver, source, destination, self._damage(datagram)
-                )
+            if self._random.random() < self.faults.lost:
+                continue
+            delay_s = self._random.uniform(self.faults.min_delay_s, self.faults.max_delay_s)
+            arriving = self._damage(datagram)
+            if arriving is not None:
+                asyncio.get_running_loop().call_later(delay_s, self.deliver, source, destination, arriving)
 
     def deliver(self, source: str, destination: str, datagram: Buffer) -> None:
+        if source in self.dead or destination in self.dead:
+            return
         port = self.ports.get(destination)
         if port is not None and port.receiver is not None:
             port.receiver(source, [memoryview(datagram)])
 
-    def _damage(self, datagram: bytes) -> bytes:
+    def _damage(self, datagram: bytes) -> bytes | None:
+        """With one bit flipped, now and then. What only UDP's checksum covers is lost, as on a real host:
+        a message without a value, and the first bytes of one that has a value.
+        """
         if self._random.random() >= self.faults.corrupted:
             return datagram
+        at = self._random.randrange(len(datagram))
+        if at < CHECKED_FROM or len(datagram) <= wire.KV_HEADER_BYTES:
+            return None
         damaged = bytearray(datagram)
-        damaged[self._random.randrange(len(damaged))] ^= 1 << self._random.randrange(8)
+        damaged[at] ^= 1 << self._random.randrange(8)
         return bytes(damaged)
 
 
@@ -110,3 +142,9 @@ class MemoryPort:
     def send(self, address: str, datagrams: Sequence[bytes]) -> None:
         for datagram in datagrams:
             self._network.carry(self._address, address, datagram)
+
+
+async def commit_in_virtual_time(work: Callable[[], None]) -> None:
+    """In place of a thread: a commit takes two milliseconds."""
+    await asyncio.sleep(0.002)
+    work()

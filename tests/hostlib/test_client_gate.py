@@ -10,9 +10,11 @@ import pytest
 from hostlib import wire
 from hostlib.client import Client
 from hostlib.client_gate import ClientGate
-from hostlib.content import block_content, is_intact
+from hostlib.content import block_content
+from hostlib.members import Members
 from hostlib.transfer import BlockRef
 from tests.hostlib.network import MemoryNetwork, run_virtual
+from tests.hostlib.sealed import SEAL, fragments
 from workload.cost import make_cost_model
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
@@ -34,26 +36,25 @@ class Home:
     """Answers with a backlog that the test sets, or not at all."""
 
     def __init__(self, network: MemoryNetwork) -> None:
-        self.hint_ms: int | None = 0
+        self.backlog_ms: int | None = 0
         self._port = network.port(HOME)
         self._port.set_receiver(self._receive)
 
     def _receive(self, address: str, datagrams: Iterator[wire.Buffer]) -> None:
         for datagram in datagrams:
-            if self.hint_ms is not None:
+            if self.backlog_ms is not None:
                 self._port.send(address, [wire.encode(self._reply(wire.decode(bytes(datagram))))])
 
     def _reply(self, get: wire.Message) -> wire.Message:
-        at = get.fragment * wire.VALUE_BYTES
-        value = block_content(get.key, BLOCK_BYTES)[at : at + wire.VALUE_BYTES]
-        return get._replace(op=wire.OP_VALUE, hint_ms=self.hint_ms or 0, value=value)
+        values = fragments(wire.OP_VALUE, get.key, block_content(get.key, BLOCK_BYTES))
+        return values[get.fragment]._replace(backlog_ms=self.backlog_ms or 0)
 
 
 def make(link_bit_s: float) -> tuple[ClientGate, Client, Home]:
     network = MemoryNetwork()
     home = Home(network)
-    client = Client(network.port("10.0.0.1"), [HOME], BLOCK_BYTES, is_intact)
-    return ClientGate(client, [HOME], COST, SCALE, link_bit_s), client, home
+    client = Client(network.port("10.0.0.1"), Members.of([HOME]), SEAL)
+    return ClientGate(client, COST, SCALE, link_bit_s), client, home
 
 
 @pytest.mark.parametrize(("link_bit_s", "admitted"), [(FAST_BIT_S, 8), (SLOW_BIT_S, 0)])
@@ -70,7 +71,7 @@ def test_the_links_rate_decides_when_nothing_waits(link_bit_s: float, admitted: 
 def test_a_report_closes_it_for_as_long_as_the_queue_lasts() -> None:
     async def main() -> None:
         gate, client, home = make(FAST_BIT_S)
-        home.hint_ms = 500
+        home.backlog_ms = 500
         await client.get(chain(1)[0])
         assert client.backlog_s(HOME) == pytest.approx(0.5, abs=0.01)
         assert gate(chain(8), 0.0) == 0
@@ -85,10 +86,10 @@ def test_a_report_closes_it_for_as_long_as_the_queue_lasts() -> None:
 def test_what_the_node_has_asked_for_closes_it() -> None:
     async def main() -> None:
         gate, client, home = make(FAST_BIT_S)
-        home.hint_ms = None
+        home.backlog_ms = None
         fetch = asyncio.create_task(client.get_chain(chain(200)))
         await asyncio.sleep(0.001)
-        assert client.outstanding() == {HOME: 200 * FRAGMENTS}
+        assert client.outstanding(FRAGMENTS) == {HOME: 200 * FRAGMENTS}
         assert gate(chain(8), 0.0) == 0
         fetch.cancel()
         client.close()

@@ -37,6 +37,12 @@ def test_files_that_are_no_configuration_are_refused(tmp_path: Path, text: str, 
         ({"block_bytes": 0}, "block_bytes must be above 0"),
         ({"ssd_dir": "somewhere"}, "ssd_bytes must be above 0"),
         ({"link_bit_s": None}, "link_bit_s must be float, not None"),
+        ({"homes": ["127.0.0.9"]}, "homes must name this node, 127.0.0.1, too"),
+        ({"homes": ["127.0.0.1", "h2"]}, "homes: "),
+        ({"replicas": 4}, "homes: a block has 1 to 3 homes, not 4"),
+        ({"controller": "c"}, "controller: "),
+        ({"tenant": 5}, "tenant 5 needs a secret"),
+        ({"tenant_bytes": -1}, "tenant_bytes must be 0 or more"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(

@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 import pytest
 
-from hostlib.homes import home_of
+from hostlib.homes import home_of, home_order
 
 NODES = ["10.0.0.101", "10.0.0.102", "10.0.0.103"]
 KEYS = [blake2b(bytes([n % 256, n // 256]), digest_size=16).digest() for n in range(3000)]
@@ -26,3 +26,12 @@ def test_a_node_that_leaves_moves_only_its_own_keys(gone: str) -> None:
     for key in KEYS:
         if home_of(key, NODES) != gone:
             assert home_of(key, rest) == home_of(key, NODES)
+
+
+def test_the_order_begins_with_the_home_and_survives_who_leaves() -> None:
+    for key in KEYS[:300]:
+        order = home_order(key, NODES)
+        assert order[0] == home_of(key, NODES)
+        for gone in NODES:
+            rest = [node for node in NODES if node != gone]
+            assert home_order(key, rest) == [node for node in order if node != gone]

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 import pytest
 
 from hostlib.client import Client
-from hostlib.content import block_content, is_intact
+from hostlib.content import block_content, derivation
 from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, RequestRecord, fetch_all
-from hostlib.storage import StorageNode
+from hostlib.members import Members
+from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
 from tests.hostlib.network import MemoryNetwork, run_virtual
+from tests.hostlib.sealed import SEAL, place
 from workload.cost import make_cost_model
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
@@ -43,12 +45,12 @@ class Cluster:
         options: InferenceOptions | None = None,
     ) -> None:
         self.network = MemoryNetwork()
-        self.store = BlockStore(BLOCK_BYTES, 1 << 20, None)
+        self.store = BlockStore(1 << 20, None, derivation(SEAL))
         self.storage = StorageNode(self.network.port(HOME), self.store)
         self.clients: list[Client] = []
         self.nodes: list[InferenceNode] = []
         for number in range(nodes):
-            client = Client(self.network.port(f"10.0.0.{number + 1}"), [HOME], BLOCK_BYTES, is_intact)
+            client = Client(self.network.port(f"10.0.0.{number + 1}"), Members.of([HOME]), SEAL)
             tiers = LocalTiers[bytes](gpu_blocks, 100)
             self.clients.append(client)
             self.nodes.append(InferenceNode(client, tiers, KEY_SPACE, COST, SCALE, gate, options))
@@ -75,7 +77,9 @@ def test_new_blocks_are_computed_and_stored_at_their_home() -> None:
         assert record.ttft_s == pytest.approx(PREFILL_S + record.fetch_s)
         assert record.end_s == pytest.approx((record.ttft_s or 0) + COST.decode_s(10, 4 * 512))
         for key in KEY_SPACE.chain([1, 2, 3, 4]):
-            assert cluster.store.get(key) == block_content(key, BLOCK_BYTES)
+            block = cluster.store.get(place(key))
+            assert block is not None
+            assert block.content == block_content(key, BLOCK_BYTES)
 
     run_virtual(main())
 
@@ -121,7 +125,7 @@ def test_a_hole_makes_what_is_behind_it_worthless() -> None:
     async def main() -> None:
         cluster = Cluster()
         keys = list(KEY_SPACE.chain([1, 2, 3]))
-        cluster.store.preload([keys[0], keys[2]])
+        cluster.store.preload([place(keys[0]), place(keys[2])], BLOCK_BYTES)
         (record,) = await cluster.play([request(0, 1, 2, 3)])
         assert came_from(record) == {"remote": 1, "recomputed": 2}
 
@@ -137,7 +141,7 @@ def test_a_closed_gate_recomputes() -> None:
             return 2
 
         cluster = Cluster(gate=first_two)
-        cluster.store.preload(list(KEY_SPACE.chain([1, 2, 3, 4])))
+        cluster.store.preload([place(key) for key in KEY_SPACE.chain([1, 2, 3, 4])], BLOCK_BYTES)
         (record,) = await cluster.play([request(0, 1, 2, 3, 4)])
         assert came_from(record) == {"remote": 2, "recomputed": 2}
         assert record.refused == 2

@@ -176,36 +176,31 @@ def test_what_waits_at_the_home_is_not_late() -> None:
     assert lane.expire(OPTIONS.initial_timeout_s + 0.51) == ([asked[1]], [])
 
 
-def test_what_waits_for_a_silent_home_dies_with_what_is_in_flight() -> None:
-    lane, asked = full_lane(200)
-    now_s = 0.0
-    dead: list[Request[str]] = []
-    while not dead:
-        lane.take(now_s)
-        now_s += 0.02
-        _, dead = lane.expire(now_s)
-    assert now_s == pytest.approx(OPTIONS.deadline_s, abs=0.05)
-    assert sorted(dead, key=asked.index) == asked
-    assert not lane.busy
+def test_it_knows_since_when_something_has_been_in_flight() -> None:
+    lane, asked = full_lane(2)
+    assert lane.oldest_s() is None
+    lane.take(1.0)
+    lane.expire(3.0)
+    lane.take(3.0)  # again, which is no first transmission
+    assert lane.oldest_s() == 1.0
+    for request in asked:
+        lane.settle(request, 3.1, backlog_ms=None)
+    assert lane.oldest_s() is None
 
 
-def test_a_home_that_answers_now_and_then_is_not_silent() -> None:
-    lane, asked = full_lane(40)
-    lane.take(0)
-    lane.settle(asked[0], 0.6 * OPTIONS.deadline_s, backlog_ms=0)
-    _, dead = lane.expire(1.2 * OPTIONS.deadline_s)
-    assert asked[-1] not in dead
-    assert lane.busy
+def test_what_another_lanes_packets_carry_counts_as_in_flight() -> None:
+    lane, asked = full_lane(1)
+    lane.drop(asked[0])
+    carried = Request("owner", 5)
+    lane.launched(carried, 1.0)
+    assert (lane.in_flight, lane.oldest_s()) == (1, 1.0)
+    assert lane.expire(1.0 + OPTIONS.initial_timeout_s) == ([carried], [])
+    assert lane.take(2.0) == [carried]
 
 
-def test_a_home_is_not_silent_while_nothing_is_asked() -> None:
-    lane, (first,) = full_lane(1)
-    lane.take(0)
-    lane.settle(first, 0.1, backlog_ms=0)
-    second = Request("b", 0)
-    lane.add([second])
-    assert lane.take(100.0) == [second]
-    assert lane.expire(100.01) == ([], [])
+def test_no_more_is_taken_than_there_is_room_for() -> None:
+    lane, asked = full_lane(20)
+    assert lane.take(0, room=3) == asked[:3]
 
 
 def test_a_dropped_request_is_not_sent() -> None:

@@ -7,10 +7,13 @@ from hashlib import blake2b
 import pytest
 
 from hostlib import wire
-from hostlib.content import block_content, is_intact
+from hostlib.content import block_content
 from hostlib.pushed import PushedBlocks, PushedOptions
+from hostlib.seal import Seal
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
+from tests.hostlib.sealed import SEAL
+from tests.hostlib.sealed import fragments as sealed_fragments
 
 BLOCK_BYTES = 512 + 100
 OPTIONS = PushedOptions(max_partial=2, max_interests=4, subscribe_again_s=20)
@@ -24,14 +27,11 @@ def parent_of(name: str) -> int:
     return int.from_bytes(key(name)[:4], "big")
 
 
-def fragments(name: str, parent: int = 0, content: bytes | None = None) -> list[wire.Message]:
-    whole = block_content(key(name), BLOCK_BYTES) if content is None else content
-    return [
-        wire.Message(
-            wire.OP_VALUE, key(name), at, 2, wire.FLAG_PUSHED, parent=parent, value=whole[at * 512 :][:512]
-        )
-        for at in range(2)
-    ]
+def fragments(name: str, parent: int = 0, seal: Seal = SEAL) -> list[wire.Message]:
+    content = block_content(key(name), BLOCK_BYTES)
+    return sealed_fragments(
+        wire.OP_VALUE, key(name), content, flags=wire.FLAG_PUSHED, parent=parent, seal=seal
+    )
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def tiers() -> LocalTiers:
 
 @pytest.fixture
 def pushed(tiers: LocalTiers) -> PushedBlocks:
-    return PushedBlocks(BLOCK_BYTES, is_intact, tiers.__contains__, tiers.place, OPTIONS)
+    return PushedBlocks(SEAL, tiers.__contains__, tiers.place, OPTIONS)
 
 
 def offer(pushed: PushedBlocks, messages: list[wire.Message]) -> None:
@@ -75,19 +75,20 @@ def test_what_nobody_wants_is_not_taken(pushed: PushedBlocks, tiers: LocalTiers)
     assert pushed.stats.unwanted == 4
 
 
-def test_a_block_with_a_wrong_bit_is_dropped(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+def test_what_another_secret_sealed_is_dropped(pushed: PushedBlocks, tiers: LocalTiers) -> None:
     pushed.asks(BlockRef(key("a")), 0.0)
-    offer(pushed, fragments("a", content=block_content(key("b"), BLOCK_BYTES)))
+    offer(pushed, fragments("a", seal=Seal(SEAL.tenant, b"another secret!!")))
     assert key("a") not in tiers
-    assert pushed.stats.corrupt == 1
+    assert pushed.stats.corrupt == 2
 
 
 def test_a_fragment_of_another_shape_is_not_taken(pushed: PushedBlocks) -> None:
     pushed.asks(BlockRef(key("a")), 0.0)
     first = fragments("a")[0]
-    for wrong in (first._replace(fragments=3), first._replace(value=b"short")):
-        pushed.offer(wrong)
-    assert pushed.stats.unwanted == 2
+    pushed.offer(first._replace(value=b"short"))
+    assert pushed.stats.unwanted == 1
+    pushed.offer(first._replace(fragments=3))
+    assert pushed.stats.corrupt == 1
 
 
 def test_incomplete_blocks_are_bounded(pushed: PushedBlocks) -> None:

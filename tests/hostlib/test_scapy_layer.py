@@ -17,6 +17,7 @@ def scapy_fields(message: wire.Message) -> dict[str, Any]:
     fields = message._asdict()
     fields["frag"] = fields.pop("fragment")
     fields["parent_key"] = fields.pop("parent")
+    fields["home_1"], fields["home_2"], fields["home_3"] = fields.pop("homes")
     return fields
 
 

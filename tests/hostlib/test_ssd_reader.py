@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from hashlib import blake2b
-from pathlib import Path
 
 import pytest
 
 from hostlib.client import Client
-from hostlib.content import block_content, is_intact
+from hostlib.content import block_content, derivation
 from hostlib.errors import BlockNotFoundError
+from hostlib.members import Members
+from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
-from hostlib.storage import StorageNode
+from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
-from tests.hostlib.network import MemoryNetwork, run_virtual
+from tests.hostlib.network import MemoryNetwork, commit_in_virtual_time, run_virtual
+from tests.hostlib.sealed import SEAL, place
 
 HOME = "10.0.0.101"
 BLOCK_BYTES = 1024
 READ_S = 0.05
 TRIP_S = 0.002
 """There and back."""
+BODY_S = 0.002
+"""The same once more: for what is behind a block's first fragment."""
 
 
 def key(number: int) -> bytes:
@@ -34,15 +38,17 @@ REFS = [BlockRef(key(n), n, 8, int.from_bytes(key(n - 1)[:4], "big") if n else 0
 class Setup:
     """Eight blocks of one chain on SSD, as preloaded; DRAM holds four others."""
 
-    def __init__(self, directory: Path, read_ahead_blocks: int, dram_blocks: int = 8) -> None:
+    def __init__(self, read_ahead_blocks: int, dram_blocks: int = 8) -> None:
         network = MemoryNetwork()
-        ssd = SsdTier(directory, 100 * BLOCK_BYTES, BLOCK_BYTES)
-        self.store = BlockStore(BLOCK_BYTES, dram_blocks * BLOCK_BYTES, ssd)
+        self.disk = SimulatedDisk()
+        self.ssd = SsdTier(self.disk, 100 * BLOCK_BYTES, run=commit_in_virtual_time)
+        self.store = BlockStore(dram_blocks * BLOCK_BYTES, self.ssd, derivation(SEAL))
         keys = [ref.key for ref in REFS] + [key(100 + n) for n in range(dram_blocks)]
-        self.store.preload(keys)
-        self.node = StorageNode(network.port(HOME), self.store, 0.0, READ_S, read_ahead_blocks)
+        self.store.preload([place(one) for one in keys], BLOCK_BYTES)
+        options = StorageOptions(ssd_bytes_per_s=BLOCK_BYTES / READ_S, read_ahead_blocks=read_ahead_blocks)
+        self.node = StorageNode(network.port(HOME), self.store, options)
         self.node.learn(keys)
-        self.client = Client(network.port("10.0.0.1"), [HOME], BLOCK_BYTES, is_intact)
+        self.client = Client(network.port("10.0.0.1"), Members.of([HOME]), SEAL)
 
     async def one_by_one(self) -> float:
         loop = asyncio.get_running_loop()
@@ -53,52 +59,52 @@ class Setup:
         return loop.time() - began_s
 
 
-def test_without_reading_ahead_every_block_waits_for_the_ssd(tmp_path: Path) -> None:
+def test_without_reading_ahead_every_block_waits_for_the_ssd() -> None:
     async def main() -> None:
-        setup = Setup(tmp_path, read_ahead_blocks=0)
-        assert await setup.one_by_one() == pytest.approx(8 * (READ_S + TRIP_S + 0.1), abs=0.01)
+        setup = Setup(read_ahead_blocks=0)
+        assert await setup.one_by_one() == pytest.approx(8 * (READ_S + TRIP_S + BODY_S + 0.1), abs=0.01)
         assert (setup.store.stats.ssd_hits, setup.store.stats.read_ahead) == (8, 0)
 
     run_virtual(main())
 
 
-def test_the_rest_of_a_chain_is_there_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_the_rest_of_a_chain_is_there_when_it_is_asked_for() -> None:
     async def main() -> None:
-        setup = Setup(tmp_path, read_ahead_blocks=32)
-        assert await setup.one_by_one() == pytest.approx(READ_S + 8 * (TRIP_S + 0.1), abs=0.01)
+        setup = Setup(read_ahead_blocks=32)
+        assert await setup.one_by_one() == pytest.approx(READ_S + 8 * (TRIP_S + BODY_S + 0.1), abs=0.01)
         stats = setup.store.stats
         assert (stats.ssd_hits, stats.read_ahead, stats.read_ahead_hits) == (1, 7, 7)
 
     run_virtual(main())
 
 
-def test_how_far_is_bounded(tmp_path: Path) -> None:
+def test_how_far_is_bounded() -> None:
     async def main() -> None:
-        setup = Setup(tmp_path, read_ahead_blocks=3)
+        setup = Setup(read_ahead_blocks=3)
         await setup.one_by_one()
         assert (setup.store.stats.ssd_hits, setup.store.stats.read_ahead) == (2, 6)
 
     run_virtual(main())
 
 
-def test_who_asks_comes_before_what_is_read_ahead(tmp_path: Path) -> None:
+def test_who_asks_comes_before_what_is_read_ahead() -> None:
     async def main() -> None:
-        setup = Setup(tmp_path, read_ahead_blocks=32)
+        setup = Setup(read_ahead_blocks=32)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         first = asyncio.create_task(setup.client.get(REFS[0]))
         await asyncio.sleep(READ_S / 2)
         await setup.client.get(REFS[7])
-        assert loop.time() - began_s == pytest.approx(2 * READ_S + TRIP_S, abs=0.01)
+        assert loop.time() - began_s == pytest.approx(2 * READ_S + TRIP_S + BODY_S, abs=0.01)
         assert first.done()
         assert setup.node.backlog_ms() == 0
 
     run_virtual(main())
 
 
-def test_a_chain_asked_for_at_once_reads_one_after_the_other_and_reports_the_wait(tmp_path: Path) -> None:
+def test_a_chain_asked_for_at_once_reads_one_after_the_other_and_reports_the_wait() -> None:
     async def main() -> None:
-        setup = Setup(tmp_path, read_ahead_blocks=32)
+        setup = Setup(read_ahead_blocks=32)
         fetch = asyncio.create_task(setup.client.get_chain(REFS))
         await asyncio.sleep(READ_S / 2)
         assert setup.node.backlog_ms() == 8 * 1000 * READ_S
@@ -108,9 +114,9 @@ def test_a_chain_asked_for_at_once_reads_one_after_the_other_and_reports_the_wai
     run_virtual(main())
 
 
-def test_what_was_read_ahead_for_nothing_is_counted(tmp_path: Path) -> None:
+def test_what_was_read_ahead_for_nothing_is_counted() -> None:
     async def main() -> None:
-        setup = Setup(tmp_path, read_ahead_blocks=32, dram_blocks=4)
+        setup = Setup(read_ahead_blocks=32, dram_blocks=4)
         await setup.client.get(REFS[0])
         await asyncio.sleep(10 * READ_S)
         stats = setup.store.stats
@@ -119,14 +125,12 @@ def test_what_was_read_ahead_for_nothing_is_counted(tmp_path: Path) -> None:
     run_virtual(main())
 
 
-def test_a_block_that_left_the_ssd_before_it_was_read_is_not_found(tmp_path: Path) -> None:
+def test_a_block_that_left_the_ssd_before_it_was_read_is_not_found() -> None:
     async def main() -> None:
-        setup = Setup(tmp_path, read_ahead_blocks=0)
+        setup = Setup(read_ahead_blocks=0)
         asked = asyncio.create_task(setup.client.get(REFS[0]))
         await asyncio.sleep(READ_S / 2)
-        ssd = setup.store._ssd
-        assert ssd is not None
-        ssd.put_many((key(1000 % 256 - n), None) for n in range(100))
+        setup.ssd.drop(place(REFS[0].key))
         with pytest.raises(BlockNotFoundError):
             await asked
 

@@ -12,13 +12,16 @@ import pytest
 
 from hostlib import wire
 from hostlib.client import Client
-from hostlib.content import block_content, is_intact
+from hostlib.content import block_content, derivation, derived_write
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import BlockNotFoundError, ConfigError
-from hostlib.storage import StorageNode, read_keys
+from hostlib.members import Members
+from hostlib.storage import read_keys
+from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
 from tests.hostlib.loopback import own_address, until
+from tests.hostlib.sealed import SEAL, TENANT, WRITE, derived_fragments, place
 
 BLOCK_BYTES = 4 * 512
 KEY = blake2b(b"a block", digest_size=16).digest()
@@ -28,9 +31,9 @@ KEY = blake2b(b"a block", digest_size=16).digest()
 def storage_and_peer(link_bit_s: float = 0.0) -> Iterator[tuple[StorageNode, str, UdpEndpoint, BlockStore]]:
     address = own_address()
     served, peer = UdpEndpoint(address), UdpEndpoint(own_address())
-    store = BlockStore(BLOCK_BYTES, 1 << 20, None)
+    store = BlockStore(1 << 20, None, derivation(SEAL))
     try:
-        yield StorageNode(served, store, link_bit_s), address, peer, store
+        yield StorageNode(served, store, StorageOptions(link_bit_s=link_bit_s)), address, peer, store
     finally:
         served.close()
         peer.close()
@@ -51,12 +54,18 @@ async def ask(
     return arrived
 
 
+def get(fragment: int, fragments: int = 0, flags: int = 0, content: int = 0) -> wire.Message:
+    return wire.Message(
+        wire.OP_GET, KEY, fragment, fragments, flags, sequence=77, depth=3, chain_blocks=8, parent=5,
+        recompute_ms=44, tenant=TENANT, content=content,
+    )  # fmt: skip
+
+
 def test_blocks_put_by_one_client_are_fetched_by_another() -> None:
     async def main() -> None:
         with storage_and_peer() as (_, address, peer, _), storage_and_peer() as (_, second, other_peer, _):
-            homes = [address, second]
-            writer = Client(peer, homes, BLOCK_BYTES, is_intact)
-            reader = Client(other_peer, homes, BLOCK_BYTES, is_intact)
+            members = Members.of([address, second])
+            writer, reader = Client(peer, members, SEAL), Client(other_peer, members, SEAL)
             refs = [BlockRef(blake2b(bytes([n]), digest_size=16).digest(), n, 50) for n in range(50)]
             await asyncio.gather(*(writer.put(ref, block_content(ref.key, BLOCK_BYTES)) for ref in refs))
             chain = await reader.get_chain(refs)
@@ -72,23 +81,46 @@ def test_blocks_put_by_one_client_are_fetched_by_another() -> None:
 def test_a_get_is_answered_with_what_it_asked_echoed() -> None:
     async def main() -> None:
         with storage_and_peer() as (node, address, peer, store):
-            store.preload([KEY])
-            flags = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_RETRY
-            get = wire.Message(
-                wire.OP_GET, KEY, 2, 4, flags, generation=9, sequence=77, depth=3, chain_blocks=8, parent=5,
-                hint_ms=44,
-            )  # fmt: skip
-            (reply,) = await ask(peer, address, [get], 1)
-            value = block_content(KEY, BLOCK_BYTES)[1024:1536]
-            echoed = wire.FLAG_BYPASS | wire.FLAG_FILL
-            assert reply == get._replace(op=wire.OP_VALUE, flags=echoed, generation=0, hint_ms=0, value=value)
-            (missing,) = await ask(peer, address, [get._replace(key=KEY[::-1])], 1)
-            assert missing == get._replace(
-                op=wire.OP_NOT_FOUND, key=KEY[::-1], flags=echoed, generation=0, hint_ms=0
+            store.preload([place(KEY)], BLOCK_BYTES)
+            echoed = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
+            asked = get(2, 4, echoed | wire.FLAG_RETRY, derived_write(KEY))
+            (reply,) = await ask(peer, address, [asked], 1)
+            block = derivation(SEAL)(place(KEY), BLOCK_BYTES)
+            assert reply == asked._replace(
+                op=wire.OP_VALUE, flags=echoed, value=block.value(2), tag=block.tag(2)
             )
+            assert SEAL.is_genuine(reply)
+            (missing,) = await ask(peer, address, [asked._replace(key=KEY[::-1])], 1)
+            assert missing == asked._replace(op=wire.OP_NOT_FOUND, key=KEY[::-1], flags=echoed)
             stats = node.stats
-            assert (stats.gets, stats.retries, stats.bypasses, stats.fills) == (2, 2, 2, 2)
+            assert (stats.gets, stats.retries, stats.bypasses, stats.repairs, stats.fills) == (2, 2, 2, 2, 2)
             assert (stats.values, stats.not_found) == (1, 1)
+
+    asyncio.run(main())
+
+
+def test_a_probe_learns_length_and_write_and_others_writes_are_not_found() -> None:
+    async def main() -> None:
+        with storage_and_peer() as (node, address, peer, store):
+            store.preload([place(KEY)], BLOCK_BYTES)
+            (probe,) = await ask(peer, address, [get(0)], 1)
+            assert (probe.op, probe.fragments, probe.content) == (wire.OP_VALUE, 4, derived_write(KEY))
+            for other in (get(1, 4, content=99), get(1, 5, content=derived_write(KEY))):
+                (missing,) = await ask(peer, address, [other], 1)
+                assert missing == other._replace(op=wire.OP_NOT_FOUND)
+            assert node.stats.other_writes == 2
+
+    asyncio.run(main())
+
+
+def test_a_question_is_answered_without_the_block() -> None:
+    async def main() -> None:
+        with storage_and_peer() as (_, address, peer, store):
+            store.preload([place(KEY)], BLOCK_BYTES)
+            (found,) = await ask(peer, address, [get(0)._replace(op=wire.OP_STAT)], 1)
+            assert (found.op, found.fragments, found.content) == (wire.OP_FOUND, 4, derived_write(KEY))
+            (missing,) = await ask(peer, address, [get(0)._replace(op=wire.OP_STAT, key=KEY[::-1])], 1)
+            assert missing.op == wire.OP_NOT_FOUND
 
     asyncio.run(main())
 
@@ -96,17 +128,15 @@ def test_a_get_is_answered_with_what_it_asked_echoed() -> None:
 def test_a_reclaimed_block_is_kept_and_acknowledged_as_one() -> None:
     async def main() -> None:
         with storage_and_peer() as (node, address, peer, store):
-            content = block_content(KEY, BLOCK_BYTES)
-            puts = [
-                wire.Message(wire.OP_PUT, KEY, at, 4, wire.FLAG_RECLAIM, value=content[512 * at :][:512])
-                for at in range(4)
-            ]
+            puts = derived_fragments(wire.OP_PUT, KEY, BLOCK_BYTES, wire.FLAG_RECLAIM)
             acks = await ask(peer, address, puts, 4)
-            assert {ack.op for ack in acks} == {wire.OP_PUT_ACK}
+            assert {(ack.op, ack.content) for ack in acks} == {(wire.OP_PUT_ACK, WRITE)}
             assert [ack.fragment for ack in acks] == [0, 1, 2, 3]
             held = wire.FLAG_RECLAIM | wire.FLAG_HELD
             assert [ack.flags for ack in acks] == [*[wire.FLAG_RECLAIM] * 3, held]
-            assert store.get(KEY) == content
+            kept = store.get(place(KEY))
+            assert kept is not None
+            assert kept.content == block_content(KEY, BLOCK_BYTES)
             assert node.stats.reclaims == 4
             (again,) = await ask(peer, address, puts[:1], 1)
             assert again.flags == held
@@ -114,21 +144,35 @@ def test_a_reclaimed_block_is_kept_and_acknowledged_as_one() -> None:
     asyncio.run(main())
 
 
-def test_messages_that_do_not_fit_are_dropped_and_counted() -> None:
+def test_a_durable_put_without_a_disk_is_refused_by_name() -> None:
+    async def main() -> None:
+        with storage_and_peer() as (node, address, peer, _):
+            puts = derived_fragments(wire.OP_PUT, KEY, BLOCK_BYTES, wire.FLAG_DURABLE)
+            (refused,) = await ask(peer, address, puts[:1], 1)
+            assert (refused.op, refused.generation) == (wire.OP_REFUSED, wire.REFUSED_FULL)
+            assert (refused.content, refused.fragments) == (WRITE, 4)
+            assert node.stats.refused == 1
+
+    asyncio.run(main())
+
+
+def test_messages_that_do_not_fit_are_refused_or_dropped_and_counted() -> None:
     async def main() -> None:
         with storage_and_peer() as (node, address, peer, store):
-            store.preload([KEY])
+            store.preload([place(KEY)], BLOCK_BYTES)
+            (value,) = derived_fragments(wire.OP_VALUE, KEY[::-1], 512)
             strange = [
-                wire.Message(wire.OP_GET, KEY, 0, 5),
-                wire.Message(wire.OP_PUT, KEY[::-1], 0, 4, value=b"too short"),
-                wire.Message(wire.OP_VALUE, KEY, 0, 4, value=bytes(512)),
+                wire.Message(wire.OP_PUT, KEY[::-1], 0, 4, tenant=TENANT, content=1, value=b"too short"),
+                value,
                 wire.Message(wire.OP_RECLAIM, KEY, 0, 4),
+                wire.Message(wire.OP_LIST, KEY, 0, 0),
             ]
-            peer.send(address, [b"", b"hello", bytes(560), bytes(48)])
-            (reply,) = await ask(peer, address, [*strange, wire.Message(wire.OP_GET, KEY, 0, 4)], 1)
+            peer.send(address, [b"", b"hello", bytes(560), bytes(80)])
+            refused, reply = await ask(peer, address, [*strange, get(0)], 2)
+            assert (refused.op, refused.generation) == (wire.OP_REFUSED, wire.REFUSED_LENGTH)
             assert reply.op == wire.OP_VALUE
-            assert (node.stats.mismatched, node.stats.unexpected) == (2, 2)
-            assert node.stats.malformed == {"short": 2, "version": 2}
+            assert (node.stats.refused, node.stats.unexpected) == (1, 3)
+            assert node.stats.malformed == {"short": 1, "version 104": 1, "version 0": 2}
 
     asyncio.run(main())
 

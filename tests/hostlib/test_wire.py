@@ -16,6 +16,8 @@ from hostlib.errors import ChecksumError, MalformedError
 
 P4_INCLUDE = Path(__file__).parents[2] / "p4" / "include"
 KEY = bytes(range(16))
+TAG = bytes(range(100, 116))
+VALUE_OPS = (wire.OP_VALUE, wire.OP_PUT, wire.OP_KEYS, wire.OP_MEMBERS)
 
 
 def u(bits: int) -> st.SearchStrategy[int]:
@@ -26,7 +28,8 @@ def u(bits: int) -> st.SearchStrategy[int]:
 def messages(draw: st.DrawFn) -> wire.Message:
     op = draw(st.sampled_from(sorted(v for k, v in vars(wire).items() if k.startswith("OP_"))))
     fragments = draw(st.integers(1, 0xFFFF))
-    carries_value = op in (wire.OP_VALUE, wire.OP_PUT)
+    carries_value = op in VALUE_OPS
+    some_value = st.binary(max_size=wire.VALUE_BYTES)
     return wire.Message(
         op=op,
         key=draw(st.binary(min_size=16, max_size=16)),
@@ -38,8 +41,14 @@ def messages(draw: st.DrawFn) -> wire.Message:
         depth=draw(u(16)),
         chain_blocks=draw(u(16)),
         parent=draw(u(32)),
-        hint_ms=draw(u(16)),
-        value=draw(st.binary(max_size=wire.VALUE_BYTES)) if carries_value else b"",
+        backlog_ms=draw(u(16)),
+        recompute_ms=draw(u(16)),
+        tenant=draw(u(16)),
+        content=draw(u(64)),
+        homes=draw(st.tuples(u(8), u(8), u(8))),
+        epoch=draw(u(8)),
+        tag=draw(st.binary(min_size=16, max_size=16)),
+        value=draw(some_value) if carries_value else b"",
     )
 
 
@@ -49,7 +58,7 @@ def test_constants_are_those_of_the_p4_program() -> None:
         name: int(value, 0)
         for name, value in re.findall(r"^const bit<\d+>\s+(\w+)\s*=\s*(\w+);", source, re.MULTILINE)
     }
-    prefixes = ("KV_", "VALUE_BYTES", "OP_", "FLAG_")
+    prefixes = ("KV_", "VALUE_BYTES", "TENANT_", "OP_", "FLAG_", "REFUSED_")
     ours = {name: value for name, value in vars(wire).items() if name.startswith(prefixes)}
     assert len(constants) >= 18
     assert ours == constants
@@ -71,11 +80,15 @@ def test_layout_is_that_of_the_p4_header() -> None:
 def test_each_field_is_where_the_layout_says() -> None:
     message = wire.Message(
         wire.OP_PUT, KEY, 3, 9, flags=0x0102, generation=0x11121314, sequence=0x21222324,
-        depth=0x3132, chain_blocks=0x4142, parent=0x51525354, hint_ms=0x6162, value=b"abc",
+        depth=0x3132, chain_blocks=0x4142, parent=0x51525354, backlog_ms=0x6162, recompute_ms=0x6364,
+        tenant=0x7172, content=0x8182838485868788, homes=(1, 2, 3), epoch=4, tag=TAG, value=b"abc",
     )  # fmt: skip
     datagram = wire.encode(message)
-    values = {**message._asdict(), "version": 1, "key": int.from_bytes(KEY, "big"), "value_bytes": 3}
-    values["checksum"] = zlib.crc32(KEY + b"\0\3\0\x09\0\3" + b"abc".ljust(512, b"\0"))
+    values = {**message._asdict(), "version": wire.KV_VERSION, "value_bytes": 3}
+    values |= {"key": int.from_bytes(KEY, "big"), "tag": int.from_bytes(TAG, "big")}
+    values |= {"home_1": 1, "home_2": 2, "home_3": 3}
+    place = bytes.fromhex("7172 0003 0009 0003 8182838485868788") + KEY
+    values["checksum"] = zlib.crc32(place + TAG + b"abc".ljust(512, b"\0"))
     at = 0
     for name, bits in wire.FIELDS:
         end = at + bits // 8
@@ -95,17 +108,17 @@ def test_decoding_undoes_encoding(message: wire.Message) -> None:
 def test_arbitrary_bytes_are_refused_or_decoded(datagram: bytes) -> None:
     with suppress(MalformedError):
         message = wire.decode(datagram)
-        assert message.fragment < message.fragments
+        assert message.fragment < message.fragments or message.fragment == message.fragments == 0
         assert len(message.value) <= wire.VALUE_BYTES
 
 
 @given(messages(), st.data())
 def test_a_flipped_bit_in_what_is_checked_is_noticed(message: wire.Message, data: st.DataObject) -> None:
     datagram = bytearray(wire.encode(message))
-    checked = [*range(4, 24), 40, 41, *range(wire.KV_HEADER_BYTES, len(datagram))]
+    checked = range(32, len(datagram))
     at = data.draw(st.sampled_from(checked))
     datagram[at] ^= 1 << data.draw(st.integers(0, 7))
-    if message.value or message.op in (wire.OP_VALUE, wire.OP_PUT):
+    if message.op in VALUE_OPS:
         with pytest.raises(MalformedError):
             wire.decode(datagram)
 
@@ -113,16 +126,18 @@ def test_a_flipped_bit_in_what_is_checked_is_noticed(message: wire.Message, data
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda d: d[:47], "short"),
+        (lambda d: d[:79], "short"),
         (lambda d: b"", "short"),
-        (lambda d: b"\x02" + d[1:], "version"),
-        (lambda d: d[:1] + b"\x06" + d[2:], "op"),
+        (lambda d: b"\x01" + d[1:], "version 1"),
+        (lambda d: b"\x01" + bytes(47), "version 1"),  # as long as its GETs were
+        (lambda d: b"\x03" + d[1:], "version 3"),
+        (lambda d: d[:1] + b"\x0c" + d[2:], "op"),
         (lambda d: d + b"\0", "length"),
         (lambda d: d[:-1], "length"),
         (lambda d: d[:1] + bytes([wire.OP_GET]) + d[2:], "length"),
-        (lambda d: d[:20] + b"\0\2" + d[22:], "fragment"),
-        (lambda d: d[:20] + b"\0\0\0\0" + d[24:], "fragment"),
-        (lambda d: d[:40] + b"\2\1" + d[42:], "value_bytes"),
+        (lambda d: d[:34] + b"\0\2" + d[36:], "fragment"),
+        (lambda d: d[:34] + b"\0\0\0\0" + d[38:], "fragment"),
+        (lambda d: d[:38] + b"\2\1" + d[40:], "value_bytes"),
         (lambda d: d[:-1] + b"\1", "checksum"),
     ],
 )
@@ -147,12 +162,26 @@ def test_a_checksum_error_shows_what_the_message_claims() -> None:
         wire.Message(wire.OP_VALUE, KEY, 0, 1, value=bytes(513)),
         wire.Message(wire.OP_GET, KEY, 0, 1, value=b"x"),
         wire.Message(wire.OP_GET, KEY, 0, 1 << 16),
-        wire.Message(wire.OP_GET, KEY, 0, 1, hint_ms=-1),
+        wire.Message(wire.OP_GET, KEY, 0, 1, backlog_ms=-1),
+        wire.Message(wire.OP_GET, KEY, 0, 1, tag=b"short"),
+        wire.Message(wire.OP_PUT, KEY, 0, 1, homes=(256, 0, 0)),
     ],
 )
 def test_what_does_not_fit_is_not_encoded(message: wire.Message) -> None:
     with pytest.raises(ValueError, match=r"bytes in op|Message\(op="):
         wire.encode(message)
+
+
+@pytest.mark.parametrize("op", [wire.OP_GET, wire.OP_NOT_FOUND, wire.OP_STAT])
+def test_who_does_not_know_the_length_asks_for_0_fragments(op: int) -> None:
+    message = wire.Message(op, KEY, 0, 0)
+    assert wire.decode(wire.encode(message)) == message
+
+
+@pytest.mark.parametrize("op", [wire.OP_VALUE, wire.OP_PUT, wire.OP_PUT_ACK, wire.OP_FOUND])
+def test_who_has_the_block_knows_its_length(op: int) -> None:
+    with pytest.raises(MalformedError):
+        wire.decode(wire.encode(wire.Message(op, KEY, 0, 0)))
 
 
 @pytest.mark.parametrize(("block_bytes", "fragments"), [(0, 1), (1, 1), (512, 1), (513, 2), (16384, 32)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from scapy.layers.inet import IP, UDP
@@ -10,13 +11,16 @@ from scapy.layers.l2 import Ether
 from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV
-from v1model.dataplane import DigestConfig, DigestList, Replica, TableEntry
+from v1model.dataplane import DigestConfig, DigestList, MeterConfig, Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch
 from v1model.switch import Switch
 
 NODES = (1, 2, 3)
-STORE = 9
+STORE, OTHER_STORE, THIRD_STORE = STORES = (9, 10, 11)
 FRAGMENTS = 4
+TENANT, FOREIGN_TENANT = 5, 6
+CONTENT, OTHER_CONTENT = 0xC0_FFEE, 0xBEEF
+TAG = b"tag of 16 bytes."
 TIMEOUT_US = 200_000
 CONTROLLER_IP = "10.255.0.1"
 
@@ -42,6 +46,10 @@ def value_of(key: bytes, fragment: int = 0) -> bytes:
     return blake2b(key + bytes([fragment])).digest() * 8
 
 
+def _place(tenant: int, key: bytes) -> tuple[KeyMatch, KeyMatch]:
+    return KeyMatch(tenant), KeyMatch(int.from_bytes(key, "big"))
+
+
 class Rig:
     """`send` returns what left the switch as (port, Scapy packet), in order of ports; not the CPU port's."""
 
@@ -49,14 +57,16 @@ class Rig:
         self.switch = Switch(compiled, cpu_port=p4.CPU_PORT)
         self.now_us = 1_000_000
         self.next_generation = 1
+        self._roles: set[int] = set()
         self.to_cpu: list[tuple[int, Ether]] = []  # (ingress port, packet) of what went to the controller
-        for port, role in (
-            *((node, p4.ROLE_REQUEST) for node in NODES),
-            (STORE, p4.ROLE_REPLY),
-            (p4.CPU_PORT, p4.ROLE_CONTROL | p4.ROLE_REQUEST),
-        ):
-            self._insert(p4.PORT_ROLES, KeyMatch(port), "ingress.roles.set_role", role)
-        for port in (*NODES, STORE):
+        for node in NODES:
+            self.set_role(node, p4.ROLE_REQUEST)
+            self.allow(node, TENANT)
+        for store in STORES:
+            self.set_role(store, p4.ROLE_REPLY | p4.ROLE_REQUEST)
+            self.store_at(store, store)
+        self.set_role(p4.CPU_PORT, p4.ROLE_CONTROL | p4.ROLE_REQUEST, "0.0.0.0")
+        for port in (*NODES, *STORES):
             route = KeyMatch(number(ip(port)), prefix_length=32)
             self._insert(p4.ROUTES, route, "ingress.routing.forward", number(mac(port)), port)
             self._insert(
@@ -64,7 +74,7 @@ class Rig:
             )
         own = KeyMatch(number(CONTROLLER_IP), prefix_length=32)
         self._insert(p4.ROUTES, own, "ingress.routing.forward", number(mac(0xFE)), p4.CPU_PORT)
-        group = [Replica(port) for port in (*NODES, STORE)]
+        group = [Replica(port) for port in (*NODES, *STORES)]
         self.switch.set_multicast_group(p4.MULTICAST_WAITERS, group)
         self.digest_config = DigestConfig(max_list_size=1)
         self.switch.set_digest("hot_miss_t", self.digest_config)
@@ -72,6 +82,44 @@ class Rig:
 
     def _insert(self, table: str, match: KeyMatch, action: str, *arguments: int) -> None:
         self.switch.insert(TableEntry(table, (match,), ActionCall(action, arguments)))
+
+    def set_role(self, port: int, role: int, address: str | None = None) -> None:
+        """What may come from a port, and as whom; replaces what was there."""
+        call = ActionCall("ingress.roles.set_role", (role, number(address or ip(port))))
+        entry = TableEntry(p4.PORT_ROLES, (KeyMatch(port),), call)
+        if port in self._roles:
+            self.switch.modify(entry)
+        else:
+            self.switch.insert(entry)
+        self._roles.add(port)
+
+    def allow(self, port: int, tenant: int) -> None:
+        """A tenant that the host behind a port belongs to."""
+        for table in (p4.PORT_TENANTS, p4.RECEIVERS):
+            match = (KeyMatch(port), KeyMatch(tenant))
+            self.switch.insert(TableEntry(table, match, ActionCall("NoAction", ())))
+
+    def store_at(self, store: int, port: int) -> None:
+        """Where a storage node is, by its number."""
+        for table in p4.STORES:
+            self._insert(table, KeyMatch(store), table.replace("stores", "leads_to"), port)
+
+    def move_store(self, store: int, port: int) -> None:
+        """A storage node is behind another port after all."""
+        for table in p4.STORES:
+            call = ActionCall(table.replace("stores", "leads_to"), (port,))
+            self.switch.modify(TableEntry(table, (KeyMatch(store),), call))
+
+    def host_at(self, port: int, host: int | None = None) -> None:
+        """One more port with a host: by default the one of the port's own address."""
+        host = host or port
+        self._insert(p4.HOSTS, KeyMatch(port), "egress.waiters.address", number(mac(host)), number(ip(host)))
+        group = self.switch.multicast_groups()[p4.MULTICAST_WAITERS]
+        self.switch.set_multicast_group(p4.MULTICAST_WAITERS, [*group, Replica(port)])
+
+    def limit(self, meter: str, port: int, packets: int) -> None:
+        """Let a port have so many packets, and then hardly any."""
+        self.switch.set_meter(meter, port, MeterConfig(1, packets, 1, packets))
 
     def report_from(self, count: int) -> None:
         call = ActionCall("ingress.misses.report_from", (count,))
@@ -82,17 +130,20 @@ class Rig:
             "ingress.in_flight.settings", ActionCall("ingress.in_flight.merge", (int(on),))
         )
 
-    def install(self, key: bytes, base_slot: int = 0, fragments: int = FRAGMENTS) -> int:
+    def install(self, key: bytes, base_slot: int = 0, fragments: int = FRAGMENTS, tenant: int = 0) -> int:
         """Give a block slots; the generation it got."""
         generation = self.next_generation
         self.next_generation += 1
-        match = KeyMatch(int.from_bytes(key, "big"))
-        self._insert(p4.BLOCKS, match, "ingress.index.locate", base_slot, generation, fragments)
+        call = ActionCall("ingress.index.locate", (base_slot, generation, fragments))
+        self.switch.insert(TableEntry(p4.BLOCKS, _place(tenant, key), call))
         return generation
 
-    def remove(self, key: bytes) -> None:
-        match = KeyMatch(int.from_bytes(key, "big"))
-        self.switch.delete(TableEntry(p4.BLOCKS, (match,), None))
+    def remove(self, key: bytes, tenant: int = 0) -> None:
+        self.switch.delete(TableEntry(p4.BLOCKS, _place(tenant, key), None))
+
+    def hits(self, base_slot: int = 0) -> int:
+        """Fragments that the pool served of the block that lies there."""
+        return self.switch.counter(p4.BLOCK_HITS, base_slot).packets
 
     def send(self, port: int, packet, after_us: int = 1) -> list[tuple[int, Ether]]:
         self.now_us += after_us
@@ -124,21 +175,41 @@ class Rig:
         headers = Ether(src=mac_source, dst="02:00:00:00:00:aa") / IP(src=ip_source, dst=address)
         return headers / UDP(sport=wire.KV_PORT, dport=wire.KV_PORT) / payload
 
-    def get(self, node: int, key: bytes, fragment: int = 0, **fields):
+    def get(self, node: int, key: bytes, fragment: int = 0, home: int = STORE, **fields):
+        """A GET as a reader's that knows the length of the block, and takes any write of it."""
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
-        return self.frame(node, STORE, KV(op=wire.OP_GET, key=key, **fields))
+        return self.frame(node, home, KV(op=wire.OP_GET, key=key, **fields))
 
-    def value(self, node: int | str, key: bytes, fragment: int = 0, **fields):
+    def value(self, node: int | str, key: bytes, fragment: int = 0, home: int = STORE, **fields):
+        fields = {"frag": fragment, "fragments": FRAGMENTS, "content": CONTENT, "tag": TAG, **fields}
+        return self.frame(home, node, KV(op=wire.OP_VALUE, key=key, **fields) / value_of(key, fragment))
+
+    def not_found(self, node: int | str, key: bytes, fragment: int = 0, home: int = STORE, **fields):
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
-        return self.frame(STORE, node, KV(op=wire.OP_VALUE, key=key, **fields) / value_of(key, fragment))
+        return self.frame(home, node, KV(op=wire.OP_NOT_FOUND, key=key, **fields))
+
+    def put(self, node: int, key: bytes, homes: Sequence[int], fragment: int = 0, **fields):
+        numbered = {f"home_{place}": home for place, home in enumerate(homes, 1)}
+        fields = {
+            "frag": fragment,
+            "fragments": FRAGMENTS,
+            "content": CONTENT,
+            "tag": TAG,
+            **numbered,
+            **fields,
+        }
+        payload = KV(op=wire.OP_PUT, key=key, **fields) / value_of(key, fragment)
+        return self.frame(node, homes[0], payload)
 
     def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE, **fields):
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(p4.CPU_PORT, to, KV(op=op, key=key, **fields))
 
-    def fill(self, key: bytes, fragment: int = 0) -> None:
-        """Have a value pass that fills its slot."""
-        self.send(STORE, self.value(NODES[0], key, fragment))
+    def fill(self, key: bytes, fragment: int = 0, **fields) -> None:
+        """Have a value fetched that fills its slot on its way."""
+        asked = {name: value for name, value in fields.items() if name in ("tenant", "home")}
+        self.send(NODES[0], self.get(NODES[0], key, fragment, **asked))
+        self.send(STORE, self.value(NODES[0], key, fragment, **fields))
 
 
 def checksums_right(packet) -> bool:

@@ -11,6 +11,7 @@ from tests.p4.rig import (
     FRAGMENTS,
     NODES,
     STORE,
+    TENANT,
     Rig,
     checksums_right,
     ip,
@@ -23,6 +24,7 @@ from v1model.dataplane import Replica
 KEY = key_of("block")
 NODE, OTHER, _ = NODES
 EPOCH_US = 1 << 26
+COUNT = 8  # its place in the digest
 
 
 def miss(rig: Rig, key: bytes, times: int) -> None:
@@ -36,16 +38,17 @@ def test_a_hot_miss_is_reported_once_and_then_at_powers_of_two(rig: Rig) -> None
     counts = []
     for _ in range(17):
         miss(rig, KEY, 1)
-        counts += [sample[6] for sample in rig.digests()]
+        counts += [sample[COUNT] for sample in rig.digests()]
     assert counts == [3, 4, 8, 16]
 
 
 def test_a_report_says_what_the_controller_needs(rig: Rig) -> None:
     rig.report_from(1)
-    rig.send(STORE, rig.value(NODE, KEY, parent_key=0xABCD, depth=5, chain_blocks=9, hint_ms=33))
+    place = {"tenant": TENANT, "parent_key": 0xABCD, "depth": 5, "chain_blocks": 9}
+    rig.send(STORE, rig.value(NODE, KEY, **place, backlog_ms=33, recompute_ms=44))
     (sample,) = rig.digests()
     key = int.from_bytes(KEY, "big")
-    assert sample == (key, 0xABCD, 5, 9, FRAGMENTS, 33, 1, 0, number(ip(STORE)))
+    assert sample == (TENANT, key, 0xABCD, 5, 9, FRAGMENTS, 33, 44, 1, 0, number(ip(STORE)))
 
 
 def test_threshold_zero_reports_nothing(rig: Rig) -> None:
@@ -96,7 +99,7 @@ def test_counts_fade_with_time(rig: Rig) -> None:
     miss(rig, KEY, 1)
     assert rig.digests() == []
     miss(rig, KEY, 1)
-    assert [sample[6] for sample in rig.digests()] == [2]
+    assert [sample[COUNT] for sample in rig.digests()] == [2]
 
 
 def test_reclaim_sends_the_block_to_its_destination(rig: Rig) -> None:

@@ -9,26 +9,36 @@ from scapy.packet import Raw
 
 from controller import p4_constants as p4
 from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.scapy_layer import KV, VALUE_OPS
 from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig, ip, key_of
 
 KEY = key_of("block")
 NODE, OTHER, _ = NODES
 OPS = [getattr(wire, name) for name in dir(wire) if name.startswith("OP_")]
+REQUESTS = {wire.OP_GET, wire.OP_PUT, wire.OP_STAT, wire.OP_HELLO}
+REPLIES = {
+    wire.OP_VALUE,
+    wire.OP_NOT_FOUND,
+    wire.OP_PUT_ACK,
+    wire.OP_REFUSED,
+    wire.OP_FOUND,
+    wire.OP_KEYS,
+}
 ALLOWED = {
-    NODE: {wire.OP_GET, wire.OP_PUT},
-    STORE: {wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_PUT_ACK},
-    p4.CPU_PORT: {wire.OP_GET, wire.OP_PUT, wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH},
+    NODE: REQUESTS,
+    STORE: REQUESTS | REPLIES | {wire.OP_LIST},
+    p4.CPU_PORT: REQUESTS
+    | {wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH, wire.OP_MEMBERS},
 }
 
 
 def message(rig: Rig, port: int, op: int, **fields):
-    value = bytes(512) if op in (wire.OP_VALUE, wire.OP_PUT) else b""
+    value = bytes(512) if op in VALUE_OPS else b""
     payload = KV(op=op, key=KEY, fragments=FRAGMENTS, **fields)
     return rig.frame(port, OTHER, payload / value if value else payload)
 
 
-@pytest.mark.parametrize("op", [*OPS, 0, 6, 15, 20, 255])
+@pytest.mark.parametrize("op", [*OPS, 0, 12, 15, 21, 255])
 @pytest.mark.parametrize("port", ALLOWED)
 def test_a_port_sends_only_what_its_role_allows(rig: Rig, port: int, op: int) -> None:
     rig.send(port, message(rig, port, op))
@@ -36,6 +46,7 @@ def test_a_port_sends_only_what_its_role_allows(rig: Rig, port: int, op: int) ->
 
 
 def test_a_port_without_role_sends_nothing_of_the_protocol(rig: Rig) -> None:
+    rig.set_role(42, 0, ip(NODE))
     assert rig.send(42, message(rig, NODE, wire.OP_GET)) == []
     assert rig.outcomes() == {"forbidden": 1}
 
@@ -56,7 +67,8 @@ def test_a_forbidden_value_is_never_stored(rig: Rig) -> None:
     "fields",
     [
         {"version": 0},
-        {"version": 2},
+        {"version": 1},
+        {"version": 3},
         {"frag": FRAGMENTS},
         {"frag": 0xFFFF},
         {"fragments": 0},
@@ -91,7 +103,7 @@ def test_a_wrong_ipv4_checksum_is_malformed(rig: Rig) -> None:
 
 
 def test_ipv4_options_are_refused(rig: Rig) -> None:
-    packet = Ether() / IP(dst=ip(STORE), options=b"\x94\x04\x00\x00") / UDP(dport=9) / b"x"
+    packet = Ether() / IP(src=ip(NODE), dst=ip(STORE), options=b"\x94\x04\x00\x00") / UDP(dport=9) / b"x"
     assert rig.send(NODE, packet) == []
     assert rig.outcomes() == {"malformed": 1}
 
@@ -136,10 +148,10 @@ def test_fragments_of_a_datagram_are_plain_ipv4(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("packet", "outcome"),
     [
-        (Ether() / IP(dst="192.0.2.1") / UDP(dport=9), "no_route"),
+        (Ether() / IP(src=ip(NODE), dst="192.0.2.1") / UDP(dport=9), "no_route"),
         (Ether() / ARP(), "no_route"),
-        (Ether() / IP(dst=ip(OTHER), ttl=1) / UDP(dport=9), "ttl_expired"),
-        (Ether() / IP(dst=ip(OTHER), ttl=0) / UDP(dport=9), "ttl_expired"),
+        (Ether() / IP(src=ip(NODE), dst=ip(OTHER), ttl=1) / UDP(dport=9), "ttl_expired"),
+        (Ether() / IP(src=ip(NODE), dst=ip(OTHER), ttl=0) / UDP(dport=9), "ttl_expired"),
     ],
 )
 def test_what_leads_nowhere_is_dropped_and_counted(rig: Rig, packet, outcome: str) -> None:

@@ -24,8 +24,7 @@ GROUP = 7
 
 def make_trunk(rig: Rig, port: int) -> None:
     """No host behind the port, but another switch."""
-    role = ActionCall("ingress.roles.set_role", (BOTH,))
-    rig.switch.modify(TableEntry(p4.PORT_ROLES, (KeyMatch(port),), role))
+    rig.set_role(port, BOTH | p4.ROLE_TRUNK, "0.0.0.0")
     rig.switch.delete(TableEntry(p4.HOSTS, (KeyMatch(port),), None))
 
 
@@ -48,6 +47,10 @@ class Chain:
         """A node's GET; what leaves the spine."""
         passed = self.leaf.send(node, self.leaf.get(node, KEY, **fields))
         return [out for _, packet in passed for out in self.spine.send(DOWN, packet)]
+
+    def fill_spine(self) -> None:
+        self.spine.send(C, self.spine.get(C, KEY))
+        self.spine.send(STORE, self.spine.value(C, KEY))
 
     def answer(self, node: int, **fields) -> list[tuple[int, object]]:
         """The store's reply; what leaves the leaf."""
@@ -105,7 +108,7 @@ def test_a_reply_fills_the_pool_of_the_switch_that_has_an_entry(chain: Chain) ->
 
 def test_the_spines_pool_answers_all_who_wait_at_the_leaf(chain: Chain) -> None:
     chain.spine.install(KEY)
-    chain.spine.send(STORE, chain.spine.value(C, KEY))
+    chain.fill_spine()
     chain.leaf.send(B, chain.leaf.get(B, KEY))
     ((port, reply),) = chain.spine.send(DOWN, chain.leaf.get(B, KEY))
     assert (port, reply[KV].flags & wire.FLAG_FROM_POOL) == (DOWN, wire.FLAG_FROM_POOL)
@@ -121,7 +124,7 @@ def test_a_retry_passes_both_and_reaches_the_waiters_of_both(chain: Chain) -> No
 
 def test_what_the_spine_pushes_the_leaf_passes_on_to_its_own_group(chain: Chain) -> None:
     chain.spine.install(KEY)
-    chain.spine.send(STORE, chain.spine.value(C, KEY))
+    chain.fill_spine()
     chain.spine.switch.set_multicast_group(GROUP, [Replica(DOWN)])
     chain.leaf.switch.set_multicast_group(GROUP, [Replica(A), Replica(B), Replica(UP)])
     push = chain.spine.control(wire.OP_PUSH, KEY, sequence=GROUP, flags=wire.FLAG_PUSHED)
@@ -144,8 +147,8 @@ def test_a_subscription_is_reported_with_the_port_at_each_level(chain: Chain) ->
         rig.switch.set_digest("subscription_t", rig.digest_config)
     chain.ask(A, flags=wire.FLAG_SUBSCRIBE, parent_key=5)
     key = int.from_bytes(KEY, "big")
-    assert chain.leaf.digests() == [(key, 5, A)]
-    assert chain.spine.digests() == [(key, 5, DOWN)]
+    assert chain.leaf.digests() == [(0, key, 5, A)]
+    assert chain.spine.digests() == [(0, key, 5, DOWN)]
 
 
 def test_only_the_first_fragment_subscribes(chain: Chain) -> None:

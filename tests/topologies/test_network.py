@@ -27,13 +27,15 @@ class BrokenEngine:
     def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
         raise NotImplementedError
 
-    def command(self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str) -> list[str]:
+    def command(
+        self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str, certificates: object = None
+    ) -> list[str]:
         return [sys.executable, "-c", "import sys; sys.exit('no ASIC in this machine')"]
 
 
 def processes_of(directory: Path) -> list[int]:
     """Pids in the record of the network that works in `directory`."""
-    (record,) = [p for p in remains.RUN_DIRECTORY.glob("*/*") if p.name == directory.name]
+    (record,) = [p for p in remains.records() if p.name == directory.name]
     return [int(line.split()[0]) for line in record.read_text().splitlines()[2:]]
 
 
@@ -63,7 +65,7 @@ def test_nothing_is_left_behind() -> None:
         assert child.pid in pids
     assert not directory.exists()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    assert not [p for p in remains.RUN_DIRECTORY.glob("*/*") if p.name == directory.name]
+    assert not [p for p in remains.records() if p.name == directory.name]
 
 
 @needs_root

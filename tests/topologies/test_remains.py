@@ -56,3 +56,31 @@ def test_a_running_network_is_left_alone(run_directory, tmp_path, sleeper) -> No
         assert remains.running(run_directory) == [tmp_path]
         assert str(os.getpid()) in str(mine.path)
     assert remains.running(run_directory) == []
+
+
+def test_networks_that_go_while_we_look_are_passed_over(run_directory, tmp_path, monkeypatch) -> None:
+    """Networks come and go beside us: their directory may vanish between listing it and reading it."""
+    gone = run_directory / "7" / "gone"
+    gone.parent.mkdir(parents=True)
+    (run_directory / "8").mkdir()
+    gone.write_text("")
+    iterdir = Path.iterdir
+
+    def vanishing(path: Path):
+        if path == run_directory / "8":
+            path.rmdir()
+        found = list(iterdir(path))
+        gone.unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(Path, "iterdir", vanishing)
+    assert remains.clean(run_directory) == 0
+    assert remains.running(run_directory) == []
+
+
+def test_a_record_that_is_just_being_written_is_passed_over(run_directory) -> None:
+    record = run_directory / "7" / "new"
+    record.parent.mkdir(parents=True)
+    record.write_text("directory /tmp/new\n")
+    assert remains.clean(run_directory) == 0
+    assert record.exists()

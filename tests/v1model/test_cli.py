@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from google.protobuf import json_format, text_format
+
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("p4runtime") / "control.p4"
@@ -28,11 +34,17 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@contextmanager
-def running_switch(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running_switch(*arguments: str | Path) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
     """(process, address) of a switch that is ready."""
+    return running_switch_of("switch", *arguments)
+
+
+@contextmanager
+def running_switch_of(form: str, *arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The same, started as `python -m v1model switch ...`, or without the word."""
+    words = ["switch"] if form == "switch" else []
     process = subprocess.Popen(
-        command("switch", *arguments), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(*words, *arguments), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout
@@ -106,7 +118,7 @@ def test_a_program_on_the_command_line_is_the_pipeline(artifacts: tuple[Path, Pa
         try:
             read = client.client.get_p4info()
             assert read.tables[0].preamble.name == "FlowIngress.index"
-            assert str(read) == p4info.read_text()
+            assert text_format.MessageToString(read) == p4info.read_text()
         finally:
             client.close()
 
@@ -144,3 +156,49 @@ def test_an_interface_that_vanishes_is_reported_and_survived() -> None:
         assert process.stderr.readline().startswith("weir-switch: port 1 is down: ")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
+
+
+def test_compile_takes_p4c_s_options(tmp_path: Path) -> None:
+    """And says which of them do nothing."""
+    build = tmp_path / "build"
+    files = f"{build}/prog.p4info.txtpb,{build}/prog.p4info.bin,{build}/prog.p4info.json"
+    arguments = ["--p4v", "16", "--target", "bmv2", "--arch", "v1model", "--p4runtime-files", files]
+    done = run("compile", *arguments, "--Wdisable=unused", "-o", build / "prog.json", PROGRAM)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "weir-p4c: --Wdisable makes no difference here\n"
+    text = text_format.Parse((build / "prog.p4info.txtpb").read_text(), p4info_pb2.P4Info())
+    assert p4info_pb2.P4Info.FromString((build / "prog.p4info.bin").read_bytes()) == text
+    assert json_format.Parse((build / "prog.p4info.json").read_text(), p4info_pb2.P4Info()) == text
+    assert run("compile", "--p4runtime-files", "x.yaml", PROGRAM).returncode == 2
+    assert run("compile", "--p4v", "14", PROGRAM).returncode == 2
+    assert "parser" in run("compile", "-E", PROGRAM).stdout
+
+
+@needs_root
+def test_a_program_s_name_is_enough() -> None:
+    with interface() as name, running_switch_of("module", PROGRAM, "-i", f"1@{name}", *ANY_PORT):
+        pass
+
+
+@needs_root
+def test_pcap_and_trace_of_a_running_switch(tmp_path: Path) -> None:
+    """What the interface hands over is in its pcap file; every packet's steps are JSON lines."""
+    trace = tmp_path / "trace.jsonl"
+    options = ["--pcap", tmp_path / "pcap", "--trace", trace, "--trace-json"]
+    with interface() as name, running_switch(PROGRAM, "-i", f"1@{name}", *options, *ANY_PORT):
+        subprocess.run(["ip", "link", "set", f"{name}p", "up"], check=True)
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+            sender.bind((f"{name}p", 0))
+            sender.send(bytes(range(60)))
+        wait_for(lambda: bytes(range(60)) in (tmp_path / "pcap" / f"{name}_in.pcap").read_bytes())
+        wait_for(lambda: bytes(range(60)).hex() in trace.read_text())
+    received = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert {event["kind"] for event in received} >= {"received", "state", "control"}
+    assert (tmp_path / "pcap" / f"{name}_out.pcap").is_file()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

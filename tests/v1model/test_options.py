@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from v1model.backend import Tracing
 from v1model.options import UsageError, parse_switch_options
 from v1model.p4runtime.address import TlsFiles
+from v1model.trace import TraceFilter
+from v1model.trace.recorder import Recording
 
 
 def test_everything_that_a_script_for_bmv2_gives() -> None:
@@ -16,6 +19,16 @@ def test_everything_that_a_script_for_bmv2_gives() -> None:
     assert (options.device_id, options.program) == (7, Path("program.json"))
     assert (options.address, options.cpu_port) == ("127.0.0.1:50051", 255)
     assert options.log_packets
+    assert options.without_effect == ("--thrift-port", "--log-level", "--disable-swap")
+
+
+def test_what_to_write_down() -> None:
+    arguments = "--no-p4 --pcap out --trace - --trace-json --trace-port 3 --trace-frame 0800"
+    recording = parse_switch_options(arguments.split()).recording
+    assert recording == Recording("-", True, False, TraceFilter(3, "0800"), Path("out"))
+    assert recording.tracing() is Tracing.STEPS
+    assert parse_switch_options(["--no-p4", "--pcap"]).recording.pcap == Path()
+    assert parse_switch_options(["--no-p4"]).recording.tracing() is Tracing.OFF
 
 
 def test_defaults_are_those_of_bmv2() -> None:
@@ -48,7 +61,8 @@ def test_tls() -> None:
         ("--no-p4 -- --grpc-server-addr host:70000", "expected HOST:PORT"),
         ("--no-p4 -- --grpc-server-ssl", "needs --grpc-server-cert"),
         ("--no-p4 -- --dp-grpc-server-addr x:1", "use the library form"),
-        ("--no-p4 --pcap", "capture on the interfaces"),
+        ("--no-p4 --trace-port 1", "need --trace FILE"),
+        ("--no-p4 --trace x --trace-frame 0", "even number of hex digits"),
         ("--no-p4 --use-files 0", "library form"),
         ("--no-p4 --nonsense", "unrecognized arguments: --nonsense"),
         ("--no-p4 --device-id x", "'x' is not a number"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.backend import wire
+from v1model.backend import tables, tracing, wire
 from v1model.backend.expressions import Expressions
 from v1model.backend.function import Function
 from v1model.backend.layout import is_wide, value_width, wire_bytes
-from v1model.backend.names import identifier
+from v1model.backend.names import comment, identifier
 from v1model.backend.statements import Statements
 
 if TYPE_CHECKING:
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
     from v1model.backend.unit import Unit
 
+PIPELINE = ("ingress", "egress")
 ARGUMENTS = "struct vswitch *sw, struct job *job, struct phv *p"
 
 
 def control(unit: Unit, name: str, block: ir.Control) -> list[str]:
     """static void p4_<name>(sw, job, p)."""
     function = Function(unit, f"static void p4_{name}({ARGUMENTS})")
+    if name in PIPELINE:
+        tracing.step(Statements(function), "control", name)
     _control_body(function, block)
     function.label("done")
     function.emit("(void)sw, (void)job, (void)p;")
@@ -62,9 +65,11 @@ def parser(unit: Unit, block: ir.Parser) -> list[str]:
             function.check("++steps > PARSER_LIMIT", "ParserTimeout")
         with function.block(""):
             statements = Statements(function)
+            tracing.step(statements, "state", state.name)
             statements.body(state.body)
             _transition(statements, state.transition, labels)
     function.label("done")
+    tracing.parsed(Statements(function))
     function.emit("job->payload_offset = offset;", "p->standard_metadata.f_parser_error = error;")
     function.emit("(void)sw, (void)steps;")
     return function.text()
@@ -101,11 +106,12 @@ def _transition(statements: Statements, transition: ir.Transition, labels: dict[
         function.emit(statements.expressions.store(subject, expression))
         subjects.append((subject, expression.type))
     for matches, target in transition.cases:
-        tests = [
-            _matches(statements, subject, value_type, match)
-            for (subject, value_type), match in zip(subjects, matches, strict=False)
-            if match is not None
-        ]
+        tests = []
+        for position, match in enumerate(matches):
+            if match is not None and match.value_set:
+                tests.append(_is_member(statements, subjects[position:], match.value_set))
+            elif match is not None:
+                tests.append(_matches(statements, *subjects[position], match))
         jump = function.goto(labels[target])
         if not tests:
             function.emit(jump)
@@ -113,6 +119,20 @@ def _transition(statements: Statements, transition: ir.Transition, labels: dict[
         function.emit(f"if ({' && '.join(tests)}) {jump}")
     # No match: P4_16 has an error for it, simple_switch accepts.
     function.emit(function.goto("done"))
+
+
+def _is_member(statements: Statements, subjects: list[tuple[str, ir.Type]], name: str) -> str:
+    """Whether the first subjects, as many as a value set has keys, are a member of it."""
+    function = statements.function
+    table, number = statements.unit.value_sets[name]
+    key = function.name("key")
+    function.emit(comment(f"value set {name}"), f"uint8_t {key}[{tables.key_bytes(table)}];")
+    items = [
+        wire.Item(subject, wire_bytes(value_width(value_type)) * 8)
+        for (subject, value_type), _ in zip(subjects, table.keys, strict=False)
+    ]
+    function.emit(*wire.pack(items, key))
+    return f"{tables.lookup(table, f'&sw->tables[{number}]', key)} != NULL"
 
 
 def _matches(statements: Statements, subject: str, value_type: ir.Type, match: ir.SelectMatch) -> str:

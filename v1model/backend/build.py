@@ -162,21 +162,15 @@ def runtime_objects(*, sanitize: bool) -> list[Path]:
 
 
 def compile_shared(source: str, target: Path, *, sanitize: bool) -> None:
-    """Compiles generated C and links it with the runtime."""
+    """Compiles generated C, the runtime beside it where the cache has none, and links the two."""
     extra = SANITIZE_FLAGS if sanitize else ()
-    objects = [str(path) for path in runtime_objects(sanitize=sanitize)]
-    with tempfile.TemporaryDirectory() as directory:
-        program = Path(directory) / "program.c"
+    flags = (*FLAGS, *WERROR, *extra)
+    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(1) as beside:
+        runtime = beside.submit(runtime_objects, sanitize=sanitize)
+        program, made = Path(directory) / "program.c", Path(directory) / "program.o"
         program.write_text(source)
         include = ["-I", str(RUNTIME)]
-        command = [
-            compiler(),
-            *FLAGS,
-            *WERROR,
-            *GENERATED_FLAGS,
-            *extra,
-            *include,
-            "-shared",
-            "-Wl,-Bsymbolic",
-        ]
-        _run([*command, str(program), *objects, "-o", str(target)], "the generated program")
+        command = [compiler(), *flags, *GENERATED_FLAGS, *include, "-c", str(program), "-o", str(made)]
+        _run(command, "the generated program")
+        objects = [str(made), *map(str, runtime.result())]
+        _run([compiler(), *flags, "-shared", "-Wl,-Bsymbolic", *objects, "-o", str(target)], "linking")

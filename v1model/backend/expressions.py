@@ -110,14 +110,6 @@ class Expressions:
     def condition(self, expression: ir.Expr) -> str:
         return self.value(expression)
 
-    def bytes_of(self, expression: ir.Expr) -> str:
-        """A pointer to the big-endian bytes of any Bits."""
-        value = self.value(expression)
-        if is_wide(expression.type):
-            return value
-        width = value_width(expression.type)
-        return f"wide_from({self._function.wide_temporary(width)}, {width}, {value})"
-
     def _constant(self, value: int | str, value_type: ir.Type) -> str:
         if isinstance(value_type, ir.Bool):
             return str(int(value))

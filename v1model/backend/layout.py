@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NARROW_BITS = 64
 INTEGER_BITS = 128  # beyond: byte arrays
+LOOP_EMIT_BYTES = 4096  # the most that a deparser may have emitted when it emits in a loop
 MAX_BITS = 65536  # WIDE_MAX_BITS in runtime/wide.h
 
 

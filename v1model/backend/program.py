@@ -2,46 +2,73 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.backend import blocks, tables
-from v1model.backend.layout import arguments_bytes, emit_bytes, storage_bytes, value_width, wire_bytes
+from v1model.backend import blocks, custom_externs, tables
+from v1model.backend.layout import (
+    LOOP_EMIT_BYTES,
+    arguments_bytes,
+    emit_bytes,
+    storage_bytes,
+    value_width,
+    wire_bytes,
+)
+from v1model.backend.tracing import TraceSite, Tracing
 from v1model.backend.unit import LogMessage, Unit
+from v1model.errors import located
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from v1model.backend.extern_source import ExternSource
 
-def generate(program: ir.Program) -> tuple[str, tuple[LogMessage, ...]]:
-    """The C source and the log messages that it numbers. Equal programs give equal text."""
-    unit = Unit(program)
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A C file, and what the numbers in its log messages and traces stand for."""
+
+    source: str
+    messages: tuple[LogMessage, ...]
+    trace_sites: tuple[TraceSite, ...]
+
+
+def generate(
+    program: ir.Program, externs: ExternSource | None = None, tracing: Tracing = Tracing.OFF
+) -> Generated:
+    """The C of a program. Equal programs give equal text. `externs`: the user's C for externs that are
+    not v1model's."""
+    unit = Unit(program, tracing)
     types = unit.types
     shared = [
         types.declaration(program.headers, "headers"),
         types.declaration(program.metadata, "metadata"),
         types.declaration(program.standard_metadata, "standard_metadata"),
     ]
-    functions = [
-        *blocks.parser(unit, program.parser),
-        *blocks.control(unit, "verify_checksum", program.verify_checksum),
-        *blocks.control(unit, "ingress", program.ingress),
-        *blocks.control(unit, "egress", program.egress),
-        *blocks.control(unit, "compute_checksum", program.compute_checksum),
-        *blocks.deparser(unit, program.deparser),
-        *blocks.keep(unit),
-        *blocks.digest(unit),
-    ]
+    with located(program.parser.span):
+        functions = blocks.parser(unit, program.parser)
+    for name in ("verify_checksum", "ingress", "egress", "compute_checksum"):
+        block = getattr(program, name)
+        with located(block.span):
+            functions += blocks.control(unit, name, block)
+    with located(program.deparser.span):
+        functions += blocks.deparser(unit, program.deparser)
+        functions += [*blocks.keep(unit), *blocks.digest(unit)]
     arguments = tables.argument_structs(unit)
     phv = ["struct phv {", *(f"    {member};" for member in (*shared, *unit.captures)), "};"]
     parts = [
-        ["/* Generated from a P4 program; do not edit. */", '#include "hash.h"', '#include "wide.h"', ""],
+        ["/* Generated from a P4 program; do not edit. */"],
+        [] if tracing is Tracing.OFF else ["#define WEIR_TRACE"],
+        ['#include "hash.h"', '#include "wide.h"', ""],
         [*unit.types.lines, "", *arguments, *phv, "", '#include "pipeline.h"', ""],
+        [externs.text(), ""] if externs else [],
         [*unit.constants, ""],
         functions,
         list(_description(unit)),
     ]
-    return "\n".join(line for part in parts for line in part) + "\n", tuple(unit.messages)
+    source = "\n".join(line for part in parts for line in part) + "\n"
+    return Generated(source, tuple(unit.messages), tuple(unit.trace_sites))
 
 
 def _emitted_bytes(statements: Sequence[ir.Stmt]) -> int:
@@ -55,8 +82,10 @@ def _emitted_bytes(statements: Sequence[ir.Stmt]) -> int:
                 total += max(_emitted_bytes(then), _emitted_bytes(otherwise))
             case ir.Switch(_, cases, default):
                 total += max(_emitted_bytes(body) for body in (default, *(case[1] for case in cases)))
-            case ir.Block(_, body) | ir.Loop(body):
+            case ir.Block(_, body):
                 total += _emitted_bytes(body)
+            case ir.Loop(body):
+                total += LOOP_EMIT_BYTES if _emitted_bytes(body) else 0
     return total
 
 
@@ -87,12 +116,14 @@ def _description(unit: Unit) -> Iterator[str]:
     sizes = [str(digest_bytes(digest)) for digest in program.digests]
     if sizes:
         yield f"static const uint32_t digest_sizes[] = {{{', '.join(sizes)}}};"
+    yield from custom_externs.objects(unit)
     counts = {
-        "table": len(program.tables),
+        "table": len(program.tables) + len(program.value_sets),
         "register": len(registers),
         "counter": len(counters),
         "meter": len(meters),
         "profile": len(profiles),
+        "custom": len(program.custom_objects),
     }
     yield "const struct program weir_program = {"
     yield f"    .phv_bytes = sizeof(struct phv), .headroom_bytes = {_emitted_bytes(program.deparser.body)},"

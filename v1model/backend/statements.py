@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.backend import arithmetic, externs, tables
-from v1model.backend.expressions import Expressions
-from v1model.backend.layout import NARROW_BITS, header_bits, is_wide, value_width, varbit_of
+from v1model.backend import custom_externs, externs, tables, tracing
+from v1model.backend.layout import (
+    LOOP_EMIT_BYTES,
+    header_bits,
+    max_header_bytes,
+    varbit_of,
+)
 from v1model.backend.names import identifier
+from v1model.backend.writer import Writer
 from v1model.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -17,13 +22,11 @@ if TYPE_CHECKING:
     from v1model.backend.function import Function
 
 
-class Statements:
+class Statements(Writer):
     """Generates the statements of one block into its function."""
 
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.unit = function.unit
-        self.expressions = Expressions(function)
+        super().__init__(function)
         self._labels: dict[str, str] = {}
         self._loops = 0
 
@@ -58,61 +61,13 @@ class Statements:
             case ir.Shift(stack, count):
                 self._shift(stack, count)
             case ir.ApplyTable():
-                tables.apply(self, statement)
+                tables.apply(self, statement, self.body)
             case ir.ExternCall():
+                tracing.step(self, "call", f"{statement.instance}.{statement.name}".lstrip("."))
                 externs.call(self, statement)
-
-    # --- assignment ----------------------------------------------------------------------------
-
-    def assign(self, target: ir.Expr, value: ir.Expr) -> None:
-        if isinstance(target, ir.Slice):
-            self._assign_slice(target, value)
-            return
-        statement = self.expressions.store(self.expressions.place(target), value)
-        self.function.emit(statement)
-        self._keep_union_single(target)
-
-    def assign_integer(self, target: ir.Expr, value: str) -> None:
-        """Assigns a C integer of up to 128 bits, cut to the target's width."""
-        if isinstance(target, ir.Slice):
-            temporary = self.function.temporary(target.type)
-            self.function.emit(f"{temporary} = {arithmetic.masked(value, value_width(target.type))};")
-            self._store_slice(target, temporary)
-        elif is_wide(target.type):
-            self.function.emit(
-                f"wide_from({self.expressions.place(target)}, {value_width(target.type)}, {value});"
-            )
-        else:
-            masked = arithmetic.masked(f"({value})", value_width(target.type))
-            self.function.emit(f"{self.expressions.place(target)} = {masked};")
-
-    def _assign_slice(self, target: ir.Slice, value: ir.Expr) -> None:
-        self._store_slice(target, self.expressions.value(value))
-
-    def _store_slice(self, target: ir.Slice, value: str) -> None:
-        base, low, width = target.base, target.low, target.high - target.low + 1
-        if isinstance(base, ir.Slice):  # x[a:b][c:d] is a slice of x
-            outer = ir.Slice(base.base, base.low + target.high, base.low + target.low, target.type)
-            self._store_slice(outer, value)
-            return
-        place, base_width = self.expressions.place(base), value_width(base.type)
-        if is_wide(base.type):
-            suffix = "" if is_wide(target.type) else "128"
-            self.function.emit(f"wide_insert{suffix}({place}, {base_width}, {low}, {value}, {width});")
-            return
-        kind = "uint64_t" if base_width <= NARROW_BITS else "u128"
-        field = f"(({kind}){arithmetic.mask(width)} << {low})"
-        self.function.emit(f"{place} = ({place} & ~{field}) | (({kind}){value} << {low} & {field});")
-
-    def _keep_union_single(self, target: ir.Expr) -> None:
-        """After a union's member got a value: if it is valid now, the others are not."""
-        if not isinstance(target, ir.Member) or not isinstance(target.base.type, ir.Union):
-            return
-        union = self.expressions.place(target.base)
-        others = [name for name, _ in target.base.type.fields if name != target.field]
-        with self.function.block(f"if ({union}.f_{identifier(target.field)}.valid)"):
-            for name in others:
-                self.function.emit(f"{union}.f_{identifier(name)}.valid = 0;")
+            case ir.CustomCall():
+                tracing.step(self, "call", statement.function)
+                custom_externs.call(self, statement)
 
     def _set_valid(self, header: ir.Expr, *, valid: bool) -> None:
         """As simple_switch: a header that becomes valid is 0, and the length register follows."""
@@ -125,7 +80,7 @@ class Statements:
             with self.function.block(f"if (!{place}.valid)"):
                 self.function.emit(f"memset(&{place}, 0, sizeof {place});", f"{place}.valid = 1;")
                 self.function.emit(f"job->packet_length += {length};")
-            self._keep_union_single(header)
+            self.keep_union_single(header)
             return
         varbit = varbit_of(header_type)
         if varbit:
@@ -180,10 +135,6 @@ class Statements:
                 self.body(body)
                 self._loops -= 1
 
-    def abort(self, cause: str) -> None:
-        """Drops the packet from within a control."""
-        self.function.emit("job->aborted = true;", f"sw->drops[{cause}]++;", self.function.goto("done"))
-
     # --- packets -------------------------------------------------------------------------------
 
     def _extract(self, statement: ir.Extract) -> None:
@@ -213,8 +164,9 @@ class Statements:
         place = self.expressions.place(target)
         tag = self.unit.types.name(header)
         self.function.emit(f"offset += unpack_{tag}(&{place}, job->data + offset{argument});")
+        tracing.extracted(self, header, place, tracing.path(target))
         if union is not None:
-            self._keep_union_single(target)
+            self.keep_union_single(target)
         stack = target if isinstance(target, ir.StackNext) else union
         if isinstance(stack, ir.StackNext):
             self.function.emit(f"{self.expressions.place(stack.base)}.next++;")
@@ -233,11 +185,11 @@ class Statements:
             self.function.emit(f"error = (uint32_t){error};", self.function.goto("done"))
 
     def _emit(self, place: str, value_type: ir.Type) -> None:
-        if self._loops:
-            raise UnsupportedError("emit inside a loop: the size of the headers must be known")
         match value_type:
             case ir.Header():
                 with self.function.block(f"if ({place}.valid)"):
+                    if self._loops:
+                        self._check_room(max_header_bytes(value_type))
                     self.function.emit(f"out += pack_{self.unit.types.name(value_type)}(&{place}, out);")
             case ir.Struct(_, fields) | ir.Union(_, fields):
                 for name, field_type in fields:
@@ -247,6 +199,11 @@ class Statements:
                     self._emit(f"{place}.e[{i}]", element)
             case _:
                 raise UnsupportedError("only headers can be emitted")
+
+    def _check_room(self, size_bytes: int) -> None:
+        """Outside of loops what is emitted has its room reserved (`program.py`)."""
+        with self.function.block(f"if (out - start + {size_bytes} > {LOOP_EMIT_BYTES})"):
+            self.abort("DROPPED_OVERSIZE")
 
     def _shift(self, stack: ir.Expr, count: int) -> None:
         """push_front and pop_front: what is shifted in is invalid."""

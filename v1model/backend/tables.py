@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.backend import externs, fieldlist, wire
+from v1model.backend import fieldlist, hashes, tracing, wire
 from v1model.backend.layout import arguments_bytes, is_wide, value_width, wire_bytes
 from v1model.backend.names import comment, identifier
+from v1model.errors import located
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from v1model.backend.statements import Statements
+    from v1model.backend.writer import Writer
+
+    Run = Callable[[Sequence[ir.Stmt]], None]
     from v1model.backend.unit import Unit
 
 MASKED_KINDS = ("lpm", "ternary", "optional")
@@ -51,76 +54,78 @@ def argument_structs(unit: Unit) -> list[str]:
     return lines
 
 
-def apply(statements: Statements, statement: ir.ApplyTable) -> None:
-    unit, function = statements.unit, statements.function
+def apply(writer: Writer, statement: ir.ApplyTable, run: Run) -> None:
+    """`run` writes the statements of an action."""
+    unit, function = writer.unit, writer.function
     number = unit.tables[statement.table]
     table = unit.program.tables[number]
-    with function.block(""):
+    with located(table.span), function.block(""):
         function.emit(comment(f"table {table.name}"), f"struct table *table = &sw->tables[{number}];")
-        _lookup(statements, table)
+        _lookup(writer, table)
         if statement.hit is not None:
-            statements.assign_integer(statement.hit, "entry != NULL")
-        _before_action(statements, table)
+            writer.assign_integer(statement.hit, "entry != NULL")
+        _before_action(writer, table)
         function.emit("const uint8_t *data = entry->data;", "unsigned action = entry->action;")
         if table.implementation:
-            _resolve_member(statements, table)
+            _resolve_member(writer, table)
+        tracing.looked_up(writer, table, number, key_bytes(table), data_bytes(unit.program, table))
         if statement.action is not None:
-            statements.assign_integer(statement.action, "action")
+            writer.assign_integer(statement.action, "action")
         with function.block("switch (action)"):
             for index, action in enumerate(table.actions):
-                _run_action(statements, index, action)
+                _run_action(writer, index, action, run)
         function.emit("(void)data;")
 
 
-def _lookup(statements: Statements, table: ir.Table) -> None:
-    function = statements.function
+def _lookup(writer: Writer, table: ir.Table) -> None:
+    function = writer.function
     kind = match_kind(table)
     if kind == "MATCH_NONE":
         function.emit("struct entry *entry = NULL;")
         return
-    length = key_bytes(table)
-    function.emit(f"uint8_t key[{length}];")
-    function.emit(*wire.pack([_key_item(statements, key.expression) for key in match_keys(table)], "key"))
-    lookup = {
-        "MATCH_EXACT": f"table_lookup_exact(table, key, {length})",
-        "MATCH_MASKED": "table_lookup_masked(table, key)",
-        "MATCH_RANGE": "table_lookup_range(table, key)",
-    }[kind]
-    function.emit(f"struct entry *entry = {lookup};")
+    function.emit(f"uint8_t key[{key_bytes(table)}];")
+    function.emit(*wire.pack([_key_item(writer, key.expression) for key in match_keys(table)], "key"))
+    function.emit(f"struct entry *entry = {lookup(table, 'table', 'key')};")
 
 
-def _key_item(statements: Statements, expression: ir.Expr) -> wire.Item:
+def lookup(table: ir.Table, place: str, key: str) -> str:
+    """C for the entry (or NULL) that a packed key finds in the runtime's table at `place`."""
+    function = "table_lookup_exact" if match_kind(table) == "MATCH_EXACT" else "table_lookup_best"
+    return f"{function}({place}, {key}, {key_bytes(table)})"
+
+
+def _key_item(writer: Writer, expression: ir.Expr) -> wire.Item:
     """A key field in whole bytes; simple_switch takes 0 for a field of an invalid header."""
     width = value_width(expression.type)
-    value = statements.expressions.value(expression)
+    value = writer.expressions.value(expression)
     header = fieldlist.owner(expression)
     if header is not None:
-        valid = f"{statements.expressions.value(header)}.valid"
-        zero = statements.unit.wide_constant(0, width) if is_wide(expression.type) else "0"
+        valid = f"{writer.expressions.value(header)}.valid"
+        zero = writer.unit.wide_constant(0, width) if is_wide(expression.type) else "0"
         value = f"({valid} ? {value} : {zero})"
     return wire.Item(value, wire_bytes(width) * 8)
 
 
-def _before_action(statements: Statements, table: ir.Table) -> None:
+def _before_action(writer: Writer, table: ir.Table) -> None:
     """What a hit does on its own: counters, ages, meters."""
-    function, unit = statements.function, statements.unit
+    function, unit = writer.function, writer.unit
     kinds = {unit.externs[name][0].kind: unit.externs[name][0] for name in table.direct}
     meter = kinds.get("direct_meter")
     if meter is not None and table.meter_target is not None:
         units = "job->ingress_length" if meter.unit == "bytes" else "1"
         with function.block("if (entry)"):
-            colour = f"entry->meter ? meter_execute(entry->meter, {units}, sw->now_us) : GREEN"
-            statements.assign_integer(table.meter_target, colour)
+            colour = f"meter_execute(entry->meter, {units}, job->ingress_length, sw->now_us)"
+            writer.assign_integer(table.meter_target, colour)
     function.emit("if (!entry) entry = table->default_entry;")
     if "direct_counter" in kinds:
         function.emit("entry->packets++;", "entry->bytes += job->ingress_length;")
     if table.idle_timeout:
-        function.emit("entry->last_hit_us = sw->now_us;", "entry->idle_reported = false;")
+        function.emit("entry->last_hit_us = sw->now_us;")
 
 
-def _resolve_member(statements: Statements, table: ir.Table) -> None:
+def _resolve_member(writer: Writer, table: ir.Table) -> None:
     """From an entry to the member of the action profile that it names, or that its group yields."""
-    function, unit = statements.function, statements.unit
+    function, unit = writer.function, writer.unit
     instance, number = unit.externs[table.implementation]
     with function.block("if (entry->kind != TARGET_ACTION)"):
         function.emit(f"const struct profile *profile = &sw->profiles[{number}];")
@@ -128,21 +133,23 @@ def _resolve_member(statements: Statements, table: ir.Table) -> None:
         function.emit("if (entry->kind == TARGET_MEMBER) member = profile_member(profile, entry->target);")
         if instance.kind == "action_selector":
             with function.block("else"):
-                choice = _selector_hash(statements, table, instance)
-                function.emit(f"member = profile_choose(profile, entry->target, {choice});")
+                choice = _selector_hash(writer, table, instance)
+                function.emit(
+                    f"member = profile_choose(profile, entry->target, {choice}, sw->ports.link_down);"
+                )
         function.emit("action = member ? member->action : table->default_entry->action;")
         function.emit("data = member ? member->data : table->default_entry->data;")
 
 
-def _selector_hash(statements: Statements, table: ir.Table, selector: ir.ExternInstance) -> str:
+def _selector_hash(writer: Writer, table: ir.Table, selector: ir.ExternInstance) -> str:
     keys = tuple(key.expression for key in table.keys if key.match_kind == "selector")
     names = tuple((f"f{i}", key.type) for i, key in enumerate(keys))
     value = ir.Aggregate(keys, ir.Struct("selector keys", names))
-    return externs.hash_of(statements, selector.algorithm, value)
+    return hashes.hash_of(writer, selector.algorithm, value)
 
 
-def _run_action(statements: Statements, index: int, action: ir.TableAction) -> None:
-    unit, function = statements.unit, statements.function
+def _run_action(writer: Writer, index: int, action: ir.TableAction, run: Run) -> None:
+    unit, function = writer.unit, writer.function
     number = next(i for i, declared in enumerate(unit.program.actions) if declared.name == action.action)
     params: Sequence[ir.ActionParam] = unit.program.actions[number].params
     with function.block(f"case {index}:"):
@@ -151,22 +158,26 @@ def _run_action(statements: Statements, index: int, action: ir.TableAction) -> N
             function.emit(f"const struct args_{number} *arguments = (const void *)data;", "(void)arguments;")
         outer = function.arguments
         function.arguments = {f"${p.name}": f"arguments->f_{identifier(p.name)}" for p in params}
-        statements.body(action.body)
+        run(action.body)
         function.arguments = outer
         function.emit("break;")
 
 
 def describe(unit: Unit) -> list[str]:
-    """The table_spec of every table."""
+    """The table_spec of every table, and of every value set behind them."""
     fields: list[str] = []
     specs: list[str] = []
-    for number, table in enumerate(unit.program.tables):
+    for number, table in enumerate([*unit.program.tables, *(table for table, _ in unit.value_sets.values())]):
         if match_kind(table) == "MATCH_RANGE":
             fields.append(f"static const struct key_field fields_{number}[] = {{{_key_fields(table)}}};")
         specs.append(f"    {{{_spec(unit, number, table)}}},")
     if not specs:
         return []
     return [*fields, "static const struct table_spec table_specs[] = {", *specs, "};"]
+
+
+def _has_direct_meter(unit: Unit, table: ir.Table) -> bool:
+    return any(unit.externs[name][0].kind == "direct_meter" for name in table.direct)
 
 
 def _key_fields(table: ir.Table) -> str:
@@ -183,6 +194,7 @@ def _spec(unit: Unit, number: int, table: ir.Table) -> str:
         "name": '"' + table.name.replace("\\", "").replace('"', "") + '"',
         "match": match_kind(table),
         "has_idle_timeout": str(table.idle_timeout).lower(),
+        "has_direct_meter": str(_has_direct_meter(unit, table)).lower(),
         "key_bytes": str(key_bytes(table)),
         "data_bytes": str(data_bytes(unit.program, table)),
         "size": str(table_size(table)),

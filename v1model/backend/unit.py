@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from v1model import ir
 from v1model.backend.layout import wire_bytes
+from v1model.backend.tracing import TraceSite, Tracing
 from v1model.backend.types import Types
 from v1model.errors import UnsupportedError
 
@@ -37,6 +38,8 @@ class Unit:
     """Collected while functions are generated, written out by `program.generate`."""
 
     program: ir.Program
+    tracing: Tracing = Tracing.OFF
+    trace_sites: list[TraceSite] = field(default_factory=list)
     types: Types = field(default_factory=Types)
     constants: list[str] = field(default_factory=list)
     messages: list[LogMessage] = field(default_factory=list)
@@ -46,6 +49,12 @@ class Unit:
 
     def __post_init__(self) -> None:
         self.tables = {table.name: number for number, table in enumerate(self.program.tables)}
+        # The runtime keeps a value set as a table behind the program's own.
+        self.value_sets = {
+            value_set.name: (value_set.as_table(), number)
+            for number, value_set in enumerate(self.program.value_sets, start=len(self.tables))
+        }
+        self.custom_objects = {made.name: number for number, made in enumerate(self.program.custom_objects)}
         self.externs: dict[str, tuple[ir.ExternInstance, int]] = {}
         counts: dict[str, int] = {}
         for instance in self.program.externs:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from typing import TYPE_CHECKING
 
 from v1model.backend.layout import from_storage, storage_bytes, to_storage, value_width
 from v1model.backend.unit import ARRAYS
-from v1model.binding.tables import pack_rates
-from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig
+from v1model.binding.tables import pack_rates, read_counts, write_counts
+from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +74,14 @@ class Arrays:
             self._meters.pop((number, index), None)
         else:
             self._meters[number, index] = config
+
+    def meter_counts(self, name: str, index: int) -> MeterCounts:
+        number, _ = self._find("meter", name, index)
+        return read_counts(partial(self._handle.call, "meter_counts", number, index))
+
+    def set_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None:
+        number, _ = self._find("meter", name, index)
+        write_counts(partial(self._handle.call, "meter_counts", number, index), counts)
 
     # --- registers -------------------------------------------------------------------------------
 

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 
 from v1model.backend.layout import wire_bytes
 from v1model.dataplane import DigestList, Output, TableEntry
+from v1model.trace.events import TraceEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from v1model.backend.unit import LogMessage
     from v1model.binding.digests import Digests
     from v1model.binding.library import Handle
+    from v1model.binding.profiles import Profiles
     from v1model.binding.tables import Tables
+    from v1model.trace.decoder import Decoder
 
 logger = logging.getLogger("v1model.program")
 
@@ -40,22 +43,33 @@ class EventKind(IntEnum):
     IDLE = 2
     LOG = 3
     PORT = 4
+    TRACE = 5
 
 
 class Events:
     """One consumer at a time reads the runtime's buffer; what it does not take waits in `_pending`."""
 
     def __init__(
-        self, handle: Handle, tables: Tables, digests: Digests, messages: Sequence[LogMessage]
+        self,
+        handle: Handle,
+        tables: Tables,
+        profiles: Profiles,
+        digests: Digests,
+        messages: Sequence[LogMessage],
+        decoder: Decoder,
     ) -> None:
-        self._handle, self._tables, self._digests, self._messages = handle, tables, digests, messages
+        self._handle, self._tables, self._profiles = handle, tables, profiles
+        self._digests, self._messages = digests, messages
         self._reading = threading.Lock()
         self._pending: deque[Event] = deque(maxlen=MAX_PENDING)
+        self._decoder, self.traces = decoder, deque[TraceEvent](maxlen=MAX_PENDING)
+        self.on_trace: Callable[[TraceEvent], None] = self.traces.append
         self._closed = False
         self._handle.call("enable_log", bool(messages))
 
     def clear(self) -> None:
         self._pending.clear()
+        self.traces.clear()
 
     def close(self) -> None:
         """Ends a wait; when this returns, nobody reads any more."""
@@ -89,7 +103,7 @@ class Events:
         deadline_ns = self._digests.next_deadline_ns()
         if deadline_ns is not None:
             patience_s = min(patience_s, (deadline_ns - self._now_ns()) / 1e9)
-        if self._tables.has_idle_timeouts():
+        if self._tables.has_idle_timeouts() or self._profiles.has_watches():
             patience_s = min(patience_s, IDLE_SWEEP_S)
         return max(0, int(patience_s * 1e6) + 1)
 
@@ -99,6 +113,8 @@ class Events:
     def _read(self, patience_us: int) -> None:
         if self._tables.has_idle_timeouts():
             self._handle.call("sweep_idle")
+        if self._profiles.has_watches():
+            self._handle.call("look_at_links")
         data = self._handle.read("wait_events", patience_us)
         at = 0
         while at < len(data):
@@ -118,6 +134,8 @@ class Events:
             event = self._tables.by_handle(identity, handle)
         elif kind == EventKind.LOG:
             self._log(self._messages[identity], data)
+        elif kind == EventKind.TRACE:
+            self.on_trace(self._decoder.decode(identity, handle, time_ns // 1000, data))
         elif kind == EventKind.PORT:
             logger.warning("port %d is down: %s", identity, os.strerror(handle))
         if event is not None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NO_HANDLE = 0xFFFFFFFF  # NO_ENTRY in table.h; as an argument: the default entry
+PORTS = 512  # runtime/port.h
 NOW = 0xFFFFFFFFFFFFFFFF  # a time that stands for the clock's
 
 _POINTER = ctypes.POINTER(c_void_p)
@@ -29,12 +30,15 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "insert": (c_uint32, (c_void_p, c_uint32, c_char_p, c_char_p, c_int32, c_char_p, c_char_p, c_uint64)),
     "modify": (None, (c_void_p, c_uint32, c_uint32, c_char_p, c_char_p, c_uint64)),
     "delete": (None, (c_void_p, c_uint32, c_uint32)),
+    "set_members": (c_int32, (c_void_p, c_uint32, c_char_p, c_char_p, c_uint32)),
     "idle_us": (c_uint64, (c_void_p, c_uint32, c_uint32)),
     "sweep_idle": (None, (c_void_p,)),
     "entry_counter": (None, (c_void_p, c_uint32, c_uint32, c_void_p)),
     "entry_counters": (None, (c_void_p, c_uint32, c_void_p, c_uint32)),
     "set_entry_counter": (None, (c_void_p, c_uint32, c_uint32, c_uint64, c_uint64)),
     "set_entry_meter": (c_int32, (c_void_p, c_uint32, c_uint32, c_char_p)),
+    "entry_meter_counts": (None, (c_void_p, c_uint32, c_uint32, c_void_p, c_uint32)),
+    "meter_counts": (None, (c_void_p, c_uint32, c_uint32, c_void_p, c_uint32)),
     "counters": (None, (c_void_p, c_uint32, c_uint32, c_uint32, c_void_p)),
     "set_counter": (None, (c_void_p, c_uint32, c_uint32, c_uint64, c_uint64)),
     "set_meter": (None, (c_void_p, c_uint32, c_uint32, c_char_p)),
@@ -42,10 +46,12 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "set_register": (None, (c_void_p, c_uint32, c_uint32, c_char_p)),
     "set_member": (c_int32, (c_void_p, c_uint32, c_uint32, c_uint32, c_char_p)),
     "delete_member": (None, (c_void_p, c_uint32, c_uint32)),
-    "set_group": (c_int32, (c_void_p, c_uint32, c_uint32, c_char_p, c_uint32)),
+    "set_group": (c_int32, (c_void_p, c_uint32, c_uint32, c_char_p, c_char_p, c_char_p, c_uint32)),
+    "look_at_links": (None, (c_void_p,)),
     "set_multicast_group": (c_int32, (c_void_p, c_uint32, c_char_p, c_uint32)),
     "set_clone_session": (c_int32, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint32)),
     "enable_digest": (None, (c_void_p, c_uint32, c_uint32)),
+    "trace": (None, (c_void_p, c_uint32, c_uint32, c_char_p, c_char_p, c_uint32)),
     "enable_log": (None, (c_void_p, c_uint32)),
     "wait_events": (c_uint32, (c_void_p, c_uint64, _POINTER)),
     "interrupt_events": (None, (c_void_p,)),

@@ -34,16 +34,15 @@ class Field:
 class KeyPacker:
     """Checks and packs the matches of one table."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table.name
+    def __init__(self, table: Table, what: str = "table") -> None:
+        self._name = f"{what} {table.name}"
         self._fields = [
             Field(key.name, key.match_kind, value_width(key.expression.type)) for key in match_keys(table)
         ]
         # A table's selector keys take no match, but have their (empty) place among an entry's.
         self._places = [i for i, key in enumerate(table.keys) if key.match_kind != "selector"]
         self._entry_length = len(table.keys)
-        self._is_exact = match_kind(table) == "MATCH_EXACT"
-        self._has_ranges = match_kind(table) == "MATCH_RANGE"
+        self.is_exact = match_kind(table) == "MATCH_EXACT"
         kinds = {field.kind for field in self._fields}
         self._is_lpm = "lpm" in kinds and not kinds & {"ternary", "range", "optional"}
 
@@ -54,7 +53,7 @@ class KeyPacker:
             raise self._error(f"needs {len(self._fields)} matches, not {len(matches)}")
         if not self._fields:
             raise self._error("has no key: only its default action can be set")
-        if self._is_exact:
+        if self.is_exact:
             return PackedKey(self._pack_exact(matches), None, 0)
         return self._pack_masked(matches, priority)
 
@@ -104,4 +103,4 @@ class KeyPacker:
         return value.to_bytes(wire_bytes(field.width), "big")
 
     def _error(self, message: str) -> DataPlaneError:
-        return DataPlaneError("INVALID_ARGUMENT", f"table {self._table}: {message}")
+        return DataPlaneError("INVALID_ARGUMENT", f"{self._name}: {message}")

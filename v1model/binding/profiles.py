@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from v1model.backend.program import profile_data_bytes
 from v1model.backend.unit import ARRAYS
 from v1model.binding.actions import ActionPacker
+from v1model.binding.library import PORTS
+from v1model.binding.selectors import SelectorLimits
 from v1model.dataplane import DataPlaneError, Group, Member, TableEntry
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from v1model.binding.library import Handle
     from v1model.ir import ExternInstance, Program
+
+NO_WATCH = 0xFFFFFFFF  # runtime/profile.h
 
 
 @dataclass(slots=True)
@@ -44,7 +48,11 @@ class Profile:
     groups: dict[int, Group] = field(default_factory=dict)
     member_handles: Numbers = field(default_factory=Numbers)
     group_handles: Numbers = field(default_factory=Numbers)
-    held: Counter[tuple[str, int]] = field(default_factory=Counter)  # by table entries
+    held: Counter[tuple[str, int]] = field(default_factory=Counter)  # by table entries and groups
+
+    def hold_members(self, group: Group, times: int) -> None:
+        for member_id, _ in group.members:
+            self.held["member", member_id] += times
 
     def clear(self) -> None:
         self.members.clear()
@@ -124,16 +132,17 @@ class Profiles:
     def delete_member(self, name: str, member_id: int) -> None:
         profile = self._profile(name)
         handle = self.member_handle(name, member_id)
-        in_group = any(
-            member_id == member for group in profile.groups.values() for member, _ in group.members
-        )
-        if in_group or profile.held["member", member_id]:
+        if profile.held["member", member_id]:
             raise DataPlaneError(
                 "FAILED_PRECONDITION", f"action profile {name}: member {member_id} is in use"
             )
         self._handle.call("delete_member", profile.number, handle)
         profile.member_handles.give(member_id)
         del profile.members[member_id]
+
+    def has_watches(self) -> bool:
+        """Whether any member waits on a port's link."""
+        return any(group.watched for profile in self._profiles.values() for group in profile.groups.values())
 
     def members(self, name: str) -> Iterator[Member]:
         return iter(list(self._profile(name).members.values()))
@@ -146,34 +155,35 @@ class Profiles:
             raise DataPlaneError("INVALID_ARGUMENT", f"action profile {name} has no selector, so no groups")
         if group.group_id in profile.groups:
             raise DataPlaneError("ALREADY_EXISTS", f"action profile {name}: group {group.group_id} exists")
-        handles = self._member_handles(profile, group)
-        self._set_group(profile, profile.group_handles.take(group.group_id), handles)
+        shares = self._shares(profile, group)
+        self._set_group(profile, profile.group_handles.take(group.group_id), shares)
         profile.groups[group.group_id] = group
+        profile.hold_members(group, 1)
 
     def modify_group(self, name: str, group: Group) -> None:
         profile = self._profile(name)
         handle = self.group_handle(name, group.group_id)
-        self._set_group(profile, handle, self._member_handles(profile, group))
+        self._set_group(profile, handle, self._shares(profile, group))
+        profile.hold_members(profile.groups[group.group_id], -1)
         profile.groups[group.group_id] = group
+        profile.hold_members(group, 1)
 
-    def _member_handles(self, profile: Profile, group: Group) -> list[int]:
-        """One handle for each unit of weight, in the members' order of creation as in simple_switch."""
-        if group.max_size and sum(weight for _, weight in group.members) > group.max_size:
-            raise DataPlaneError(
-                "RESOURCE_EXHAUSTED", f"group {group.group_id} has more than {group.max_size} members"
-            )
-        handles = []
+    def _shares(self, profile: Profile, group: Group) -> list[tuple[int, int, int]]:
+        """(handle, weight, watched port), in the members' order of creation as in simple_switch."""
+        weights = [weight for _, weight in group.members]
+        SelectorLimits.of(profile.instance).check(weights, group.max_size)
+        shares = []
+        watched = dict(group.watched)
+        if any(not 0 <= port < PORTS for port in watched.values()):
+            raise DataPlaneError("INVALID_ARGUMENT", f"group {group.group_id} watches a port that can't be")
         for member_id, weight in group.members:
-            if weight < 1:
-                raise DataPlaneError(
-                    "INVALID_ARGUMENT", f"group {group.group_id}: a weight must be at least 1"
-                )
-            handles += [self.member_handle(profile.instance.name, member_id)] * weight
-        return sorted(handles)
+            handle = self.member_handle(profile.instance.name, member_id)
+            shares.append((handle, weight, watched.get(member_id, NO_WATCH)))
+        return sorted(shares)
 
-    def _set_group(self, profile: Profile, handle: int, members: list[int]) -> None:
-        packed = array.array("I", members).tobytes()
-        if self._handle.call("set_group", profile.number, handle, packed, len(members)):
+    def _set_group(self, profile: Profile, handle: int, shares: list[tuple[int, int, int]]) -> None:
+        columns = [array.array("I", [share[i] for share in shares]).tobytes() for i in range(3)]
+        if self._handle.call("set_group", profile.number, handle, *columns, len(shares)):
             raise DataPlaneError("RESOURCE_EXHAUSTED", f"action profile {profile.instance.name}: no memory")
 
     def delete_group(self, name: str, group_id: int) -> None:
@@ -183,7 +193,7 @@ class Profiles:
             raise DataPlaneError("FAILED_PRECONDITION", f"action profile {name}: group {group_id} is in use")
         self._set_group(profile, handle, [])
         profile.group_handles.give(group_id)
-        del profile.groups[group_id]
+        profile.hold_members(profile.groups.pop(group_id), -1)
 
     def groups(self, name: str) -> Iterator[Group]:
         return iter(list(self._profile(name).groups.values()))

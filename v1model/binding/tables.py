@@ -6,16 +6,20 @@ from __future__ import annotations
 import ctypes
 import struct
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from v1model.backend.tables import data_bytes, table_size
 from v1model.binding.actions import ActionPacker
 from v1model.binding.library import NO_HANDLE, Handle
 from v1model.binding.matches import KeyPacker, PackedKey
-from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, TableEntry
+from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts, TableEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    CountsCall = Callable[[Any, int], Any]
 
     from v1model.binding.profiles import Profiles
     from v1model.ir import ActionCall, ConstEntry, Program, Table
@@ -203,6 +207,12 @@ class Tables:
             return self._state(entry.table).default_meter
         return self._located(entry)[1].meter
 
+    def direct_meter_counts(self, entry: TableEntry) -> MeterCounts:
+        return read_counts(partial(self._handle.call, "entry_meter_counts", *self._counted(entry)))
+
+    def set_direct_meter_counts(self, entry: TableEntry, counts: MeterCounts) -> None:
+        write_counts(partial(self._handle.call, "entry_meter_counts", *self._counted(entry)), counts)
+
     def set_direct_meter(self, entry: TableEntry, config: MeterConfig | None) -> None:
         number, handle = self._counted(entry)
         if self._handle.call("set_entry_meter", number, handle, pack_rates(config)):
@@ -211,6 +221,20 @@ class Tables:
             self._located(entry)[1].meter = config
         else:
             self._state(entry.table).default_meter = config
+
+
+def read_counts(call: CountsCall) -> MeterCounts:
+    """From one of the runtime's *_meter_counts."""
+    values = (ctypes.c_uint64 * 6)()
+    call(values, 0)
+    green, yellow, red = (CounterValue(values[at], values[at + 1]) for at in (0, 2, 4))
+    return MeterCounts(green, yellow, red)
+
+
+def write_counts(call: CountsCall, counts: MeterCounts) -> None:
+    colours = (counts.green, counts.yellow, counts.red)
+    values = [number for value in colours for number in (value.packets, value.bytes)]
+    call((ctypes.c_uint64 * 6)(*values), 1)
 
 
 def pack_rates(config: MeterConfig | None) -> bytes | None:

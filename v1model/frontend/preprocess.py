@@ -25,31 +25,39 @@ _DIAGNOSTIC = re.compile(
 )
 
 
+class PreprocessorError(CompileError):
+    """What the C preprocessor could not read: a missing include, an #error."""
+
+
 def preprocess(
-    path: Path, include_dirs: Iterable[Path] = (), defines: Mapping[str, str] | None = None
+    path: Path,
+    include_dirs: Iterable[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    undefined: Iterable[str] = (),
 ) -> str:
     """The text of `path` with includes, macros and conditionals resolved and comments removed."""
     if not path.is_file():
-        raise CompileError(f"{path}: no such file", hint="give the path of a P4_16 program")
+        raise PreprocessorError(f"{path}: no such file", hint="give the path of a P4_16 program")
     if (compiler := shutil.which("cc")) is None:
         raise CompileError("no C compiler found: cc is needed to preprocess P4", hint="apt install gcc")
     source = f"./{path}" if str(path).startswith("-") else str(path)
     options = [f"-D{name}={value}" for name, value in {**TARGET_DEFINES, **(defines or {})}.items()]
+    options += [f"-U{name}" for name in undefined]
     options += [f"-I{directory}" for directory in (P4INCLUDE, *include_dirs)]
-    command = [compiler, "-E", "-x", "c", "-undef", "-nostdinc", "-w", *options, source]
+    command = [compiler, "-E", "-x", "assembler-with-cpp", "-undef", "-nostdinc", "-w", *options, source]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise CompileError(f"{path}: preprocessing took more than {TIMEOUT_S:.0f} s") from None
+        raise PreprocessorError(f"{path}: preprocessing took more than {TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
         raise _preprocessor_error(path, done.stderr.decode(errors="replace"))
     return done.stdout.decode(errors="replace")
 
 
-def _preprocessor_error(path: Path, stderr: str) -> CompileError:
+def _preprocessor_error(path: Path, stderr: str) -> PreprocessorError:
     """The first diagnostic of the preprocessor, at the place that it names."""
     for line in stderr.splitlines():
         if match := _DIAGNOSTIC.match(line):
             span = Span(match["file"], int(match["line"]), int(match["column"] or 1))
-            return CompileError(match["text"].removeprefix("#error ").strip('"'), span)
-    return CompileError(f"{path}: the C preprocessor failed: {stderr.strip() or 'no message'}")
+            return PreprocessorError(match["text"].removeprefix("#error ").strip('"'), span)
+    return PreprocessorError(f"{path}: the C preprocessor failed: {stderr.strip() or 'no message'}")

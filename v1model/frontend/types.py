@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # p4c refuses wider types, so a program that uses them runs nowhere else.
 MAX_WIDTH_BITS = 2048
+MAX_VARBIT_BITS = 65536
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""python -m v1model.fuzz [PROGRAM.p4]: random, truncated and mutated packets through the library form of a
-program built with AddressSanitizer and UBSan. Exit status 0: no report."""
+"""python -m v1model.fuzz [PROGRAM.p4 | DIR ...]: random, truncated and mutated packets and hostile P4Runtime
+requests through the library form of any v1model program, built with AddressSanitizer and UBSan. Exit status
+0: no report."""
 
 from __future__ import annotations
 
@@ -19,14 +20,30 @@ SANITIZED = "WEIR_FUZZ_SANITIZED"  # set in the process that has the sanitizers'
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m v1model.fuzz", description=__doc__)
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM.p4", help="default: those in p4/")
+    parser.add_argument(
+        "programs",
+        nargs="*",
+        metavar="PROGRAM.p4 | DIR",
+        help="of a folder: every *.p4 below it with an *.stf beside it, or else those in it (default: p4)",
+    )
     packets = int(os.environ.get("PACKETS") or 1_000_000)
     parser.add_argument(
         "--packets", type=int, default=packets, help="for each program (default: PACKETS or 1000000)"
     )
+    requests = int(os.environ.get("REQUESTS") or 2_000)
+    parser.add_argument(
+        "--requests", type=int, default=requests, help="for each program (default: REQUESTS or 2000)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default: %(default)s)")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME=VALUE")
     return parser.parse_args()
+
+
+def _programs(given: Path) -> list[Path]:
+    if not given.is_dir():
+        return [given]
+    tested = sorted(path for path in given.rglob("*.p4") if path.with_suffix(".stf").exists())
+    return tested or sorted(given.glob("*.p4"))
 
 
 def _run_again_with_sanitizers() -> int:
@@ -60,19 +77,20 @@ def main() -> int:
         return _run_again_with_sanitizers()
     os.environ.pop("LD_PRELOAD", None)  # for us, not for the C compiler
     defines = dict(define.partition("=")[::2] for define in options.defines)
-    programs = options.programs or sorted(map(str, Path("p4").glob("*.p4")))
+    programs = [program for given in options.programs or ["p4"] for program in _programs(Path(given))]
     if not programs:
-        print("no program given, and no *.p4 in p4/", file=sys.stderr)
+        print(f"no program: no *.p4 in {' or '.join(options.programs) or 'p4'}", file=sys.stderr)
         return 2
     for path in programs:
         started = time.monotonic()
         try:
-            taken = fuzz(path, defines, options.packets, options.seed)
+            taken, accepted = fuzz(path, defines, options.packets, options.seed, options.requests)
         except CompileError as error:
             print(render(error), file=sys.stderr)
             return 1
         rate = options.packets / (time.monotonic() - started)
-        print(f"{path}: {taken} packets, no report ({rate:,.0f}/s)", flush=True)
+        done = f"{taken} packets, {options.requests} requests ({accepted} updates accepted)"
+        print(f"{path}: {done}, no report ({rate:,.0f} packets/s)", flush=True)
     return 0
 
 

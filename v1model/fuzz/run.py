@@ -1,4 +1,4 @@
-"""One program, filled with random entries, against many packets."""
+"""One program, filled with random entries, against many packets and P4Runtime requests."""
 
 from __future__ import annotations
 
@@ -10,28 +10,43 @@ from typing import TYPE_CHECKING
 from v1model.compile import compile_p4
 from v1model.fuzz.entries import Filler
 from v1model.fuzz.packets import packets
+from v1model.fuzz.requests import RequestFuzzer
 from v1model.switch import Switch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 SEEDS = 512
 ROUNDS = 8  # each with new entries
+TURNS = 4  # of requests and packets in a round
 
 
-def fuzz(path: str | Path, defines: Mapping[str, str], count: int, seed: int) -> int:
-    """How many packets went in. A sanitizer's report ends the process."""
+def fuzz(
+    path: str | Path, defines: Mapping[str, str], count: int, seed: int, requests: int = 0
+) -> tuple[int, int]:
+    """How many packets went in, and how many updates of requests were accepted. A sanitizer's report ends
+    the process; an exception that is no P4Runtime error is raised."""
     compiled = compile_p4(path, defines=defines, sanitize=True)
-    taken = 0
+    taken = accepted = 0
+    turns = zip(_shares(count), _shares(requests), strict=True)
     for number in range(ROUNDS):
         rng = random.Random(f"{seed}.{number}")
         with Switch(compiled) as switch:
             Filler(switch, rng).fill()
             seeds = packets(compiled.program, SEEDS, rng)
-            share = count // ROUNDS + (number < count % ROUNDS)
-            taken += _inject(switch, seeds, share, rng.getrandbits(64))
-    return taken
+            fuzzer = RequestFuzzer(switch, rng)
+            for _ in range(TURNS):
+                packet_share, request_share = next(turns)
+                accepted += fuzzer.run(request_share)
+                taken += _inject(switch, seeds, packet_share, rng.getrandbits(64))
+    return taken, accepted
+
+
+def _shares(count: int) -> Iterator[int]:
+    """`count` in as many parts as there are turns."""
+    turns = ROUNDS * TURNS
+    return (count // turns + (number < count % turns) for number in range(turns))
 
 
 def _inject(switch: Switch, seeds: list[bytes], count: int, seed: int) -> int:

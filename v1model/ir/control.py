@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from v1model.frontend import types as p4
     from v1model.frontend.ast import Annotation, Span
-    from v1model.ir.expressions import Expr
+    from v1model.ir.expressions import Const, Expr
     from v1model.ir.statements import Stmt
     from v1model.ir.types import Bits, Type
 
@@ -110,6 +110,21 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A parser's value_set: the control plane fills it with up to `size` members, each of which has a
+    match for each of `keys`. It is looked up like a table whose entries have no actions."""
+
+    name: str
+    keys: tuple[Key, ...]
+    size: int
+    annotations: tuple[Annotation, ...] = ()
+    span: Span | None = None
+
+    def as_table(self) -> Table:
+        return Table(self.name, self.keys, (), ActionCall(""), default_is_const=True, size=self.size)
+
+
+@dataclass(frozen=True, slots=True)
 class ExternInstance:
     """kind: register counter direct_counter meter direct_meter action_profile action_selector.
 
@@ -127,6 +142,16 @@ class ExternInstance:
     annotations: tuple[Annotation, ...] = ()
     span: Span | None = None
     p4_types: tuple[p4.Type, ...] = ()  # type arguments: of register<T, I>, counter<I> ...
+
+
+@dataclass(frozen=True, slots=True)
+class CustomObject:
+    """An instance of an extern object that the user has written in C; `arguments`: its constructor's."""
+
+    type: str
+    name: str
+    arguments: tuple[Const, ...]
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

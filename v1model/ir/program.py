@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from v1model.frontend import types as p4
-    from v1model.frontend.ast import Annotation
-    from v1model.ir.control import Action, Digest, ExternInstance, Table, TypeTranslation
+    from v1model.frontend.ast import Annotation, Span
+    from v1model.ir.control import (
+        Action,
+        CustomObject,
+        Digest,
+        ExternInstance,
+        Table,
+        TypeTranslation,
+        ValueSet,
+    )
     from v1model.ir.expressions import Expr, Var
     from v1model.ir.statements import Stmt
     from v1model.ir.types import Header, Struct
@@ -35,12 +43,14 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class SelectMatch:
-    """value, value/mask or low..high; or a run-time `value_expr` compared for equality."""
+    """value, value/mask or low..high; a run-time `value_expr` compared for equality; or membership in
+    `value_set`, which covers as many expressions as it has keys: None stands for all but the first."""
 
     value: int = 0
     mask: int | None = None
     high: int | None = None
     value_expr: Expr | None = None
+    value_set: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,7 @@ class Parser:
     locals: tuple[Var, ...]
     start: str
     states: tuple[State, ...]
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,7 @@ class Control:
     name: str
     locals: tuple[Var, ...]
     body: tuple[Stmt, ...]
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +100,5 @@ class Program:
     header_annotations: dict[str, tuple[Annotation, ...]] = field(default_factory=dict)
     controller_header_types: dict[str, p4.RecordType] = field(default_factory=dict)  # by packet_in/out
     annotations: tuple[Annotation, ...] = ()  # of `main`, @pkginfo
+    value_sets: tuple[ValueSet, ...] = ()
+    custom_objects: tuple[CustomObject, ...] = ()

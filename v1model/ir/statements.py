@@ -133,6 +133,19 @@ class ExternCall:
     span: Span | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CustomCall:
+    """A call of an extern that the user has written in C: of `function`, or of method `function` of the
+    object `instance`. Arguments are Bits or Bool with whether they are written; `result` is a variable
+    or None."""
+
+    function: str
+    arguments: tuple[tuple[Expr, bool], ...]
+    result: Var | None = None
+    instance: str = ""
+    span: Span | None = None
+
+
 Stmt = (
     Assign
     | SetValid
@@ -148,4 +161,5 @@ Stmt = (
     | Shift
     | ApplyTable
     | ExternCall
+    | CustomCall
 )

@@ -28,10 +28,11 @@ RULES: tuple[ModuleType, ...] = (expressions, statements)  # importing them regi
 __all__ = ["lower", "verify"]
 
 
-def lower(program: ast.Program, source_name: str) -> ir.Program:
-    """The IR of a checked v1model program; raises CompileError or UnsupportedError with a place."""
+def lower(program: ast.Program, source_name: str, *, has_custom_externs: bool = False) -> ir.Program:
+    """The IR of a checked v1model program; raises CompileError or UnsupportedError with a place.
+    `has_custom_externs`: externs that are not v1model's are implemented in C by the user."""
     main = _main(program)
-    unit = Unit(program)
+    unit = Unit(program, has_custom_externs=has_custom_externs)
     unit.instantiate_top_level(program)
     parser, *controls = instantiate_main(unit, main)
     if not isinstance(parser, ParserInstance):
@@ -65,6 +66,8 @@ def lower(program: ast.Program, source_name: str) -> ir.Program:
         header_annotations=header_annotations(program),
         controller_header_types=packet_io,
         annotations=tuple(main.annotations),
+        value_sets=tuple(unit.value_sets),
+        custom_objects=tuple(unit.custom_objects),
     )
     verify(result)
     return result

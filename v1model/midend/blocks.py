@@ -77,7 +77,9 @@ def lower_parser(unit: Unit, instance: ParserInstance) -> ir.Parser:
         goto = ir.Transition((), (((), start),))
         start = builder.fresh_name("initialise")
         states.states.insert(0, ir.State(start, tuple(initial), goto))
-    return ir.Parser(instance.path, tuple(builder.locals), start, tuple(states.states))
+    return ir.Parser(
+        instance.path, tuple(builder.locals), start, tuple(states.states), instance.declaration.span
+    )
 
 
 def lower_control(unit: Unit, name: str, instance: ControlInstance) -> ir.Control:
@@ -89,4 +91,4 @@ def lower_control(unit: Unit, name: str, instance: ControlInstance) -> ir.Contro
     if builder.exited is not None:
         statements.insert(0, ir.Assign(builder.exited, FALSE))
     builder.emit_block(frame.exit_label, statements)
-    return ir.Control(instance.path, tuple(builder.locals), tuple(builder.out))
+    return ir.Control(instance.path, tuple(builder.locals), tuple(builder.out), instance.declaration.span)

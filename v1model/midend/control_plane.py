@@ -36,10 +36,6 @@ def controller_headers(unit: Unit, types: dict[str, t.RecordType]) -> tuple[Cont
     for name, type_ in types.items():
         header = unit.shapes.of(type_)
         assert isinstance(header, ir.Header)
-        if sum(f.width for _, f in header.fields if isinstance(f, ir.Bits)) % 8:
-            raise CompileError(
-                f"the fields of @controller_header({name!r}) do not fill whole bytes", type_.declaration.span
-            )
         found.append((header, name, tuple(tuple(f.annotations) for f in type_.declaration.fields)))
     return tuple(found)
 

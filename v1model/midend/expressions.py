@@ -186,7 +186,21 @@ def _ternary(frame: Frame, node: ast.Ternary) -> ir.Expr:
 
 @lowers(ast.Cast)
 def _cast(frame: Frame, node: ast.Cast) -> ir.Expr:
-    return convert(frame, frame.expression(node.operand), frame.shape_of(node.target), node.span)
+    shape = frame.shape_of(node.target)
+    if isinstance(node.operand.type, t.IntegerType) and isinstance(shape, ir.Bits) and shape != INTEGER:
+        return _modular(frame, node.operand, shape)
+    return convert(frame, frame.expression(node.operand), shape, node.span)
+
+
+def _modular(frame: Frame, node: ast.Expression, shape: ir.Bits) -> ir.Expr:
+    """An `int` that is cut to W bits: what is computed with run-time values, as in (bit<8>)((int) x + 1),
+    can be computed with W bits as well, if it is only added, subtracted and multiplied."""
+    if node.constant is None and isinstance(node, ast.Binary) and node.operator in ("+", "-", "*"):
+        left = _modular(frame, node.left, shape)
+        return fold.binary(node.operator, left, _modular(frame, node.right, shape), shape, node.span)
+    if node.constant is None and isinstance(node, ast.Cast):
+        return convert(frame, frame.expression(node.operand), shape, node.span)
+    return convert(frame, frame.expression(node), shape, node.span)
 
 
 @lowers(ast.ListExpression)

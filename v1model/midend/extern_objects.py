@@ -36,10 +36,6 @@ def instantiate(
     node: ast.Call | ast.Instantiation,
 ) -> ExternObject:
     """An extern's instance, known to the program from now on."""
-    if declaration.name not in KINDS:
-        raise UnsupportedError(
-            f"extern {declaration.name} is not one of v1model's that are supported", node.span
-        )
     given = {
         a.parameter.name: frame.expression(a.value)
         for a in arguments

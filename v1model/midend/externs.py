@@ -8,13 +8,15 @@ from v1model import ir
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend import types as t
-from v1model.midend import packets
+from v1model.midend import custom_externs, packets
 from v1model.midend.arguments import arguments
 from v1model.midend.inline import named_object
-from v1model.midend.scope import ExternObject, Packet, plane_name
+from v1model.midend.scope import CustomExtern, ExternObject, Packet, plane_name
 from v1model.midend.values import VOID, as_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from v1model.midend.frame import Frame
 
 # The blocks in which a function means something, as p4c's back end has it; the rest may stand anywhere.
@@ -23,8 +25,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "digest": ("ingress",),
     "resubmit": ("ingress",),
     "resubmit_preserving_field_list": ("ingress",),
-    "recirculate": ("egress",),
-    "recirculate_preserving_field_list": ("egress",),
+    # Called in ingress it takes effect when egress has ended, as in simple_switch.
+    "recirculate": _PIPELINE,
+    "recirculate_preserving_field_list": _PIPELINE,
     "clone": _PIPELINE,
     "clone3": _PIPELINE,
     "clone_preserving_field_list": _PIPELINE,
@@ -52,7 +55,7 @@ def function(frame: Frame, node: ast.Call) -> ir.Expr:
     if name == "verify":
         _verify(frame, node)
     elif name not in _PLACES:
-        raise UnsupportedError(f"extern function {name} is not one of v1model's", node.span)
+        return custom_externs.function(frame, node)
     elif _PLACES[name] and frame.builder.name not in _PLACES[name]:
         raise CompileError(f"{name} is only possible in {' and '.join(_PLACES[name])}", node.span)
     else:
@@ -107,20 +110,32 @@ def _digest(frame: Frame, node: ast.Call) -> str:
 
 
 def _field_list(frame: Frame, index: ir.Expr, node: ast.Call) -> tuple[ir.Expr, ...]:
-    """The fields of the user's metadata annotated with @field_list(index)."""
+    """The fields of the user's metadata, nested ones too, annotated with @field_list(index)."""
     if not isinstance(index, ir.Const):
         raise CompileError("the index of a field list must be known at compile time", node.span)
-    metadata = frame.unit.metadata
-    declaration = frame.unit.shapes.sources[metadata.name].declaration
-    annotated = {
-        field.name
-        for field in declaration.fields
-        for annotation in field.annotations
+    return tuple(_annotated(frame, ir.Var("metadata", frame.unit.metadata), index))
+
+
+def _annotated(frame: Frame, struct: ir.Expr, index: ir.Const) -> Iterator[ir.Expr]:
+    """The fields of a struct, and of the structs in it, that are in a field list."""
+    assert isinstance(struct.type, ir.Struct)
+    source = frame.unit.shapes.sources.get(struct.type.name)
+    declared = {field.name: field for field in source.declaration.fields} if source else {}  # a tuple: none
+    for name, type_ in struct.type.fields:
+        place = ir.Member(struct, name, type_)
+        if name in declared and _is_listed(frame, declared[name].annotations, index):
+            yield place
+        elif isinstance(type_, ir.Struct):
+            yield from _annotated(frame, place, index)
+
+
+def _is_listed(frame: Frame, annotations: list[ast.Annotation], index: ir.Const) -> bool:
+    return any(
+        frame.expression(expression) == ir.Const(index.value, frame.shape(expression))
+        for annotation in annotations
         if annotation.name == "field_list"
-        and any(frame.expression(e) == ir.Const(index.value, frame.shape(e)) for e in annotation.expressions)
-    }
-    variable = ir.Var("metadata", metadata)
-    return tuple(ir.Member(variable, name, type_) for name, type_ in metadata.fields if name in annotated)
+        for expression in annotation.expressions
+    )
 
 
 def _listed(data: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -136,6 +151,8 @@ def method(frame: Frame, node: ast.Call) -> ir.Expr:
     target = named_object(frame, node.callee.base)
     if isinstance(target, Packet):
         return packets.call(frame, node, node.callee.member)
+    if isinstance(target, CustomExtern):
+        return custom_externs.method(frame, node, target)
     if not isinstance(target, ExternObject):
         raise UnsupportedError(f"a call of {node.callee.member}", node.span)
     resource = target.resource

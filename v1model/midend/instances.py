@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from v1model.errors import UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend import types as t
-from v1model.midend import extern_objects
+from v1model.midend import custom_externs, extern_objects, value_sets
 from v1model.midend.scope import (
     ActionClosure,
     Binding,
@@ -64,6 +64,8 @@ def instantiate(
     """A new instance of a control, parser or extern."""
     declaration = type_.declaration
     types = tuple(frame.scope.closed(argument) for argument in type_.arguments)
+    if isinstance(declaration, ast.ExternDeclaration) and declaration.name not in extern_objects.KINDS:
+        return custom_externs.instantiate(frame, declaration, arguments, name, node)
     if isinstance(declaration, ast.ExternDeclaration):
         return extern_objects.instantiate(frame, declaration, types, arguments, name, node)
     if not isinstance(declaration, ast.ControlDeclaration | ast.ParserDeclaration):
@@ -99,7 +101,7 @@ def _declare_locals(
             case ast.TableDeclaration():
                 frame.scope.bindings[local] = TableInstance(local, frame.scope, name)
             case ast.ValueSetDeclaration():
-                raise UnsupportedError("a parser value set", local.span)
+                frame.scope.bindings[local] = value_sets.declare(frame, local, name)
             case _:
                 pass
 

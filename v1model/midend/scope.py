@@ -47,6 +47,20 @@ class ExternObject:
 
 
 @dataclass(eq=False, slots=True)
+class CustomExtern:
+    """An instance of an extern object whose C is the user's."""
+
+    resource: ir.CustomObject
+
+
+@dataclass(eq=False, slots=True)
+class ValueSetObject:
+    """A parser's value set as the control plane sees it."""
+
+    value_set: ir.ValueSet
+
+
+@dataclass(eq=False, slots=True)
 class TableInstance:
     """A table; `lowered` when it has been applied. `may_exit`: one of its actions executes `exit`."""
 
@@ -66,7 +80,17 @@ class ActionClosure:
     name: str
 
 
-Binding = ir.Expr | Packet | ControlInstance | ParserInstance | ExternObject | TableInstance | ActionClosure
+Binding = (
+    ir.Expr
+    | Packet
+    | ControlInstance
+    | ParserInstance
+    | ExternObject
+    | CustomExtern
+    | ValueSetObject
+    | TableInstance
+    | ActionClosure
+)
 
 
 @dataclass(eq=False, slots=True)

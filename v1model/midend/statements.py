@@ -9,8 +9,10 @@ from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.midend import fold
 from v1model.midend.frame import as_index, lowers
+from v1model.midend.scope import ActionClosure
 from v1model.midend.tables import switch_subject
 from v1model.midend.values import assign, convert, default_value, reset
+from v1model.midend.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +22,20 @@ if TYPE_CHECKING:
 
 @lowers(ast.Block)
 def _block(frame: Frame, node: ast.Block) -> None:
-    for statement in node.statements:
+    for position, statement in enumerate(node.statements):
         if frame.builder.ended():
+            _note_actions(frame, node.statements[position:])
             return
         frame.statement(statement)
+
+
+def _note_actions(frame: Frame, unreachable: list[ast.Statement]) -> None:
+    """The control plane sees an action that is called somewhere, be it behind an `exit`, as p4c has it."""
+    for call in walk(unreachable):
+        if isinstance(call, ast.Call) and call.kind == "action" and call.declaration is not None:
+            closure = frame.find(call.declaration)
+            if isinstance(closure, ActionClosure) and frame.scope.path:
+                frame.unit.called_actions[closure] = None
 
 
 @lowers(ast.Empty)

@@ -10,7 +10,7 @@ from v1model.frontend import ast
 from v1model.midend import fold
 from v1model.midend.inline import bind_arguments
 from v1model.midend.instances import applied_instance
-from v1model.midend.scope import ParserInstance
+from v1model.midend.scope import ParserInstance, ValueSetObject
 from v1model.midend.values import convert
 
 if TYPE_CHECKING:
@@ -108,9 +108,23 @@ class _State:
         keys = [part for key in case.keys for part in _parts(key)]
         if len(keys) == 1 and isinstance(keys[0], ast.DefaultExpression):
             return (None,) * len(values)
-        if len(keys) != len(values):
+        matches: list[ir.SelectMatch | None] = []
+        for key in keys:
+            if (value_set := self._value_set(key)) is not None:
+                matches.append(ir.SelectMatch(value_set=value_set.name))
+                matches += [None] * (len(value_set.keys) - 1)
+            elif len(matches) < len(values):
+                matches.append(self._match(key, values[len(matches)].type))
+        if len(matches) != len(values):
             raise CompileError(f"{len(keys)} keys for {len(values)} expressions", case.span)
-        return tuple(self._match(key, value.type) for key, value in zip(keys, values, strict=True))
+        return tuple(matches)
+
+    def _value_set(self, node: ast.Expression) -> ir.ValueSet | None:
+        if not isinstance(node, ast.Name) or not isinstance(node.declaration, ast.ValueSetDeclaration):
+            return None
+        found = self.frame.find(node.declaration)
+        assert isinstance(found, ValueSetObject), node
+        return found.value_set
 
     def _match(self, node: ast.Expression, type_: ir.Type) -> ir.SelectMatch | None:
         while isinstance(node, ast.Cast) and isinstance(node.operand, ast.Binary):

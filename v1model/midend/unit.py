@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from v1model import ir
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
@@ -11,11 +13,16 @@ from v1model.midend.instances import declare
 from v1model.midend.scope import ActionClosure, Binding, Scope, plane_name
 from v1model.midend.shapes import Shapes
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class Unit:
     """The program's types, errors and enums, and what the control plane will see of it."""
 
-    def __init__(self, program: ast.Program) -> None:
+    def __init__(self, program: ast.Program, *, has_custom_externs: bool = False) -> None:
+        self.has_custom_externs = has_custom_externs
+        self.custom_objects: list[ir.CustomObject] = []
         self.shapes = Shapes()
         self.globals = Scope()
         self.errors = [
@@ -41,6 +48,7 @@ class Unit:
         self._action_declarations: dict[str, ast.ActionDeclaration] = {}
         self.called_actions: dict[ActionClosure, None] = {}  # by the body of a control
         self.externs: list[ir.ExternInstance] = []
+        self.value_sets: list[ir.ValueSet] = []
         self.digests: dict[str, ir.Digest] = {}
         self.new_types: dict[str, t.NewType] = {}
         self.meter_targets: dict[str, ir.Expr] = {}  # direct meter -> where `read` leaves the colour
@@ -93,13 +101,23 @@ class Unit:
         return type_.name
 
     def add_action(self, closure: ActionClosure, frame: Frame) -> None:
-        """An action that a table has, with the parameters that the control plane gives."""
-        if closure.name in self.actions:
-            if self._action_declarations[closure.name] is not closure.declaration:
-                raise CompileError(f"two actions are called {closure.name}", closure.declaration.span)
+        """An action that a table has, with the parameters that the control plane gives. Several may share
+        a @name, as those that p4c makes of one P4_14 action do: to the control plane they are one."""
+        known = self._action_declarations.setdefault(closure.name, closure.declaration)
+        if closure.name in self.actions and known is closure.declaration:
             return
-        self._action_declarations[closure.name] = closure.declaration
-        params = []
+        action = ir.Action(
+            closure.name, tuple(self._params(closure, frame)), tuple(closure.declaration.annotations)
+        )
+        if not _agree(self.actions.setdefault(closure.name, action), action):
+            raise CompileError(
+                f"two actions are called {closure.name}",
+                closure.declaration.span,
+                f"see line {known.span.line}: actions that share a name need the same parameters",
+            )
+
+    def _params(self, closure: ActionClosure, frame: Frame) -> Iterator[ir.ActionParam]:
+        """The parameters that the control plane gives."""
         for parameter in closure.declaration.parameters:
             if parameter.direction:
                 continue
@@ -112,6 +130,11 @@ class Unit:
             bits = shape if isinstance(shape, ir.Bits) else ir.Bits(1)
             annotations = tuple(parameter.annotations)
             name = self.new_type_name(type_)
-            params.append(ir.ActionParam(parameter.name, bits, name, annotations, type_))
-        declared = tuple(closure.declaration.annotations)
-        self.actions[closure.name] = ir.Action(closure.name, tuple(params), declared)
+            yield ir.ActionParam(parameter.name, bits, name, annotations, type_)
+
+
+def _agree(one: ir.Action, other: ir.Action) -> bool:
+    """Whether two actions take the same from the control plane."""
+    return [(p.name, p.type, p.type_name) for p in one.params] == [
+        (p.name, p.type, p.type_name) for p in other.params
+    ]

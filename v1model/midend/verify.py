@@ -27,7 +27,7 @@ def verify(program: ir.Program) -> None:
     tables = {table.name: table for table in program.tables}
     if len(tables) != len(program.tables):
         raise InvariantError("two tables have one name")
-    _parser(program.parser, shared, tables)
+    _parser(program.parser, shared, tables, {value_set.name for value_set in program.value_sets})
     for control in (
         program.verify_checksum,
         program.ingress,
@@ -42,7 +42,9 @@ def verify(program: ir.Program) -> None:
         _table(table, actions)
 
 
-def _parser(parser: ir.Parser, shared: Mapping[str, ir.Type], tables: dict[str, ir.Table]) -> None:
+def _parser(
+    parser: ir.Parser, shared: Mapping[str, ir.Type], tables: dict[str, ir.Table], value_sets: set[str]
+) -> None:
     check = _Block(parser.name, parser.locals, shared, tables, is_parser=True)
     names = {state.name for state in parser.states} | {"accept", "reject"}
     check.require(len(names) == len(parser.states) + 2, "two states have one name")
@@ -55,6 +57,8 @@ def _parser(parser: ir.Parser, shared: Mapping[str, ir.Type], tables: dict[str, 
             check.require(target in names, f"no state {target}")
             check.require(len(matches) == len(state.transition.expressions), "as many matches as expressions")
             for match in matches:
+                if match is not None and match.value_set:
+                    check.require(match.value_set in value_sets, f"no value set {match.value_set}")
                 if match is not None and match.value_expr is not None:
                     check.expression(match.value_expr)
 
@@ -144,6 +148,9 @@ class _Block:
             case ir.Shift(stack=stack):
                 self.require(isinstance(stack.type, ir.Stack), "shift of something that is no stack")
                 self.expression(stack)
+            case ir.CustomCall(arguments=given, result=result):
+                for argument in (*(value for value, _ in given), *((result,) if result else ())):
+                    self.expression(argument)
             case ir.ExternCall(arguments=arguments, kept=kept):
                 for argument in (*arguments, *kept):
                     self.expression(argument)

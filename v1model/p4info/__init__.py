@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from v1model.p4info.builder import Builder
 
 if TYPE_CHECKING:
-    from p4.config.v1 import p4info_pb2
-
     from v1model import ir
+    from v1model.protos.p4.config.v1 import p4info_pb2
 
 
 def p4info(program: ir.Program) -> p4info_pb2.P4Info:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from p4.config.v1 import p4info_pb2
-
 from v1model import ir
+from v1model.errors import located
 from v1model.frontend import ast
 from v1model.midend.frame import nested
 from v1model.midend.scope import plane_name
 from v1model.p4info.annotations import annotate, document, number
 from v1model.p4info.externs import add_controller_header, add_digest, add_direct, add_extern
-from v1model.p4info.kinds import ACTION, CONTROLLER_HEADER, DIGEST, RESOURCES, TABLE
+from v1model.p4info.kinds import ACTION, CONTROLLER_HEADER, DIGEST, RESOURCES, TABLE, VALUE_SET
 from v1model.p4info.symbols import SymbolTable
-from v1model.p4info.tables import add_action, add_table
+from v1model.p4info.tables import add_action, add_table, add_value_set
 from v1model.p4info.type_specs import TypeSpecs
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 if TYPE_CHECKING:
     from v1model.frontend import types as t
@@ -47,22 +47,25 @@ class Builder:
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
-        self.info: Any = p4info_pb2.P4Info()
+        self.info = p4info_pb2.P4Info()
         self.types = TypeSpecs(self.info, program.errors)
         self.actions = {action.name: action for action in program.actions}
         self.externs = {extern.name: extern for extern in program.externs}
         self.symbols = self._symbols()
 
-    def build(self) -> Any:
+    def build(self) -> p4info_pb2.P4Info:
         self._package()
         if _looks_at_types(self.program):
             self.info.type_info.SetInParent()
         for action in self.program.actions:
             add_action(self, action)
         for extern in self.program.externs:
-            add_extern(self, extern)
+            with located(extern.span):
+                add_extern(self, extern)
         for table in self.program.tables:
             add_table(self, table)
+        for value_set in self.program.value_sets:
+            add_value_set(self, value_set)
         for digest in self.program.digests:
             add_digest(self, digest)
         for name, type_ in self.program.controller_header_types.items():
@@ -73,11 +76,16 @@ class Builder:
         """The ids of everything that P4Info names."""
         symbols, program = SymbolTable(), self.program
         for table in program.tables:
-            symbols.add(TABLE, table.name, number(table.annotations, "id"))
+            with located(table.span):
+                symbols.add(TABLE, table.name, number(table.annotations, "id"))
         for action in program.actions:
             symbols.add(ACTION, action.name, number(action.annotations, "id"))
         for extern in program.externs:
-            symbols.add(RESOURCES[extern.kind], extern.name, number(extern.annotations, "id"))
+            with located(extern.span):
+                symbols.add(RESOURCES[extern.kind], extern.name, number(extern.annotations, "id"))
+        for value_set in program.value_sets:
+            with located(value_set.span):
+                symbols.add(VALUE_SET, value_set.name, number(value_set.annotations, "id"))
         for digest in program.digests:
             symbols.add(DIGEST, digest.name)
         for type_ in program.controller_header_types.values():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from p4.config.v1 import p4info_pb2
-
 from v1model.errors import CompileError
 from v1model.frontend import types as t
 from v1model.p4info.annotations import annotate, document, find, number, string
 from v1model.p4info.kinds import CONTROLLER_HEADER, DIGEST, RESOURCES, TABLE
 from v1model.p4info.preamble import field_ids
 from v1model.p4info.type_specs import bit_width, flattened
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 if TYPE_CHECKING:
     from v1model import ir

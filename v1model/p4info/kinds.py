@@ -1,11 +1,12 @@
 """The first byte of each kind of object's ids (P4Runtime specification, P4Ids)."""
 
-from p4.config.v1 import p4info_pb2
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 ACTION = p4info_pb2.P4Ids.ACTION
 TABLE = p4info_pb2.P4Ids.TABLE
 CONTROLLER_HEADER = p4info_pb2.P4Ids.CONTROLLER_HEADER
 DIGEST = p4info_pb2.P4Ids.DIGEST
+VALUE_SET = p4info_pb2.P4Ids.VALUE_SET
 
 RESOURCES = {
     "register": p4info_pb2.P4Ids.REGISTER,

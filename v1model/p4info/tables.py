@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from p4.config.v1 import p4info_pb2
-
 from v1model.frontend import types as t
 from v1model.midend.scope import name_annotation, plane_name
 from v1model.p4info.annotations import annotate, document, find, number
-from v1model.p4info.kinds import ACTION, RESOURCES, TABLE
+from v1model.p4info.kinds import ACTION, RESOURCES, TABLE, VALUE_SET
 from v1model.p4info.preamble import field_ids
 from v1model.p4info.type_specs import bit_width, bytestring
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 if TYPE_CHECKING:
     from v1model import ir
@@ -111,3 +110,15 @@ def _match_fields(message: Any, table: ir.Table) -> None:
         field.match_type = _MATCH_TYPES[key.match_kind]
         if key.type_name:
             field.type_name.name = key.type_name
+
+
+def add_value_set(builder: Builder, value_set: ir.ValueSet) -> None:
+    """A parser's value set; the key of one that is no struct has no name."""
+    message = builder.info.value_sets.add(size=value_set.size)
+    builder.preamble(message.preamble, VALUE_SET, value_set.name, value_set.annotations)
+    ids = field_ids([key.annotations for key in value_set.keys])
+    for key, id_ in zip(value_set.keys, ids, strict=True):
+        field = message.match.add(id=id_, name=key.name, bitwidth=bit_width(_type(key)))
+        annotate(field, key.annotations, without=frozenset(("match",)))
+        document(field, key.annotations)
+        field.match_type = _MATCH_TYPES[key.match_kind]

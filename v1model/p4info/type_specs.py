@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from p4.config.v1 import p4types_pb2
-
 from v1model.errors import UnsupportedError
 from v1model.frontend import types as t
 from v1model.midend.control_plane import translation_arguments
 from v1model.midend.scope import plane_name
 from v1model.p4info.annotations import annotate, find
+from v1model.protos.p4.config.v1 import p4types_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

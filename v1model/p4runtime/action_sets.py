@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError, Group, Member
 from v1model.p4runtime.entity import invalid
+from v1model.p4runtime.watch import watched_port
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from v1model.dataplane import DataPlane
@@ -53,7 +53,9 @@ class ActionSets:
                 member_ids.append(member_id)
             weights = [item.weight for item in message.action_profile_actions]
             members = tuple(zip(member_ids, weights, strict=True))
-            self._data_plane.insert_group(profile.name, Group(group_id, members, max_size=0))
+            watched = zip(member_ids, map(watched_port, message.action_profile_actions), strict=True)
+            watches = tuple((member_id, port) for member_id, port in watched if port is not None)
+            self._data_plane.insert_group(profile.name, Group(group_id, members, watched=watches))
         except DataPlaneError:
             del self._sets[group_id]
             self._delete_members(profile.name, member_ids)
@@ -82,14 +84,11 @@ class ActionSets:
 
     def _check(self, profile: ProfileInfo, message: p4runtime_pb2.ActionProfileActionSet) -> None:
         items = message.action_profile_actions
-        if any(item.weight < 1 for item in items):
-            raise invalid("the weight of an action in an action set must be positive")
-        if any(item.WhichOneof("watch_kind") for item in items):
-            raise DataPlaneError("UNIMPLEMENTED", "watch ports are not supported: leave watch_port unset")
-        size = sum(item.weight for item in items)
-        if profile.max_group_size and size > profile.max_group_size:
-            raise invalid(f"weights add up to {size}; {profile.name} takes {profile.max_group_size} a group")
-        if any(member.member_id < FIRST_OWN_ID for member in self._data_plane.members(profile.name)):
+        limit = profile.limits.max_group_size
+        profile.limits.check([item.weight for item in items], limit, "max_group_size", "INVALID_ARGUMENT")
+        # Never mixed, so one member speaks for all.
+        some = next(iter(self._data_plane.members(profile.name)), None)
+        if some is not None and some.member_id < FIRST_OWN_ID:
             raise invalid(
                 f"{profile.name} is used with members and groups: action sets can't be mixed with them"
             )

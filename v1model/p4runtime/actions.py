@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError
 from v1model.ir import ActionCall
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from p4.config.v1 import p4info_pb2
-
     from v1model import ir
     from v1model.p4runtime.values import CodecFactory
+    from v1model.protos.p4.config.v1 import p4info_pb2
 
 
 class ActionTranslator:

@@ -12,10 +12,9 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError
+from v1model.protos.google.rpc import code_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from v1model.p4runtime.session import Session
@@ -110,7 +109,8 @@ class Arbitration:
             )
         if message.role.HasField("config"):
             raise DataPlaneError(
-                "INVALID_ARGUMENT", "role.config is not supported: every role has full access"
+                "INVALID_ARGUMENT",
+                "no scheme of role.config is agreed upon: leave it out, every role has full access",
             )
         role = self._roles.get(name)
         if role is None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.entity import (
     decode_counter,
     decode_meter,
+    decode_meter_counts,
     encode_counter,
     encode_meter,
+    encode_meter_counts,
     invalid,
-    no_meter_counters,
     require_modify,
 )
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,16 +85,16 @@ class MeterHandler:
 
     def write(self, update_type: int, message: p4runtime_pb2.MeterEntry) -> None:
         require_modify(update_type, "meter")
-        if message.HasField("counter_data"):
-            raise no_meter_counters()
         array = self._schema.array(self._schema.meters, message.meter_id, "meter")
         config = decode_meter(message.config) if message.HasField("config") else None
         for index in _chosen_indices(array, message):
             self._data_plane.set_meter(array.name, index, config)
+            if message.HasField("counter_data"):
+                self._data_plane.set_meter_counts(
+                    array.name, index, decode_meter_counts(message.counter_data)
+                )
 
     def read(self, message: p4runtime_pb2.MeterEntry, answer: Answer) -> None:
-        if message.HasField("counter_data"):
-            raise no_meter_counters()
         for array in _chosen_arrays(self._schema, self._schema.meters, message.meter_id, "meter"):
             for index in _chosen_indices(array, message):
                 entity = answer.add()
@@ -104,6 +104,9 @@ class MeterHandler:
                 config = self._data_plane.meter(array.name, index)
                 if config is not None:
                     encode_meter(config, entity.meter_entry.config)
+                if message.HasField("counter_data"):
+                    counts = self._data_plane.meter_counts(array.name, index)
+                    encode_meter_counts(counts, entity.meter_entry.counter_data)
 
 
 class RegisterHandler:

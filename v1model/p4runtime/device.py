@@ -7,12 +7,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.entity import invalid
 from v1model.p4runtime.pipeline import Pipeline
 from v1model.p4runtime.reconcile import carry_over
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError, TableEntry
 from v1model.p4runtime.entity import (
     decode_counter,
     decode_meter,
+    decode_meter_counts,
     encode_counter,
     encode_meter,
+    encode_meter_counts,
     invalid,
-    no_meter_counters,
     require_modify,
 )
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from v1model.dataplane import CounterValue, DataPlane
@@ -77,16 +77,14 @@ class DirectMeterHandler(_DirectHandler):
 
     def write(self, update_type: int, message: p4runtime_pb2.DirectMeterEntry) -> None:
         require_modify(update_type, "direct meter")
-        if message.HasField("counter_data"):
-            raise no_meter_counters()
         table = self._table(message.table_entry)
         entry = self._entry(table, message.table_entry)
         config = decode_meter(message.config) if message.HasField("config") else None
         self._data_plane.set_direct_meter(entry, config)
+        if message.HasField("counter_data"):
+            self._data_plane.set_direct_meter_counts(entry, decode_meter_counts(message.counter_data))
 
     def read(self, message: p4runtime_pb2.DirectMeterEntry, answer: Answer) -> None:
-        if message.HasField("counter_data"):
-            raise no_meter_counters()
         key = message.table_entry
         if key.table_id:
             tables = [self._table(key)]
@@ -100,6 +98,9 @@ class DirectMeterHandler(_DirectHandler):
                 config = self._data_plane.direct_meter(entry)
                 if config is not None:
                     encode_meter(config, entity.direct_meter_entry.config)
+                if message.HasField("counter_data"):
+                    counts = self._data_plane.direct_meter_counts(entry)
+                    encode_meter_counts(counts, entity.direct_meter_entry.counter_data)
 
     def _table(self, key: p4runtime_pb2.TableEntry) -> TableTranslator:
         table = self._schema.table(key.table_id)

@@ -6,16 +6,19 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from v1model.binding.library import PORTS
 from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.interfaces import Reservations
-from v1model.switch import PORTS, Switch
+from v1model.switch import Switch
+from v1model.trace.recorder import Recorder, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from v1model.backend.extern_source import ExternSource
     from v1model.dataplane import DataPlane
 
 NO_CPU_PORT = PORTS  # a port that no packet can name
@@ -24,9 +27,18 @@ logger = logging.getLogger(__name__)
 
 
 class EmbeddedEngine:
-    """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out."""
+    """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out. `externs`: the C of
+    externs that are not v1model's, for every program; `recording`: what to write down of packets."""
 
-    def __init__(self, ports: Mapping[int, str], cpu_port: int | None) -> None:
+    def __init__(
+        self,
+        ports: Mapping[int, str],
+        cpu_port: int | None,
+        externs: ExternSource | None = None,
+        recording: Recording | None = None,
+    ) -> None:
+        self._externs = externs
+        self._recorder = Recorder(recording or Recording(), ports)
         self._ports = dict(ports)
         self._cpu_port = NO_CPU_PORT if cpu_port is None else cpu_port
         self._reservations = Reservations()
@@ -39,7 +51,9 @@ class EmbeddedEngine:
         """Compiles (or finds compiled) and loads; INVALID_ARGUMENT with place and reason if it can't."""
         config = DeviceConfig.decode(device_config)
         try:
-            return Switch(compile_text(config.source, config.name), self._cpu_port)
+            tracing = self._recorder.tracing
+            compiled = compile_text(config.source, config.name, self._externs, tracing=tracing)
+            return Switch(compiled, self._cpu_port)
         except CompileError as error:
             raise DataPlaneError("INVALID_ARGUMENT", error.render()) from error
 
@@ -59,6 +73,7 @@ class EmbeddedEngine:
                 self._attached.append(port)
             except DataPlaneError as error:
                 logger.warning("%s", error)
+        self._recorder.follow(data_plane)
         data_plane.start()
 
     def discard(self, data_plane: DataPlane) -> None:
@@ -69,3 +84,4 @@ class EmbeddedEngine:
 
     def close(self) -> None:
         self._reservations.release()
+        self._recorder.close()

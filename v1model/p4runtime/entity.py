@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from p4.v1 import p4runtime_pb2
-
-from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig
+from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY
@@ -27,16 +26,25 @@ class Answer:
     ENTITIES = 256
 
     def __init__(self) -> None:
-        self.responses = [p4runtime_pb2.ReadResponse()]
+        self._responses = [p4runtime_pb2.ReadResponse()]
         self._count = 0
 
     def add(self) -> p4runtime_pb2.Entity:
         """A new entity to fill."""
         if self._count == self.ENTITIES:
-            self.responses.append(p4runtime_pb2.ReadResponse())
+            self._responses.append(p4runtime_pb2.ReadResponse())
             self._count = 0
         self._count += 1
-        return self.responses[-1].entities.add()
+        return self._responses[-1].entities.add()
+
+    def take_full(self) -> list[p4runtime_pb2.ReadResponse]:
+        """The responses to which nothing will be added."""
+        full, self._responses = self._responses[:-1], self._responses[-1:]
+        return full
+
+    def take_rest(self) -> p4runtime_pb2.ReadResponse:
+        """The last response, empty if there was nothing at all."""
+        return self._responses[-1]
 
 
 def invalid(reason: str) -> DataPlaneError:
@@ -78,5 +86,12 @@ def encode_meter(value: MeterConfig, config: p4runtime_pb2.MeterConfig) -> None:
     config.cir, config.cburst, config.pir, config.pburst = value.cir, value.cburst, value.pir, value.pburst
 
 
-def no_meter_counters() -> DataPlaneError:
-    return DataPlaneError("UNIMPLEMENTED", "meters have no counters for their colours")
+def decode_meter_counts(data: p4runtime_pb2.MeterCounterData) -> MeterCounts:
+    return MeterCounts(*(decode_counter(colour) for colour in (data.green, data.yellow, data.red)))
+
+
+def encode_meter_counts(counts: MeterCounts, data: p4runtime_pb2.MeterCounterData) -> None:
+    """Fills `data`."""
+    encode_counter(counts.green, data.green)
+    encode_counter(counts.yellow, data.yellow)
+    encode_counter(counts.red, data.red)

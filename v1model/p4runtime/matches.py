@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
-
+from v1model import ir
 from v1model.dataplane import DataPlaneError
 from v1model.ir import KeyMatch
+from v1model.protos.p4.config.v1 import p4info_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from v1model.p4runtime.values import Codec
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from v1model.dataplane import Matches
+    from v1model.p4runtime.values import Codec, CodecFactory
+
+    RepeatedCompositeContainer = Any  # protobuf gives it no name of its own
 
 
 class FieldTranslator:
@@ -136,3 +142,58 @@ FIELD_KINDS: dict[int, type[FieldTranslator]] = {
     p4info_pb2.MatchField.RANGE: RangeField,
     p4info_pb2.MatchField.OPTIONAL: OptionalField,
 }
+
+
+class KeyTranslator:
+    """All match fields of a table's entry or a value set's member. `owner` names it in errors."""
+
+    def __init__(
+        self,
+        owner: str,
+        infos: Iterable[p4info_pb2.MatchField],
+        keys: Sequence[ir.Key],
+        codecs: CodecFactory,
+    ) -> None:
+        self._owner, self._key_count = owner, len(keys)
+        self.fields = list(_fields(owner, infos, keys, codecs))
+        self._by_id = {field.id: field for field in self.fields}
+        self._mandatory = [field for field in self.fields if not field.may_be_omitted]
+
+    def decode(self, messages: Iterable[p4runtime_pb2.FieldMatch]) -> Matches:
+        """One per key, None where left out."""
+        matches: list[KeyMatch | None] = [None] * self._key_count
+        for message in messages:
+            field = self._by_id.get(message.field_id)
+            if field is None:
+                reason = f"{self._owner}: no match field has id {message.field_id}"
+                raise DataPlaneError("INVALID_ARGUMENT", reason)
+            if not message.HasField(field.wire_kind):
+                raise field.invalid(f"is {field.wire_kind}, not {message.WhichOneof('field_match_type')}")
+            if matches[field.position] is not None:
+                raise field.invalid("is given twice")
+            matches[field.position] = field.decode(message)
+        for field in self._mandatory:
+            if matches[field.position] is None:
+                raise field.invalid("is exact and must be given")
+        return tuple(matches)
+
+    def encode(self, matches: Matches, messages: RepeatedCompositeContainer) -> None:
+        """Adds a message for each match that says something."""
+        for field in self.fields:
+            match = matches[field.position]
+            if match is not None and not field.is_dont_care(match):
+                field.encode(match, messages.add(field_id=field.id))
+
+
+def _fields(
+    owner: str, infos: Iterable[p4info_pb2.MatchField], keys: Sequence[ir.Key], codecs: CodecFactory
+) -> Iterator[FieldTranslator]:
+    positions = {key.name: position for position, key in enumerate(keys)}
+    for info in infos:
+        if info.name not in positions or info.match_type not in FIELD_KINDS:
+            reason = f"P4Info's key {info.name} of {owner} is not the program's"
+            raise DataPlaneError("INVALID_ARGUMENT", reason)
+        key_type = keys[positions[info.name]].expression.type
+        width = key_type.width if isinstance(key_type, ir.Bits) else 1
+        codec = codecs.codec(width, info.type_name.name)
+        yield FIELD_KINDS[info.match_type](info, positions[info.name], codec)

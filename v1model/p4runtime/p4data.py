@@ -14,10 +14,9 @@ from v1model.p4runtime.values import Codec, SignedCodec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from p4.config.v1 import p4types_pb2
-    from p4.v1 import p4data_pb2
-
     from v1model.p4runtime.values import CodecFactory
+    from v1model.protos.p4.config.v1 import p4types_pb2
+    from v1model.protos.p4.v1 import p4data_pb2
 
     Encoder = Callable[[Iterator[int], p4data_pb2.P4Data], None]
     Decoder = Callable[[p4data_pb2.P4Data], Iterator[int]]

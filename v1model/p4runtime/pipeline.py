@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError, DigestList, Output, TableEntry
 from v1model.p4runtime.action_sets import ActionSets
 from v1model.p4runtime.array_entities import CounterHandler, MeterHandler, RegisterHandler
@@ -18,14 +16,15 @@ from v1model.p4runtime.profile_entities import GroupHandler, MemberHandler
 from v1model.p4runtime.replication_entities import ReplicationHandler
 from v1model.p4runtime.schema import Schema
 from v1model.p4runtime.table_entities import TableHandler
+from v1model.p4runtime.value_set_entities import ValueSetHandler
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from p4.config.v1 import p4info_pb2
-
     from v1model import ir
     from v1model.dataplane import DataPlane
+    from v1model.protos.p4.config.v1 import p4info_pb2
 
     Event = Output | DigestList | TableEntry
 
@@ -58,26 +57,30 @@ class Pipeline:
             "direct_counter_entry": DirectCounterHandler(schema, data_plane, self._tables),
             "packet_replication_engine_entry": ReplicationHandler(data_plane),
             "register_entry": RegisterHandler(schema, data_plane),
+            "value_set_entry": ValueSetHandler(schema, data_plane),
             "digest_entry": self._digests,
         }
         self._packet_in = _packet_header("packet_in", config.p4info, data_plane.program, schema)
         self._packet_out = _packet_header("packet_out", config.p4info, data_plane.program, schema)
 
     def write(self, updates: Iterable[p4runtime_pb2.Update]) -> list[DataPlaneError | None]:
-        """CONTINUE_ON_ERROR: what became of each update, in order."""
+        """CONTINUE_ON_ERROR: what became of each update, in order. Everything else waits meanwhile, so
+        the service gives long batches in pieces."""
         with self._lock:
             self._check_in_use()
             return [self._write_one(update) for update in updates]
 
-    def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.ReadResponse]:
-        """Everything that the given entities, which may be wildcards, stand for."""
+    def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.ReadResponse]:
+        """Everything that the given entities, which may be wildcards, stand for. Each of them is read at
+        one moment; between two of them others have their turn."""
         answer = Answer()
-        with self._lock:
-            self._check_in_use()
-            for entity in entities:
+        for entity in entities:
+            with self._lock:
+                self._check_in_use()
                 kind = entity.WhichOneof("entity")
                 self._handler(kind).read(getattr(entity, kind), answer)
-        return answer.responses
+            yield from answer.take_full()
+        yield answer.take_rest()
 
     def read_entities(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.Entity]:
         """The same, one by one."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
-from v1model.dataplane import DataPlaneError, Group, Member
+from v1model.dataplane import Group, Member
 from v1model.p4runtime.action_sets import FIRST_OWN_ID
 from v1model.p4runtime.entity import DELETE, INSERT, invalid
+from v1model.p4runtime.watch import encode_watch, watched_port
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,6 +69,18 @@ class MemberHandler(_ProfileHandler):
 class GroupHandler(_ProfileHandler):
     """p4.v1.ActionProfileGroup."""
 
+    def __init__(self, schema: Schema, data_plane: DataPlane, action_sets: ActionSets) -> None:
+        super().__init__(schema, data_plane, action_sets)
+        # Groups whose watched ports were given as (deprecated) numbers; reads answer in kind.
+        self._with_numbers: set[tuple[str, int]] = set()
+
+    def _mark(self, profile: ProfileInfo, message: p4runtime_pb2.ActionProfileGroup) -> None:
+        key = profile.name, message.group_id
+        if any(member.WhichOneof("watch_kind") == "watch" for member in message.members):
+            self._with_numbers.add(key)
+        else:
+            self._with_numbers.discard(key)
+
     def write(self, update_type: int, message: p4runtime_pb2.ActionProfileGroup) -> None:
         profile = self._to_write(message.action_profile_id, message.group_id)
         if not profile.has_selector:
@@ -77,6 +89,7 @@ class GroupHandler(_ProfileHandler):
             self._data_plane.delete_group(profile.name, message.group_id)
             return
         group = _decode_group(profile, message)
+        self._mark(profile, message)
         if update_type == INSERT:
             self._data_plane.insert_group(profile.name, group)
             return
@@ -99,23 +112,20 @@ class GroupHandler(_ProfileHandler):
                 entity.action_profile_group.group_id = group.group_id
                 entity.action_profile_group.max_size = group.max_size
                 for member_id, weight in group.members:
-                    entity.action_profile_group.members.add(member_id=member_id, weight=weight)
+                    member = entity.action_profile_group.members.add(member_id=member_id, weight=weight)
+                    if (port := dict(group.watched).get(member_id)) is not None:
+                        as_bytes = (profile.name, group.group_id) not in self._with_numbers
+                        encode_watch(port, member, as_bytes=as_bytes)
 
 
 def _decode_group(profile: ProfileInfo, message: p4runtime_pb2.ActionProfileGroup) -> Group:
     members = [(member.member_id, member.weight) for member in message.members]
-    if any(member.WhichOneof("watch_kind") for member in message.members):
-        raise DataPlaneError("UNIMPLEMENTED", "watch ports are not supported: leave watch_port unset")
-    if any(weight < 1 for _, weight in members):
-        raise invalid(f"{profile.name}: a member's weight must be positive")
+    ports = [(member.member_id, watched_port(member)) for member in message.members]
+    watched = tuple((member_id, port) for member_id, port in ports if port is not None)
     if len({member_id for member_id, _ in members}) < len(members):
         raise invalid(f"{profile.name}: group {message.group_id} names a member twice (use its weight)")
-    limit, size = profile.max_group_size, message.max_size
+    limit, size = profile.limits.max_group_size, message.max_size
     if size < 0 or (limit and not 0 < size <= limit):
         raise invalid(f"{profile.name}: max_size {size} is not in {1 if limit else 0} to {limit or 'any'}")
-    total = sum(weight for _, weight in members)
-    if size and total > size:
-        raise DataPlaneError(
-            "RESOURCE_EXHAUSTED", f"{profile.name}: weights add up to {total}, max_size is {size}"
-        )
-    return Group(message.group_id, tuple(members), size)
+    profile.limits.check([weight for _, weight in members], size)
+    return Group(message.group_id, tuple(members), size, watched)

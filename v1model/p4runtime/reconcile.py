@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
-from v1model.dataplane import CounterValue, DataPlaneError
+from v1model.dataplane import CounterValue, DataPlaneError, MeterCounts
 from v1model.p4runtime.entity import DELETE, INSERT, MODIFY, invalid
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +27,7 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
             _write(new, INSERT, old.read_entities([wildcard]))
         _write(new, INSERT, _entries(old))
         _write(new, MODIFY, _changed_defaults(old, new))
+        _write(new, MODIFY, old.read_entities([_value_sets()]))
         _copy_arrays(old.data_plane, new.data_plane)
     except DataPlaneError as error:
         raise invalid(f"the forwarding state can't be preserved: {error}") from error
@@ -45,11 +45,18 @@ def _inserted_kinds() -> Iterator[p4runtime_pb2.Entity]:
         yield entity
 
 
+def _value_sets() -> p4runtime_pb2.Entity:
+    entity = p4runtime_pb2.Entity()
+    entity.value_set_entry.SetInParent()
+    return entity
+
+
 def _entries(pipeline: Pipeline) -> Iterator[p4runtime_pb2.Entity]:
     """All entries that are not const, with their direct counters and meters."""
     wildcard = p4runtime_pb2.Entity()
     wildcard.table_entry.counter_data.SetInParent()
     wildcard.table_entry.meter_config.SetInParent()
+    wildcard.table_entry.meter_counter_data.SetInParent()
     return (entity for entity in pipeline.read_entities([wildcard]) if not entity.table_entry.is_const)
 
 
@@ -68,7 +75,9 @@ def _has_const_default(pipeline: Pipeline, entity: p4runtime_pb2.Entity) -> bool
     return bool(table.const_default_action_id or table.implementation_id)
 
 
-def _write(pipeline: Pipeline, update_type: int, entities: Iterable[p4runtime_pb2.Entity]) -> None:
+def _write(
+    pipeline: Pipeline, update_type: p4runtime_pb2.Update.Type, entities: Iterable[p4runtime_pb2.Entity]
+) -> None:
     updates = [p4runtime_pb2.Update(type=update_type, entity=entity) for entity in entities]
     for error in pipeline.write(updates):
         if error:
@@ -98,5 +107,7 @@ def _copy_array(old: DataPlane, new: DataPlane, kind: str, name: str, size: int)
         if kind == "meter":
             if config := old.meter(name, index):
                 new.set_meter(name, index, config)
+            if (counts := old.meter_counts(name, index)) != MeterCounts():
+                new.set_meter_counts(name, index, counts)
         elif value := old.register(name, index):
             new.set_register(name, index, value)

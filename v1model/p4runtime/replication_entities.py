@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import CloneSession, DataPlaneError, Replica
 from v1model.p4runtime.entity import DELETE, INSERT, invalid
 from v1model.p4runtime.values import BitsCodec
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from v1model.binding.selectors import SelectorLimits
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.actions import ActionTranslator
+from v1model.p4runtime.matches import KeyTranslator
 from v1model.p4runtime.p4data import DataTranslator
 from v1model.p4runtime.tables import TableTranslator
 from v1model.p4runtime.values import CodecFactory
 
 if TYPE_CHECKING:
-    from p4.config.v1 import p4info_pb2
-
     from v1model import ir
+    from v1model.protos.p4.config.v1 import p4info_pb2
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ class ProfileInfo:
     id: int
     name: str
     has_selector: bool
-    max_group_size: int
+    limits: SelectorLimits
     table: TableTranslator  # any of its tables: they all have the same actions
 
 
@@ -45,6 +46,15 @@ class DigestInfo:
     id: int
     name: str
     data: DataTranslator
+
+
+@dataclass(frozen=True)
+class ValueSetInfo:
+    """A parser's value set."""
+
+    id: int
+    name: str
+    keys: KeyTranslator
 
 
 class Schema:
@@ -70,6 +80,7 @@ class Schema:
         self.tables_by_name = {table.name: table for table in self.tables.values()}
         self._read_externs(p4info, {extern.name: extern for extern in program.externs})
         self._read_digests(p4info, {digest.name: digest for digest in program.digests})
+        self._read_value_sets(p4info, {value_set.name: value_set for value_set in program.value_sets})
 
     def table(self, table_id: int) -> TableTranslator:
         return _by_id(self.tables, table_id, "table")
@@ -82,6 +93,9 @@ class Schema:
 
     def digest(self, digest_id: int) -> DigestInfo:
         return _by_id(self.digests, digest_id, "digest")
+
+    def value_set(self, value_set_id: int) -> ValueSetInfo:
+        return _by_id(self.value_sets, value_set_id, "value set")
 
     def _read_externs(self, p4info: p4info_pb2.P4Info, externs: dict[str, ir.ExternInstance]) -> None:
         self.counters = {info.preamble.id: _array(info, externs) for info in p4info.counters}
@@ -101,7 +115,10 @@ class Schema:
                 info.preamble.id,
                 _known(externs, info.preamble.name, "action profile").name,
                 info.with_selector,
-                info.max_group_size,
+                replace(
+                    SelectorLimits.of(_known(externs, info.preamble.name, "action profile")),
+                    max_group_size=info.max_group_size,
+                ),
                 self.table(info.table_ids[0]),
             )
             for info in p4info.action_profiles
@@ -124,6 +141,21 @@ class Schema:
         }
         self.digests_by_name = {digest.name: digest for digest in self.digests.values()}
 
+    def _read_value_sets(self, p4info: p4info_pb2.P4Info, value_sets: dict[str, ir.ValueSet]) -> None:
+        self.value_sets = {
+            info.preamble.id: ValueSetInfo(
+                info.preamble.id,
+                info.preamble.name,
+                KeyTranslator(
+                    f"value set {info.preamble.name}",
+                    info.match,
+                    _known(value_sets, info.preamble.name, "value set").keys,
+                    self.codecs,
+                ),
+            )
+            for info in p4info.value_sets
+        }
+
     @staticmethod
     def _check_ids(p4info: p4info_pb2.P4Info) -> None:
         seen: dict[int, str] = {}
@@ -134,6 +166,7 @@ class Schema:
             p4info.meters,
             p4info.registers,
             p4info.digests,
+            p4info.value_sets,
         ):
             for info in kind:
                 other = seen.setdefault(info.preamble.id, info.preamble.name)

@@ -6,16 +6,17 @@ from concurrent import futures
 from typing import TYPE_CHECKING
 
 import grpc
-from p4.v1 import p4runtime_pb2_grpc
 
 from v1model.p4runtime.address import ServerError
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
+from v1model.protos.p4.v1 import p4runtime_pb2_grpc
 
 if TYPE_CHECKING:
     from v1model.p4runtime.address import TlsFiles
     from v1model.p4runtime.device import Engine
 
-MAX_MESSAGE_BYTES = 256 << 20  # as BMv2
+# The largest device config, or some 200,000 table entries. A message is in memory several times over.
+MAX_MESSAGE_BYTES = 32 << 20
 UNARY_WORKERS = 8
 
 
@@ -26,6 +27,7 @@ class P4RuntimeServer:
         self.service = P4RuntimeService(device_id, engine)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(MAX_STREAMS + UNARY_WORKERS, thread_name_prefix="p4runtime"),
+            maximum_concurrent_rpcs=MAX_STREAMS + 2 * UNARY_WORKERS,  # more are refused, not queued
             options=[
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.so_reuseport", 0),  # a second server on the same port is an error

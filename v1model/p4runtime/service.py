@@ -7,21 +7,27 @@ import threading
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import grpc
-from p4.v1 import p4runtime_pb2
 
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.arbitration import Arbitration
 from v1model.p4runtime.device import Device
 from v1model.p4runtime.session import Session
 from v1model.p4runtime.status import grpc_code, stream_error, write_status
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from v1model.p4runtime.device import Engine
+    from v1model.p4runtime.pipeline import Pipeline
 
 API_VERSION = "1.4.0"
 MAX_STREAMS = 64  # each keeps a thread of the server and one that reads
+MAX_UPDATES = 65_536  # of a Write, some 5 s of work
+MAX_ENTITIES = 65_536  # of a Read
+# Updates that are written without a pause, some 25 ms: so long do packets for and from the controller,
+# reads, other roles' writes and the election of a new primary wait.
+UPDATES_AT_ONCE = 256
 
 logger = logging.getLogger(__name__)
 
@@ -81,12 +87,7 @@ class P4RuntimeService:
         self, request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.WriteResponse:
         try:
-            with self._write_lock:
-                self._check_primary(request)
-                pipeline = self.device.pipeline
-                if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
-                    raise DataPlaneError("UNIMPLEMENTED", "the only atomicity is CONTINUE_ON_ERROR")
-                results = pipeline.write(request.updates)
+            results = self._write_updates(request)
         except DataPlaneError as error:
             _abort(context, error)
         status = write_status(results)
@@ -96,15 +97,48 @@ class P4RuntimeService:
             context.abort(grpc.StatusCode.UNKNOWN, status.message)
         return p4runtime_pb2.WriteResponse()
 
+    def _write_updates(self, request: p4runtime_pb2.WriteRequest) -> list[DataPlaneError | None]:
+        """What became of each update. A batch that loses its primary half-way ends there."""
+        pipeline = self._pipeline_to_write(request)
+        results: list[DataPlaneError | None] = []
+        while True:
+            begin = len(results)
+            try:
+                with self._write_lock:
+                    self._check_primary(request)
+                    results += pipeline.write(request.updates[begin : begin + UPDATES_AT_ONCE])
+            except DataPlaneError as error:
+                if not results:
+                    raise
+                results += [error] * (len(request.updates) - begin)
+            if len(results) == len(request.updates):
+                return results
+
+    def _pipeline_to_write(self, request: p4runtime_pb2.WriteRequest) -> Pipeline:
+        self._check_primary(request)
+        pipeline = self.device.pipeline
+        if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
+            raise DataPlaneError("UNIMPLEMENTED", "the only atomicity is CONTINUE_ON_ERROR")
+        if len(request.updates) > MAX_UPDATES:
+            raise DataPlaneError(
+                "RESOURCE_EXHAUSTED",
+                f"{len(request.updates)} updates in one request; send at most {MAX_UPDATES} at a time",
+            )
+        return pipeline
+
     def Read(
         self, request: p4runtime_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4runtime_pb2.ReadResponse]:
         try:
             self._check_device(request.device_id)
-            responses = self.device.pipeline.read(request.entities)
+            if len(request.entities) > MAX_ENTITIES:
+                raise DataPlaneError(
+                    "RESOURCE_EXHAUSTED",
+                    f"{len(request.entities)} entities in one request; read at most {MAX_ENTITIES} at a time",
+                )
+            yield from self.device.pipeline.read(request.entities)
         except DataPlaneError as error:
             _abort(context, error)
-        yield from responses
 
     def StreamChannel(
         self, request_iterator: Iterator[p4runtime_pb2.StreamMessageRequest], context: grpc.ServicerContext

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from p4.v1 import p4runtime_pb2
+    from v1model.protos.p4.v1 import p4runtime_pb2
 
 QUEUE_MESSAGES = 4096
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import grpc
-from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2
+
+from v1model.protos.google.rpc import code_pb2, status_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 # gRPC clients refuse more metadata than 8 KiB unless told otherwise; binary metadata may travel in
 # base64, and there are other fields.
 MAX_DETAILS_BYTES = 5500
+MIN_DETAIL_BYTES = len("type.googleapis.com/p4.v1.Error")  # each has at least its type's name
 SPACE = "v1model"
 
 
@@ -35,13 +37,14 @@ def write_status(results: Sequence[DataPlaneError | None]) -> status_pb2.Status 
     index, error = failed[0]
     summary = f"{len(failed)} of {len(results)} updates failed; at index {index}: {error.code}, {error}"
     status = status_pb2.Status(code=code_pb2.UNKNOWN, message=summary)
+    if len(results) * MIN_DETAIL_BYTES > MAX_DETAILS_BYTES:
+        return status  # the summary must do
     for with_message in (True, False):
         del status.details[:]
         for result in results:
             status.details.add().Pack(_p4_error(result, with_message=with_message))
         if status.ByteSize() <= MAX_DETAILS_BYTES:
             return status
-    # Too many updates for gRPC's metadata whatever we leave out: the summary must do.
     del status.details[:]
     return status
 

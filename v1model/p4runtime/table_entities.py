@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
 from v1model.dataplane import DataPlaneError, TableEntry
 from v1model.p4runtime.entity import (
     DELETE,
@@ -13,21 +11,23 @@ from v1model.p4runtime.entity import (
     MODIFY,
     decode_counter,
     decode_meter,
+    decode_meter_counts,
     encode_counter,
     encode_meter,
+    encode_meter_counts,
     invalid,
-    no_meter_counters,
     require_modify,
 )
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from v1model.dataplane import DataPlane
+    from v1model.dataplane import DataPlane, Matches
     from v1model.p4runtime.action_sets import ActionSets
     from v1model.p4runtime.entity import Answer
     from v1model.p4runtime.schema import Schema
-    from v1model.p4runtime.tables import Matches, TableTranslator
+    from v1model.p4runtime.tables import TableTranslator
 
     EntryKey = tuple[str, Matches, int]
     Cookies = tuple[int, bytes]  # controller_metadata (deprecated), metadata
@@ -178,12 +178,13 @@ class TableHandler:
             self._data_plane.set_direct_meter(entry, decode_meter(message.meter_config))
         elif reset_meter and table.has_direct_meter:
             self._data_plane.set_direct_meter(entry, None)
+        if message.HasField("meter_counter_data"):
+            counts = decode_meter_counts(message.meter_counter_data)
+            self._data_plane.set_direct_meter_counts(entry, counts)
 
     # --- read
 
     def read(self, message: p4runtime_pb2.TableEntry, answer: Answer) -> None:
-        if message.HasField("meter_counter_data"):
-            raise no_meter_counters()
         tables = [self._schema.table(message.table_id)] if message.table_id else self._schema.tables.values()
         for table in tables:
             if message.table_id:
@@ -253,6 +254,8 @@ class TableHandler:
             config = self._data_plane.direct_meter(entry)
             if config is not None:
                 encode_meter(config, message.meter_config)
+        if request.HasField("meter_counter_data") and table.has_direct_meter:
+            encode_meter_counts(self._data_plane.direct_meter_counts(entry), message.meter_counter_data)
 
     def _encode_action(
         self, table: TableTranslator, entry: TableEntry, message: p4runtime_pb2.TableAction
@@ -282,10 +285,10 @@ def _check_attributes(table: TableTranslator, message: p4runtime_pb2.TableEntry)
         raise invalid("idle_timeout_ns can't be negative, and a default entry has none")
     if message.HasField("counter_data") and not table.has_direct_counter:
         raise invalid(f"table {table.name} has no direct counter")
-    if message.HasField("meter_config") and not table.has_direct_meter:
+    if (message.HasField("meter_config") or message.HasField("meter_counter_data")) and not (
+        table.has_direct_meter
+    ):
         raise invalid(f"table {table.name} has no direct meter")
-    if message.HasField("meter_counter_data"):
-        raise no_meter_counters()
 
 
 def _replaced(entry: TableEntry, idle_timeout_ns: int) -> TableEntry:

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
-
 from v1model import ir
 from v1model.dataplane import DataPlaneError, TableEntry
-from v1model.p4runtime.matches import FIELD_KINDS, FieldTranslator
+from v1model.p4runtime.matches import KeyTranslator
+from v1model.protos.p4.config.v1 import p4info_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from v1model.dataplane import Matches
     from v1model.p4runtime.actions import ActionTranslator
     from v1model.p4runtime.schema import ProfileInfo
     from v1model.p4runtime.values import CodecFactory
-
-Matches = tuple[ir.KeyMatch | None, ...]
 
 _ENTRY_SCOPES = (p4info_pb2.ActionRef.TABLE_AND_DEFAULT, p4info_pb2.ActionRef.TABLE_ONLY)
 _DEFAULT_SCOPES = (p4info_pb2.ActionRef.TABLE_AND_DEFAULT, p4info_pb2.ActionRef.DEFAULT_ONLY)
@@ -46,11 +44,9 @@ class TableTranslator:
         self.default_is_const = bool(info.const_default_action_id)
         self.has_direct_counter = self.has_direct_meter = False  # the schema knows, when it is complete
         self.profile: ProfileInfo | None = None
-        self.fields = _fields(info, table, codecs)
+        self._keys = KeyTranslator(f"table {self.name}", info.match_fields, table.keys, codecs)
+        self.fields = self._keys.fields
         self.needs_priority = any(field.needs_priority for field in self.fields)
-        self._key_count = len(table.keys)
-        self._by_id = {field.id: field for field in self.fields}
-        self._mandatory = [field for field in self.fields if not field.may_be_omitted]
         self._actions = {ref.id: actions[ref.id] for ref in info.action_refs if ref.id in actions}
         self._actions_by_name = {action.name: action for action in self._actions.values()}
         if missing := {action.action for action in table.actions} - set(self._actions_by_name):
@@ -72,22 +68,9 @@ class TableTranslator:
             raise self._invalid(f"priority is {priority} and {rule}")
         return self.decode_matches(message.match), priority
 
-    def decode_matches(self, fields: Sequence[p4runtime_pb2.FieldMatch]) -> Matches:
+    def decode_matches(self, messages: Sequence[p4runtime_pb2.FieldMatch]) -> Matches:
         """One per key of the table, None where left out."""
-        matches: list[ir.KeyMatch | None] = [None] * self._key_count
-        for message in fields:
-            field = self._by_id.get(message.field_id)
-            if field is None:
-                raise self._invalid(f"no match field has id {message.field_id}")
-            if not message.HasField(field.wire_kind):
-                raise field.invalid(f"is {field.wire_kind}, not {message.WhichOneof('field_match_type')}")
-            if matches[field.position] is not None:
-                raise field.invalid("is given twice")
-            matches[field.position] = field.decode(message)
-        for field in self._mandatory:
-            if matches[field.position] is None:
-                raise field.invalid("is exact and must be given")
-        return tuple(matches)
+        return self._keys.decode(messages)
 
     def decode_action(self, message: p4runtime_pb2.Action, *, as_default: bool = False) -> ir.ActionCall:
         """An action of this table, in the scope where it is allowed."""
@@ -104,10 +87,7 @@ class TableTranslator:
     def encode_key(self, entry: TableEntry, message: p4runtime_pb2.TableEntry) -> None:
         """Fills table id, matches and priority."""
         message.table_id = self.id
-        for field in self.fields:
-            match = entry.matches[field.position]
-            if match is not None and not field.is_dont_care(match):
-                field.encode(match, message.match.add(field_id=field.id))
+        self._keys.encode(entry.matches, message.match)
         if entry.priority:
             message.priority = entry.priority
 
@@ -120,17 +100,3 @@ class TableTranslator:
 
     def _invalid(self, reason: str) -> DataPlaneError:
         return DataPlaneError("INVALID_ARGUMENT", f"table {self.name}: {reason}")
-
-
-def _fields(info: p4info_pb2.Table, table: ir.Table, codecs: CodecFactory) -> list[FieldTranslator]:
-    positions = {key.name: position for position, key in enumerate(table.keys)}
-    fields = []
-    for field in info.match_fields:
-        if field.name not in positions or field.match_type not in FIELD_KINDS:
-            reason = f"P4Info's key {field.name} of {table.name} is not the program's"
-            raise DataPlaneError("INVALID_ARGUMENT", reason)
-        key_type = table.keys[positions[field.name]].expression.type
-        width = key_type.width if isinstance(key_type, ir.Bits) else 1
-        codec = codecs.codec(width, field.type_name.name)
-        fields.append(FIELD_KINDS[field.match_type](field, positions[field.name], codec))
-    return fields

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from v1model.dataplane import DataPlaneError
 
 if TYPE_CHECKING:
-    from p4.config.v1.p4types_pb2 import P4TypeInfo
+    from v1model.protos.p4.config.v1.p4types_pb2 import P4TypeInfo
 
 
 class Codec(Protocol):

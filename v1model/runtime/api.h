@@ -29,12 +29,19 @@ WEIR_API uint32_t weir_insert(struct vswitch *sw, uint32_t table, const uint8_t 
 WEIR_API void weir_modify(struct vswitch *sw, uint32_t table, uint32_t handle, const uint32_t what[3], const uint8_t *data,
                           uint64_t idle_timeout_us);
 WEIR_API void weir_delete(struct vswitch *sw, uint32_t table, uint32_t handle);
+/* Replaces all entries of a table without actions (a value set): keys and masks one behind the other,
+ * masks NULL for MATCH_EXACT. -1: no room or memory; the set is then empty. */
+WEIR_API int32_t weir_set_members(struct vswitch *sw, uint32_t table, const uint8_t *keys, const uint8_t *masks, uint32_t count);
 WEIR_API uint64_t weir_idle_us(struct vswitch *sw, uint32_t table, uint32_t handle);
 WEIR_API void weir_sweep_idle(struct vswitch *sw); /* queues an event for each entry that ran out */
 WEIR_API void weir_entry_counter(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t value[2]);
 WEIR_API void weir_entry_counters(struct vswitch *sw, uint32_t table, uint64_t (*values)[2], uint32_t handles);
 WEIR_API void weir_set_entry_counter(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t packets, uint64_t bytes);
 WEIR_API int32_t weir_set_entry_meter(struct vswitch *sw, uint32_t table, uint32_t handle, const uint64_t rates[4]);
+
+/* Packets and bytes of each colour, read or (set) written. */
+WEIR_API void weir_entry_meter_counts(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t values[6], uint32_t set);
+WEIR_API void weir_meter_counts(struct vswitch *sw, uint32_t meter, uint32_t index, uint64_t values[6], uint32_t set);
 
 /* Arrays. Rates NULL: not configured. */
 WEIR_API void weir_counters(struct vswitch *sw, uint32_t counter, uint32_t first, uint32_t count, uint64_t (*values)[2]);
@@ -46,11 +53,15 @@ WEIR_API void weir_set_register(struct vswitch *sw, uint32_t number, uint32_t in
 /* Action profiles, replication, digests: 0, or -1 without memory. */
 WEIR_API int32_t weir_set_member(struct vswitch *sw, uint32_t profile, uint32_t handle, uint32_t action, const uint8_t *data);
 WEIR_API void weir_delete_member(struct vswitch *sw, uint32_t profile, uint32_t handle);
-WEIR_API int32_t weir_set_group(struct vswitch *sw, uint32_t profile, uint32_t handle, const uint32_t *members, uint32_t count);
+WEIR_API int32_t weir_set_group(struct vswitch *sw, uint32_t profile, uint32_t handle, const uint32_t *members,
+                                const uint32_t *weights, const uint32_t *watches, uint32_t count);
+WEIR_API void weir_look_at_links(struct vswitch *sw); /* for members that watch a port */
 WEIR_API int32_t weir_set_multicast_group(struct vswitch *sw, uint32_t group, const struct replica *replicas, uint32_t count);
 WEIR_API int32_t weir_set_clone_session(struct vswitch *sw, uint32_t session, const struct replica *replicas, uint32_t count,
                                         uint32_t packet_length_bytes);
 WEIR_API void weir_enable_digest(struct vswitch *sw, uint32_t digest, uint32_t enabled);
+/* Traces the packets that come into `port` (UINT32_MAX: any) and begin with `value` under `mask`. */
+WEIR_API void weir_trace(struct vswitch *sw, uint32_t enabled, uint32_t port, const uint8_t *value, const uint8_t *mask, uint32_t length);
 WEIR_API void weir_enable_log(struct vswitch *sw, uint32_t enabled);
 
 /* Events: struct event and its data, one behind the other; valid until the next call. */

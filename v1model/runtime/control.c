@@ -18,8 +18,7 @@ static void set_target(const struct table *table, struct entry *entry, const uin
 
 static void set_idle_timeout(struct vswitch *sw, struct entry *entry, uint64_t idle_timeout_us) {
     entry->idle_timeout_us = idle_timeout_us;
-    entry->idle_reported = false;
-    entry->last_hit_us = clock_now_us(sw);
+    entry->last_hit_us = entry->reported_us = clock_now_us(sw);
 }
 
 uint32_t weir_insert(struct vswitch *sw, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority,
@@ -50,6 +49,19 @@ void weir_delete(struct vswitch *sw, uint32_t table, uint32_t handle) {
     switch_unlock(sw);
 }
 
+int32_t weir_set_members(struct vswitch *sw, uint32_t table, const uint8_t *keys, const uint8_t *masks, uint32_t count) {
+    struct table *t = &sw->tables[table];
+    uint32_t bytes = t->spec->key_bytes;
+    int32_t result = 0;
+    switch_lock(sw);
+    table_clear(t);
+    for (uint32_t i = 0; i < count && !result; i++)
+        if (table_insert(t, keys + (size_t)i * bytes, masks ? masks + (size_t)i * bytes : NULL, 0) == NO_ENTRY) result = -1;
+    if (result) table_clear(t);
+    switch_unlock(sw);
+    return result;
+}
+
 static uint64_t idle_us(const struct entry *entry, uint64_t now_us) {
     return now_us > entry->last_hit_us ? now_us - entry->last_hit_us : 0;
 }
@@ -65,10 +77,10 @@ static void sweep_table(struct vswitch *sw, uint32_t number, uint64_t now_us) {
     struct table *table = &sw->tables[number];
     for (uint32_t i = 0; i < table->high_water; i++) {
         struct entry *entry = table_entry(table, i);
-        if (!entry->in_use || !entry->idle_timeout_us || entry->idle_reported) continue;
-        if (idle_us(entry, now_us) < entry->idle_timeout_us) continue;
+        if (!entry->in_use || !entry->idle_timeout_us) continue;
+        if (idle_us(entry, now_us) < entry->idle_timeout_us || now_us - entry->reported_us < entry->idle_timeout_us) continue;
         struct event event = {.kind = EVENT_IDLE, .id = number, .handle = i, .time_us = now_us};
-        entry->idle_reported = events_push(&sw->events, event, NULL);
+        if (events_push(&sw->events, event, NULL)) entry->reported_us = now_us;
     }
 }
 
@@ -111,16 +123,34 @@ int32_t weir_set_entry_meter(struct vswitch *sw, uint32_t table, uint32_t handle
     int32_t result = 0;
     switch_lock(sw);
     struct entry *entry = entry_of(sw, table, handle);
-    if (!rates) {
-        free(entry->meter);
-        entry->meter = NULL;
-    } else if (entry->meter || (entry->meter = calloc(1, sizeof *entry->meter))) {
+    if (entry->meter || (entry->meter = calloc(1, sizeof *entry->meter)))
         meter_configure(entry->meter, rates, clock_now_us(sw));
-    } else {
+    else
         result = -1;
-    }
     switch_unlock(sw);
     return result;
+}
+
+/* Reads or writes what a meter has counted; one that was never configured has counted nothing. */
+static void exchange_counts(struct meter *meter, uint64_t values[2 * COLOURS], bool set) {
+    if (!meter)
+        memset(values, 0, sizeof meter->counts);
+    else if (set)
+        memcpy(meter->counts, values, sizeof meter->counts);
+    else
+        memcpy(values, meter->counts, sizeof meter->counts);
+}
+
+void weir_entry_meter_counts(struct vswitch *sw, uint32_t table, uint32_t handle, uint64_t values[6], uint32_t set) {
+    switch_lock(sw);
+    exchange_counts(entry_of(sw, table, handle)->meter, values, set);
+    switch_unlock(sw);
+}
+
+void weir_meter_counts(struct vswitch *sw, uint32_t meter, uint32_t index, uint64_t values[6], uint32_t set) {
+    switch_lock(sw);
+    exchange_counts(&sw->meters[meter][index], values, set);
+    switch_unlock(sw);
 }
 
 void weir_counters(struct vswitch *sw, uint32_t counter, uint32_t first, uint32_t count, uint64_t (*values)[2]) {
@@ -140,10 +170,7 @@ void weir_set_counter(struct vswitch *sw, uint32_t counter, uint32_t index, uint
 
 void weir_set_meter(struct vswitch *sw, uint32_t meter, uint32_t index, const uint64_t rates[4]) {
     switch_lock(sw);
-    if (rates)
-        meter_configure(&sw->meters[meter][index], rates, clock_now_us(sw));
-    else
-        sw->meters[meter][index].configured = false;
+    meter_configure(&sw->meters[meter][index], rates, clock_now_us(sw));
     switch_unlock(sw);
 }
 
@@ -176,9 +203,10 @@ void weir_delete_member(struct vswitch *sw, uint32_t profile, uint32_t handle) {
     switch_unlock(sw);
 }
 
-int32_t weir_set_group(struct vswitch *sw, uint32_t profile, uint32_t handle, const uint32_t *members, uint32_t count) {
+int32_t weir_set_group(struct vswitch *sw, uint32_t profile, uint32_t handle, const uint32_t *members,
+                       const uint32_t *weights, const uint32_t *watches, uint32_t count) {
     switch_lock(sw);
-    int32_t result = profile_set_group(&sw->profiles[profile], handle, members, count);
+    int32_t result = profile_set_group(&sw->profiles[profile], handle, members, weights, watches, count);
     switch_unlock(sw);
     return result;
 }

@@ -9,13 +9,13 @@
 
 enum { EVENT_BYTES = 4 << 20 };
 
-enum event_kind { EVENT_PACKET, EVENT_DIGEST, EVENT_IDLE, EVENT_LOG, EVENT_PORT };
+enum event_kind { EVENT_PACKET, EVENT_DIGEST, EVENT_IDLE, EVENT_LOG, EVENT_PORT, EVENT_TRACE };
 
 /* Followed by `bytes` of data and padding to 8. */
 struct event {
     uint32_t kind, bytes;
-    uint32_t id;     /* port, digest, table or message */
-    uint32_t handle; /* idle entry; errno of a port */
+    uint32_t id;     /* port, digest, table, message or site of a trace */
+    uint32_t handle; /* idle entry; errno of a port; packet of a trace */
     uint64_t time_us;
 };
 

@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -74,6 +75,13 @@ void interface_close(struct port *port) {
 }
 
 bool interface_is_gone(const struct port *port) { return if_nametoindex(port->interface) == 0; }
+
+bool interface_link_is_up(const struct port *port) {
+    struct ifreq request = {.ifr_flags = 0};
+    memcpy(request.ifr_name, port->interface, sizeof port->interface);
+    if (port->socket < 0 || ioctl(port->socket, SIOCGIFFLAGS, &request)) return false;
+    return (request.ifr_flags & IFF_UP) && (request.ifr_flags & IFF_RUNNING);
+}
 
 /* The tag goes between the addresses and the rest, which moves the addresses into the headroom. */
 static void put_back_tag(struct job *job, const struct ring_frame *frame) {

@@ -19,10 +19,12 @@ struct job {
     uint32_t ingress_length; /* what counters and meters count */
     uint32_t packet_length;  /* simple_switch's length register: follows setValid and setInvalid */
     uint32_t truncate_bytes;
+    uint32_t passes;         /* resubmits and recirculations that led to it */
     uint16_t ingress_port, egress_port;
     uint16_t clone_session;
     /* Which call in the program asked for it (0: none); the fields to keep hang on that. */
     uint16_t clone_site, resubmit_site, recirculate_site, digest_site;
+    uint32_t trace_packet, trace_copy; /* numbers in a trace; 0: not traced */
     bool prepared; /* metadata is set already: resubmitted or recirculated */
     bool aborted;  /* an assertion failed or a loop did not end */
 };
@@ -76,11 +78,13 @@ static inline void job_begin(struct job *job, uint32_t length, uint16_t ingress_
     job->length = job->ingress_length = job->packet_length = length;
     job->payload_offset = 0;
     job->truncate_bytes = UINT32_MAX;
+    job->passes = 0;
     job->ingress_port = ingress_port;
     job->egress_port = 0;
     job->clone_session = 0;
     job->clone_site = job->resubmit_site = job->recirculate_site = job->digest_site = 0;
     job->prepared = job->aborted = false;
+    job->trace_packet = job->trace_copy = 0;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GREEN, YELLOW, RED };
+enum { GREEN, YELLOW, RED, COLOURS };
 
 struct bucket {
     double rate; /* units per microsecond */
@@ -17,9 +17,12 @@ struct meter {
     bool configured;
     uint64_t start_us;
     struct bucket peak, committed;
+    uint64_t counts[COLOURS][2]; /* packets, bytes */
 };
 
+/* Rates NULL: every packet is green. What was counted stays. */
 void meter_configure(struct meter *meter, const uint64_t rates[4], uint64_t now_us); /* cir cburst pir pburst */
-uint32_t meter_execute(struct meter *meter, uint64_t units, uint64_t now_us);
+/* The colour of a packet that takes `units`, and counts it. */
+uint32_t meter_execute(struct meter *meter, uint64_t units, uint64_t bytes, uint64_t now_us);
 
 #endif

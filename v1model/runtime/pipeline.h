@@ -7,7 +7,7 @@
 #ifndef WEIR_PIPELINE_H
 #define WEIR_PIPELINE_H
 
-#include "switch.h"
+#include "trace.h"
 
 enum instance_type { NORMAL = 0, INGRESS_CLONE = 1, EGRESS_CLONE = 2, RECIRCULATED = 4, REPLICATION = 5, RESUBMITTED = 6 };
 
@@ -51,6 +51,7 @@ static struct job *copy_job(struct vswitch *sw, const struct job *from, uint32_t
     job->ingress_length = from->ingress_length;
     job->payload_offset = from->payload_offset;
     job->packet_length = from->packet_length;
+    job->passes = from->passes;
     memcpy(job->data + offset, from->data + offset, from->length - offset);
     return job;
 }
@@ -78,7 +79,9 @@ static void deparse(struct vswitch *sw, struct job *job, struct phv *p) {
 /* The frame goes to ingress again, as a packet of its own. Takes the job. */
 static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum instance_type type) {
     struct job *again = NULL;
-    if (sw->again.count >= AGAIN_LIMIT) {
+    if (job->passes >= PASS_LIMIT) {
+        sw->drops[DROPPED_PASS_LIMIT]++;
+    } else if (sw->again.count >= AGAIN_LIMIT) {
         sw->drops[DROPPED_AGAIN_FULL]++;
     } else if (job->length > sw->max_frame_bytes) {
         sw->drops[DROPPED_OVERSIZE]++;
@@ -92,6 +95,8 @@ static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum i
         copy_metadata(site, again->phv, job->phv, type);
         again->phv->standard_metadata.f_packet_length = job->length;
         again->prepared = true;
+        again->passes = job->passes + 1;
+        trace_copied(sw, again, job, type == RESUBMITTED ? TRACE_RESUBMIT : TRACE_RECIRCULATE);
         job_push(&sw->again, again);
     }
     job_release(&sw->pool, job);
@@ -99,6 +104,7 @@ static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum i
 
 static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
     struct phv *p = job->phv;
+    trace_numbers(sw, job, TRACE_QUEUED, port, p->standard_metadata.f_egress_rid);
     job->egress_port = (uint16_t)port;
     p->standard_metadata.f_enq_timestamp = (uint32_t)sw->now_us;
     p->standard_metadata.f_enq_qdepth = port_depth(sw, port) & 0x7ffff;
@@ -109,6 +115,7 @@ static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
  * the packet itself (truncate, recirculate) is not for its copies. */
 static void replicate(struct vswitch *sw, struct job *job, const struct replicas *replicas, uint32_t truncate_bytes) {
     if (!replicas || !replicas->count) {
+        trace_numbers(sw, job, TRACE_DROPPED, DROPPED_NO_GROUP, 0);
         drop(sw, job, DROPPED_NO_GROUP);
         return;
     }
@@ -118,6 +125,7 @@ static void replicate(struct vswitch *sw, struct job *job, const struct replicas
             copy = copy_job(sw, job, job->payload_offset);
             if (!copy) continue;
             memcpy(copy->phv, job->phv, sizeof *copy->phv);
+            trace_copied(sw, copy, job, TRACE_REPLICA);
         }
         copy->truncate_bytes = truncate_bytes;
         copy->recirculate_site = 0;
@@ -143,6 +151,7 @@ static void clone_ingress(struct vswitch *sw, const struct job *job) {
     clone->packet_length = clone->length;
     memset(p, 0, sizeof *p);
     p->standard_metadata.f_ingress_port = job->ingress_port;
+    trace_copied(sw, clone, job, TRACE_CLONE_INGRESS);
     run_parser(sw, clone, p);
     copy_metadata(job->clone_site, p, job->phv, INGRESS_CLONE);
     send_clone(sw, clone, session);
@@ -155,6 +164,7 @@ static void clone_egress(struct vswitch *sw, struct job *job) {
     if (!clone) return;
     memcpy(clone->phv, job->phv, sizeof *clone->phv);
     copy_metadata(job->clone_site, clone->phv, job->phv, EGRESS_CLONE);
+    trace_copied(sw, clone, job, TRACE_CLONE_EGRESS);
     send_clone(sw, clone, session);
 }
 
@@ -170,20 +180,28 @@ static void run_egress(struct vswitch *sw, struct job *job) {
     p4_egress(sw, job, p);
     if (job->clone_site) clone_egress(sw, job);
     if (job->aborted) {
+        trace_aborted(sw, job);
         job_release(&sw->pool, job);
         return;
     }
     if (p->standard_metadata.f_egress_spec == DROP_PORT) {
+        trace_numbers(sw, job, TRACE_DROPPED, DROPPED_IN_EGRESS, 0);
         drop(sw, job, DROPPED_IN_EGRESS);
         return;
     }
     p4_compute_checksum(sw, job, p);
     deparse(sw, job, p);
+    if (job->aborted) {
+        trace_aborted(sw, job);
+        job_release(&sw->pool, job);
+        return;
+    }
     if (job->recirculate_site) {
         run_again(sw, job, job->recirculate_site, RECIRCULATED);
         return;
     }
     if (job->length > job->truncate_bytes) job->length = job->truncate_bytes;
+    trace_frame(sw, job, TRACE_SENT, job->egress_port);
     port_output(sw, job);
 }
 
@@ -198,6 +216,7 @@ static void after_ingress(struct vswitch *sw, struct job *job) {
         p->standard_metadata.f_instance_type = REPLICATION;
         replicate(sw, job, sw->replication.groups[group], UINT32_MAX);
     } else if (p->standard_metadata.f_egress_spec == DROP_PORT) {
+        trace_numbers(sw, job, TRACE_DROPPED, DROPPED_IN_INGRESS, 0);
         drop(sw, job, DROPPED_IN_INGRESS);
     } else {
         p->standard_metadata.f_instance_type = NORMAL;
@@ -215,13 +234,18 @@ static void start_packet(struct vswitch *sw, struct job *job, struct phv *p) {
 static void p4_run(struct vswitch *sw, struct job *job) {
     struct phv *p = job->phv;
     unsigned passes = 0;
-    if (!job->prepared) start_packet(sw, job, p);
+    if (!job->prepared) {
+        start_packet(sw, job, p);
+        trace_begin(sw, job);
+    }
     run_parser(sw, job, p);
     p4_ingress(sw, job, p);
-    if (job->aborted)
+    if (job->aborted) {
+        trace_aborted(sw, job);
         job_release(&sw->pool, job);
-    else
+    } else {
         after_ingress(sw, job);
+    }
     while ((job = job_pop(&sw->egress))) {
         if (++passes <= PASS_LIMIT)
             run_egress(sw, job);

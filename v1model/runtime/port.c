@@ -76,6 +76,13 @@ void port_failed(struct vswitch *sw, uint32_t number) {
     if (!events_push(&sw->events, event, NULL)) sw->drops[DROPPED_EVENT_FULL]++;
 }
 
+void weir_look_at_links(struct vswitch *sw) {
+    switch_lock(sw);
+    for (uint32_t i = 0; i < PORTS; i++)
+        sw->ports.link_down[i] = sw->ports.port[i] && !interface_link_is_up(sw->ports.port[i]);
+    switch_unlock(sw);
+}
+
 void ports_send(struct vswitch *sw) {
     struct ports *ports = &sw->ports;
     for (uint32_t i = 0; i < ports->dirty_count; i++) {

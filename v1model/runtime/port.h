@@ -33,6 +33,7 @@ struct ports {
     struct port *port[PORTS];
     int epoll, wake; /* -1 until needed */
     bool running, keep_running;
+    bool link_down[PORTS];    /* as weir_look_at_links last saw it; ports without interface are up */
     uint32_t dirty_count;
     uint16_t dirty[PORTS];    /* ports with queued packets */
     struct job_queue sent;    /* to be given back to the pool */
@@ -67,5 +68,6 @@ bool interface_send(struct port *port);
 bool interface_take_error(struct port *port);
 void interface_count_kernel_drops(struct port *port);
 bool interface_is_gone(const struct port *port);
+bool interface_link_is_up(const struct port *port);
 
 #endif

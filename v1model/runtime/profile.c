@@ -18,7 +18,7 @@ static int reserve(void **array, uint32_t *capacity, uint32_t handle, size_t ele
 
 void profile_clear(struct profile *profile) {
     for (uint32_t i = 0; i < profile->member_capacity; i++) free(profile->members[i].data);
-    for (uint32_t i = 0; i < profile->group_capacity; i++) free(profile->groups[i].members);
+    for (uint32_t i = 0; i < profile->group_capacity; i++) free(profile->groups[i].shares);
     free(profile->members);
     free(profile->groups);
     profile->members = NULL;
@@ -43,14 +43,38 @@ void profile_delete_member(struct profile *profile, uint32_t handle) {
     if (handle < profile->member_capacity) profile->members[handle].in_use = false;
 }
 
-int profile_set_group(struct profile *profile, uint32_t handle, const uint32_t *members, uint32_t count) {
+int profile_set_group(struct profile *profile, uint32_t handle, const uint32_t *members, const uint32_t *weights,
+                      const uint32_t *watches, uint32_t count) {
     void *array = profile->groups;
     if (reserve(&array, &profile->group_capacity, handle, sizeof *profile->groups)) return -1;
     profile->groups = array;
-    uint32_t *copy = malloc((count + 1) * sizeof *copy);
-    if (!copy) return -1;
-    if (count) memcpy(copy, members, count * sizeof *copy);
-    free(profile->groups[handle].members);
-    profile->groups[handle] = (struct group){.count = count, .members = copy};
+    struct share *shares = malloc((count + (size_t)1) * sizeof *shares);
+    if (!shares) return -1;
+    uint64_t below = 0;
+    bool watched = false;
+    for (uint32_t i = 0; i < count; i++) {
+        below += weights[i];
+        shares[i] = (struct share){.below = below, .member = members[i], .watch = watches[i]};
+        watched = watched || watches[i] != NO_WATCH;
+    }
+    free(profile->groups[handle].shares);
+    profile->groups[handle] = (struct group){.count = count, .watches = watched, .shares = shares};
     return 0;
+}
+
+static uint64_t live_weight(const struct group *group, uint32_t i, const bool *link_down) {
+    const struct share *share = &group->shares[i];
+    if (share->watch != NO_WATCH && link_down[share->watch]) return 0;
+    return share->below - (i ? group->shares[i - 1].below : 0);
+}
+
+const struct member *profile_choose_live(const struct profile *profile, const struct group *group, uint64_t hash,
+                                         const bool *link_down) {
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < group->count; i++) total += live_weight(group, i, link_down);
+    if (!total) return NULL;
+    uint64_t place = hash % total;
+    uint32_t i = 0;
+    for (uint64_t weight; (weight = live_weight(group, i, link_down)) <= place; i++) place -= weight;
+    return profile_member(profile, group->shares[i].member);
 }

@@ -6,15 +6,25 @@
 
 #include "program.h"
 
+enum { NO_WATCH = UINT32_MAX };
+
 struct member {
     bool in_use;
     uint16_t action;
     uint8_t *data; /* the action's arguments */
 };
 
+/* A member's share of its group: the hash values below `below` that its predecessor has not. */
+struct share {
+    uint64_t below; /* this weight and all before it */
+    uint32_t member; /* handle */
+    uint32_t watch;  /* the port whose link has to be up, or NO_WATCH */
+};
+
 struct group {
     uint32_t count;
-    uint32_t *members; /* handles, one for each unit of weight */
+    bool watches; /* any share does */
+    struct share *shares;
 };
 
 struct profile {
@@ -29,17 +39,35 @@ void profile_clear(struct profile *profile);
 /* Handles are given by the caller, small and dense. */
 int profile_set_member(struct profile *profile, uint32_t handle, uint16_t action, const uint8_t *data);
 void profile_delete_member(struct profile *profile, uint32_t handle);
-int profile_set_group(struct profile *profile, uint32_t handle, const uint32_t *members, uint32_t count);
+/* Weights are at least 1. */
+int profile_set_group(struct profile *profile, uint32_t handle, const uint32_t *members, const uint32_t *weights,
+                      const uint32_t *watches, uint32_t count);
+
+/* profile_choose among the members whose links are up; NULL: there are none. */
+const struct member *profile_choose_live(const struct profile *profile, const struct group *group, uint64_t hash,
+                                         const bool *link_down);
 
 static inline const struct member *profile_member(const struct profile *profile, uint32_t handle) {
     return handle < profile->member_capacity && profile->members[handle].in_use ? &profile->members[handle] : NULL;
 }
 
-/* NULL: the group is empty or unknown. */
-static inline const struct member *profile_choose(const struct profile *profile, uint32_t group, uint64_t hash) {
+/* The member that a list with each member `weight` times would have at the hash's place, as in
+ * simple_switch; found by bisection. NULL: the group is empty or unknown. */
+static inline const struct member *profile_choose(const struct profile *profile, uint32_t group, uint64_t hash,
+                                                 const bool *link_down) {
     if (group >= profile->group_capacity || !profile->groups[group].count) return NULL;
     const struct group *choice = &profile->groups[group];
-    return profile_member(profile, choice->members[hash % choice->count]);
+    if (choice->watches) return profile_choose_live(profile, choice, hash, link_down);
+    uint32_t low = 0, high = choice->count - 1;
+    uint64_t place = hash % choice->shares[high].below;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (place < choice->shares[middle].below)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return profile_member(profile, choice->shares[low].member);
 }
 
 #endif

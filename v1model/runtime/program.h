@@ -11,8 +11,8 @@ struct vswitch;
 enum match_kind {
     MATCH_NONE,   /* no key: always the default action */
     MATCH_EXACT,  /* one hash table */
-    MATCH_MASKED, /* lpm, ternary, optional: one hash table for each mask */
-    MATCH_RANGE,  /* with a range among the keys: a list by priority */
+    MATCH_MASKED, /* lpm, ternary, optional: a classifier */
+    MATCH_RANGE,  /* with a range among the keys: a classifier, ranges as prefixes */
 };
 
 struct key_field {
@@ -23,7 +23,7 @@ struct key_field {
 struct table_spec {
     const char *name;
     uint8_t match;
-    bool has_idle_timeout;
+    bool has_idle_timeout, has_direct_meter;
     uint16_t key_bytes;
     uint32_t data_bytes;   /* of the largest action's arguments */
     uint32_t size;         /* most entries */
@@ -52,15 +52,22 @@ struct profile_spec {
     uint32_t size, data_bytes;
 };
 
+/* An extern object that the user has written in C. */
+struct custom_spec {
+    void *(*make)(void); /* NULL: no memory */
+    void (*free)(void *object);
+};
+
 struct program {
     uint32_t phv_bytes;      /* the headers and metadata of one packet */
     uint32_t headroom_bytes; /* at least what the deparser can emit */
-    uint32_t tables, registers, counters, meters, profiles, digests;
+    uint32_t tables, registers, counters, meters, profiles, digests, customs;
     const struct table_spec *table;
     const struct register_spec *register_; /* the word is taken */
     const struct counter_spec *counter;
     const struct meter_spec *meter;
     const struct profile_spec *profile;
+    const struct custom_spec *custom;
     const uint32_t *digest_bytes;
     /* Runs a packet through the pipeline and everything that comes of it, but for what it puts
      * into sw->again (resubmit, recirculate). Takes the job. */

@@ -30,6 +30,20 @@ static int init_tables(struct vswitch *sw) {
     return 0;
 }
 
+static int init_customs(struct vswitch *sw) {
+    const struct program *program = sw->program;
+    if (!(sw->custom = zeroed(program->customs, sizeof *sw->custom))) return -1;
+    for (uint32_t i = 0; i < program->customs; i++)
+        if (!(sw->custom[i] = program->custom[i].make())) return -1;
+    return 0;
+}
+
+static void free_customs(struct vswitch *sw) {
+    for (uint32_t i = 0; sw->custom && i < sw->program->customs; i++)
+        if (sw->custom[i]) sw->program->custom[i].free(sw->custom[i]);
+    free(sw->custom);
+}
+
 static int init_state(struct vswitch *sw) {
     const struct program *program = sw->program;
     sw->registers = zeroed(program->registers, sizeof *sw->registers);
@@ -64,7 +78,7 @@ struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes) {
     uint32_t headroom = program->headroom_bytes + VLAN_HEADROOM;
     sw->scratch = zeroed(1, headroom + max_frame_bytes);
     if (!sw->scratch || job_pool_init(&sw->pool, JOBS, program->phv_bytes, headroom, max_frame_bytes) ||
-        replication_init(&sw->replication) || events_init(&sw->events) || init_tables(sw) || init_state(sw)) {
+        replication_init(&sw->replication) || events_init(&sw->events) || init_tables(sw) || init_state(sw) || init_customs(sw)) {
         weir_destroy(sw);
         return NULL;
     }
@@ -86,6 +100,7 @@ void weir_destroy(struct vswitch *sw) {
     free_all(sw->registers, program->registers);
     free_all((uint8_t **)sw->counters, program->counters);
     free_all((uint8_t **)sw->meters, program->meters);
+    free_customs(sw);
     free(sw->digest_enabled);
     free(sw->scratch);
     replication_free(&sw->replication);

@@ -15,7 +15,7 @@
 
 enum {
     DROP_PORT = 511,
-    PASS_LIMIT = 4096,     /* resubmits, recirculations and egress clones that one library packet may cause */
+    PASS_LIMIT = 4096,     /* times that a packet goes round, egress passes of a pass; in the library form all that it causes */
     AGAIN_LIMIT = 1024,    /* packets that wait to enter ingress again, as in simple_switch */
     PARSER_LIMIT = 65536,  /* parser states with a way back, per packet */
     LOOP_LIMIT = 1 << 20,  /* loop iterations, per packet and control block */
@@ -38,6 +38,18 @@ enum drop_cause {
     DROP_CAUSES,
 };
 
+enum { TRACE_PATTERN_BYTES = 256 };
+
+/* Which packets are traced: those that come into `port` (ANY_PORT: whichever) and begin with `value`
+ * under `mask`. */
+struct trace_filter {
+    bool enabled;
+    uint32_t port, length;
+    uint8_t value[TRACE_PATTERN_BYTES], mask[TRACE_PATTERN_BYTES];
+    uint32_t packets, copies; /* numbered so far */
+};
+enum { ANY_PORT = UINT32_MAX };
+
 struct counter {
     uint64_t packets, bytes;
 };
@@ -49,6 +61,7 @@ struct vswitch {
     struct counter **counters;
     struct meter **meters;
     struct profile *profiles;
+    void **custom; /* extern objects that the user has written */
     struct replication replication;
     struct job_pool pool;
     struct job_queue again, egress;
@@ -60,6 +73,7 @@ struct vswitch {
     struct crc32 crc32;
     bool *digest_enabled;
     bool log_enabled;
+    struct trace_filter trace;
     uint32_t max_frame_bytes;
     uint32_t cpu_port;
     struct events events;
@@ -102,5 +116,10 @@ void forward_wake(struct vswitch *sw);
 /* Puts a digest sample or a log message into the events. */
 void emit_digest(struct vswitch *sw, uint32_t digest, const uint8_t *sample);
 void emit_log(struct vswitch *sw, uint32_t message, const uint8_t *arguments, uint32_t bytes);
+
+/* Traces (trace.h): whether a packet is wanted; a step of a packet with its values in two parts. */
+bool trace_wants(const struct trace_filter *filter, const struct job *job);
+void emit_trace(struct vswitch *sw, const struct job *job, uint32_t site, const uint8_t *values, uint32_t bytes,
+                const uint8_t *more, uint32_t more_bytes);
 
 #endif

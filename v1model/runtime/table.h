@@ -2,7 +2,7 @@
 #ifndef WEIR_TABLE_H
 #define WEIR_TABLE_H
 
-#include "hash.h"
+#include "classifier.h"
 #include "meter.h"
 #include "program.h"
 
@@ -11,28 +11,22 @@ enum { NO_ENTRY = UINT32_MAX };
 /* What an entry does: an action with its arguments, or a member or group of the action profile. */
 enum target_kind { TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP };
 
+/* What a lookup touches stands together, next to the arguments. */
 struct entry {
     uint64_t packets, bytes;
-    uint64_t last_hit_us, idle_timeout_us;
-    uint32_t next;     /* with the same key and mask but a lower priority, or in the free list */
-    uint32_t tuple;    /* the mask it belongs to */
+    uint64_t last_hit_us, idle_timeout_us, reported_us; /* when it was last reported as idle */
+    struct meter *meter; /* the direct meter, where the table has one; the default entry's only once configured */
+    bool in_use;
     int32_t priority;
-    uint32_t hash;
+    union {
+        uint32_t hash;  /* MATCH_EXACT: of the key */
+        uint32_t rules; /* other kinds: the first of its rules in the classifier */
+        uint32_t next;  /* not in use: in the free list */
+    };
     uint32_t target;   /* handle of a member or group */
     uint16_t action;
     uint8_t kind;      /* enum target_kind */
-    bool in_use, idle_reported;
-    struct meter *meter; /* configured direct meter, or NULL */
     _Alignas(16) uint8_t data[]; /* action arguments, then key, then mask (or range ends) */
-};
-
-/* The entries under one mask. Slots are powers of two, open addressing with linear probing. */
-struct tuple {
-    uint32_t *slots; /* entry handle or NO_ENTRY: the head of the chain of one key */
-    uint32_t capacity, used;
-    uint32_t entries;
-    int32_t max_priority; /* no entry has more */
-    uint8_t *mask;
 };
 
 struct table {
@@ -40,9 +34,9 @@ struct table {
     uint8_t *entries; /* entry_bytes each; handles are indices */
     uint32_t entry_bytes, capacity, count, high_water, free_list;
     uint64_t seed[2];
-    struct tuple *tuples; /* by falling max_priority */
-    uint32_t tuple_count, tuple_capacity;
-    uint32_t *order; /* MATCH_RANGE: handles by falling priority */
+    uint32_t *slots; /* MATCH_EXACT: handles or NO_ENTRY; a power of two, open addressing, linear probing */
+    uint32_t slot_capacity;
+    struct classifier classifier; /* the other kinds */
     struct entry *default_entry;
 };
 
@@ -61,24 +55,52 @@ void table_free(struct table *table);
 void table_clear(struct table *table); /* but for the default entry's action */
 
 /* The new entry's handle, or NO_ENTRY when the table is full or memory ran out. The caller knows
- * that no entry has this key, mask and priority. `mask` NULL: MATCH_EXACT. */
+ * that no entry has this key, mask and priority. `mask` NULL: MATCH_EXACT. MATCH_RANGE: for fields with
+ * ranges, key has the lower and mask the upper end. */
 uint32_t table_insert(struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority);
 void table_delete(struct table *table, uint32_t handle);
 
-struct entry *table_lookup_masked(const struct table *table, const uint8_t *key);
-struct entry *table_lookup_range(const struct table *table, const uint8_t *key);
+/* ranges.c: gives the classifier the entry's rules; the last one, or NO_RULE without memory. */
+uint32_t insert_ranges(struct table *table, uint32_t handle);
+bool ranges_match(const struct table *table, uint32_t handle, const uint8_t *key);
 
-/* `key_bytes` is the table's, as a constant for the compiler. */
+/* In the lookups `key_bytes` is the table's, as a constant for the compiler. */
 static inline struct entry *table_lookup_exact(const struct table *table, const uint8_t *key, unsigned key_bytes) {
-    const struct tuple *tuple = table->tuples;
     if (!table->count) return NULL;
     uint32_t hash = (uint32_t)hash_key(key, key_bytes, table->seed);
     for (uint32_t i = hash;; i++) {
-        uint32_t handle = tuple->slots[i & (tuple->capacity - 1)];
+        uint32_t handle = table->slots[i & (table->slot_capacity - 1)];
         if (handle == NO_ENTRY) return NULL;
         struct entry *entry = table_entry(table, handle);
         if (entry->hash == hash && memcmp(entry_key(table, entry), key, key_bytes) == 0) return entry;
     }
+}
+
+/* Of several entries that match, one with the highest priority. */
+static inline struct entry *table_lookup_best(const struct table *table, const uint8_t *key, unsigned key_bytes) {
+    const struct classifier *classifier = &table->classifier;
+    const struct rule *best = NULL;
+    uint64_t words[(key_bytes + 7) / 8];
+    words[(key_bytes + 7) / 8 - 1] = 0;
+    memcpy(words, key, key_bytes);
+    uint32_t hashes[AHEAD];
+    for (uint32_t t = 0; t < classifier->tuple_count; t++) {
+        const struct tuple *tuple = classifier->tuples[t];
+        if (best && best->priority >= tuple->max_priority) break;
+        if (t % AHEAD == 0) tuples_ahead(classifier, t, words, hashes);
+        uint32_t number = tuple_slot(classifier, tuple, words, hashes[t % AHEAD])->rule;
+        while (number != NO_RULE) {
+            const struct rule *rule = classifier_rule(classifier, number);
+            if (best && best->priority >= rule->priority) break;
+            if (rule_matches(rule, words, (key_bytes + 7) / 8) &&
+                (!rule->has_ranges || ranges_match(table, rule->entry, key))) {
+                best = rule;
+                break;
+            }
+            number = rule->next;
+        }
+    }
+    return best ? table_entry(table, best->entry) : NULL;
 }
 
 #endif

@@ -18,7 +18,7 @@ def main() -> int:
         return 2
     outcomes = []
     try:
-        for outcome in run_all(options.dir, options.jobs, options.timeout):
+        for outcome in run_all(options.dir, options.jobs, options.timeout, options.externs):
             outcomes.append(outcome)
             reason = f": {outcome.reason}" if outcome.reason else ""
             print(f"{outcome.result:8} {outcome.name} ({outcome.duration_s:.1f} s){reason}", flush=True)
@@ -44,6 +44,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--timeout", type=float, default=TIMEOUT_S, help="seconds for a test (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--externs", type=Path, metavar="FILE.c", help="the C of externs, for tests without a .c file"
     )
     parser.add_argument(
         "--summary", type=Path, default=Path("results/stf/summary.json"), help="where to write it"

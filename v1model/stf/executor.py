@@ -67,6 +67,7 @@ class Executor:
         self._expected: dict[int, list[Expect]] = defaultdict(list)
         self._ports: set[int] = set()
         self._no_packet = False
+        self._labels: dict[str, TableEntry] = {}
 
     def run(self, statements: Iterable[Statement]) -> None:
         """Raises StfError at the first statement that can't be done or is not fulfilled."""
@@ -87,7 +88,9 @@ class Executor:
         elif isinstance(statement, NoPacket):
             self._no_packet = True
         elif isinstance(statement, Add):
-            self._target.data_plane.insert(self._entry(statement))
+            entry = self._entry(statement)
+            self._target.data_plane.insert(entry)
+            self._labels[statement.label] = entry
         elif isinstance(statement, SetDefault):
             table = find(self._program.tables, statement.table, "table")
             self._target.data_plane.set_default(table.name, self._call(table, statement.action))
@@ -131,15 +134,25 @@ class Executor:
 
     def _check_counter(self, statement: CheckCounter) -> None:
         self._received()  # what was sent has been counted then
-        counters = [extern for extern in self._program.externs if extern.kind == "counter"]
+        kinds = ("counter", "direct_counter")
+        counters = [extern for extern in self._program.externs if extern.kind in kinds]
         counter = find(counters, statement.counter, "counter")
-        value = self._target.data_plane.counter(counter.name, parse_number(statement.index))
+        if counter.kind == "direct_counter":
+            value = self._target.data_plane.direct_counter(self._labelled(statement.index))
+        else:
+            value = self._target.data_plane.counter(counter.name, parse_number(statement.index))
         number = value.packets if statement.unit == "packets" else value.bytes
         if not _RELATIONS[statement.relation](number, statement.value):
             raise ValueError(
                 f"{counter.name}({statement.index}) has {number} {statement.unit}, "
                 f"expected {statement.relation} {statement.value}"
             )
+
+    def _labelled(self, index: str) -> TableEntry:
+        label = index.removeprefix("$")
+        if label not in self._labels:
+            raise ValueError(f"no entry has the label {label}: add it with `= {label}` at its end")
+        return self._labels[label]
 
     def _received(self) -> Mapping[int, Sequence[bytes]]:
         return self._target.received({port: len(expects) for port, expects in self._expected.items()})

@@ -39,14 +39,15 @@ def find(things: Iterable[N], name: str, kind: str) -> N:
 
 
 def find_key(keys: Iterable[ir.Key], name: str) -> int:
-    """The position of a key: `a$0.b` stands for `a[0].b`, `valid` or `$valid$` for `isValid()`."""
+    """The position of a key: `a$0.b` stands for `a[0].b`; `valid`, `$valid$` or a header's name alone for
+    `isValid()`."""
     head, dollar, tail = name.partition("$")
     if dollar and tail[:1].isdigit():
         index, dot, rest = tail.partition(".")
         name = f"{head}[{index}]{dot}{rest}"
     stripped = name.strip("$")
     keys = list(keys)
-    for wanted in (name, stripped.removesuffix("valid").rstrip("$") + "isValid()"):
+    for wanted in (name, stripped.removesuffix("valid").rstrip("$") + "isValid()", f"{name}.$valid$"):
         try:
             return keys.index(find(keys, wanted, "key"))
         except ValueError:

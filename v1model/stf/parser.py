@@ -46,7 +46,7 @@ COMMANDS = frozenset(
 )
 
 _NAME = r'(?:"[^"]+"|[\w.$\[\]]+)'
-_INVOCATION = re.compile(rf"({_NAME})\s*\(([^()]*)\)\s*(?:=\s*\S+)?\s*$")
+_INVOCATION = re.compile(rf"({_NAME})\s*\(([^()]*)\)\s*(?:=\s*(\S+))?\s*$")
 _PAIR = re.compile(rf"\s*({_NAME})\s*:\s*([^\s,]+)\s*")
 _ADD = re.compile(rf"({_NAME})\s+(?:(\d+)\s+(?![:\s]))?(.*)$")
 _PACKET = re.compile(r"(\d+)\s*(.*)$")
@@ -119,7 +119,7 @@ def _add(number: int, rest: str) -> Add:
         raise StfError(number, "no action: expected ACTION(NAME:VALUE, ...) at the end")
     matches = _pairs(number, tail[: invocation.start()])
     action = _action(number, invocation)
-    return Add(number, table, int(priority) if priority else None, matches, action)
+    return Add(number, table, int(priority) if priority else None, matches, action, invocation[3] or "")
 
 
 def _setdefault(number: int, rest: str) -> SetDefault:

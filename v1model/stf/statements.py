@@ -52,12 +52,13 @@ class NoPacket(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Add(Statement):
-    """add TABLE [PRIORITY] KEY:VALUE... ACTION(NAME:VALUE, ...). A larger priority wins."""
+    """add TABLE [PRIORITY] KEY:VALUE... ACTION(NAME:VALUE, ...) [= LABEL]. A larger priority wins."""
 
     table: str
     priority: int | None
     matches: tuple[tuple[str, str], ...]
     action: Invocation
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ class RemoveAll(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CheckCounter(Statement):
-    """check_counter NAME(INDEX) [packets|bytes RELATION NUMBER]."""
+    """check_counter NAME(INDEX) [packets|bytes RELATION NUMBER]. For a direct counter the index is the label
+    of an entry, as in $A."""
 
     counter: str
     index: str

@@ -9,7 +9,7 @@ from v1model.stf.names import find
 from v1model.stf.parser import parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from v1model import ir
     from v1model.dataplane import DataPlane
@@ -20,8 +20,9 @@ MICROSECONDS_PER_S = 1_000_000
 class SwitchCommands:
     """Multicast nodes get handles from 0 in order of their creation, as in BMv2."""
 
-    def __init__(self, data_plane: DataPlane) -> None:
-        self._data_plane = data_plane
+    def __init__(self, data_plane: DataPlane, say: Callable[[str], None] | None = None) -> None:
+        """`say`: for commands that only show something; None: nobody reads it."""
+        self._data_plane, self._say = data_plane, say or (lambda _: None)
         self._nodes: list[tuple[Replica, ...]] = []
         self._groups: dict[int, list[int]] = {}  # group: handles of its nodes
         self._group_sessions: dict[int, int] = {}  # clone session: multicast group
@@ -29,30 +30,77 @@ class SwitchCommands:
             "mirroring_add": (2, self._mirroring_add),
             "mirroring_add_mc": (2, self._mirroring_add_mc),
             "mirroring_delete": (1, self._mirroring_delete),
-            "mirroring_get": (1, self._look),
+            "mirroring_get": (1, self._mirroring_get),
             "mc_mgrp_create": (1, self._group_create),
+            "mc_mgrp_destroy": (1, self._group_destroy),
+            "mc_dump": (0, self._group_dump),
             "mc_node_create": (2, self._node_create),
             "mc_node_update": (2, self._node_update),
             "mc_node_associate": (2, self._node_associate),
-            "counter_read": (2, self._look),
+            "counter_read": (2, self._counter_read),
             "counter_write": (4, self._counter_write),
-            "register_read": (2, self._look),
+            "register_read": (1, self._register_read),
             "register_write": (3, self._register_write),
             "register_reset": (1, self._register_reset),
-            "meter_get_rates": (2, self._look),
+            "meter_get_rates": (2, self._meter_get_rates),
             "meter_set_rates": (3, self._meter_set_rates),
             "meter_array_set_rates": (2, self._meter_array_set_rates),
         }
 
     def run(self, name: str, arguments: Sequence[str]) -> None:
         """Raises ValueError or DataPlaneError."""
+        if name not in self._run:
+            raise ValueError(f"unknown command {name}")
         minimum, command = self._run[name]
         if len(arguments) < minimum:
             raise ValueError(f"{name} takes {minimum} arguments or more")
         command(arguments)
 
-    def _look(self, arguments: Sequence[str]) -> None:
-        """Commands that only print: there is nobody to read it."""
+    def names(self) -> Iterable[str]:
+        return self._run.keys()
+
+    def _mirroring_get(self, arguments: Sequence[str]) -> None:
+        session = parse_number(arguments[0])
+        config = self._data_plane.clone_sessions().get(session)
+        if config is None:
+            raise ValueError(f"no clone session {session}")
+        ports = ", ".join(f"port {replica.port}" for replica in config.replicas)
+        self._say(f"session {session}: {ports or 'nowhere'}")
+
+    def _counter_read(self, arguments: Sequence[str]) -> None:
+        counter, index = self._extern("counter", arguments[0]), parse_number(arguments[1])
+        value = self._data_plane.counter(counter.name, index)
+        self._say(f"{counter.name}[{index}] = {value.packets} packets, {value.bytes} bytes")
+
+    def _register_read(self, arguments: Sequence[str]) -> None:
+        """One cell, or all."""
+        register = self._extern("register", arguments[0])
+        if len(arguments) > 1:
+            index = parse_number(arguments[1])
+            self._say(f"{register.name}[{index}] = {self._data_plane.register(register.name, index)}")
+        else:
+            values = (self._data_plane.register(register.name, index) for index in range(register.size))
+            self._say(f"{register.name} = {', '.join(map(str, values))}")
+
+    def _meter_get_rates(self, arguments: Sequence[str]) -> None:
+        meter, index = self._extern("meter", arguments[0]), parse_number(arguments[1])
+        config = self._data_plane.meter(meter.name, index)
+        if config is None:
+            self._say(f"{meter.name}[{index}]: no rates")
+        else:
+            rates = ((config.cir, config.cburst), (config.pir, config.pburst))
+            shown = ", ".join(f"{rate / MICROSECONDS_PER_S:g}:{burst}" for rate, burst in rates)
+            self._say(f"{meter.name}[{index}]: {shown}")
+
+    def _group_destroy(self, arguments: Sequence[str]) -> None:
+        group = parse_number(arguments[0])
+        self._groups.pop(group, None)
+        self._data_plane.set_multicast_group(group, None)
+
+    def _group_dump(self, _: Sequence[str]) -> None:
+        for group, replicas in sorted(self._data_plane.multicast_groups().items()):
+            shown = ", ".join(f"port {replica.port} (rid {replica.instance})" for replica in replicas)
+            self._say(f"group {group}: {shown}")
 
     def _mirroring_add(self, arguments: Sequence[str]) -> None:
         session, port = map(parse_number, arguments[:2])
@@ -75,6 +123,7 @@ class SwitchCommands:
 
     def _node_create(self, arguments: Sequence[str]) -> None:
         self._nodes.append(_replicas(arguments[0], arguments[1:]))
+        self._say(f"node was created with handle {len(self._nodes) - 1}")
 
     def _node_update(self, arguments: Sequence[str]) -> None:
         handle = self._handle(arguments[0])

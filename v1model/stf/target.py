@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from v1model.backend import Tracing
 from v1model.compile import compile_p4
 from v1model.switch import Switch
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 class EmbeddedTarget:
     """A program on a switch without interfaces; packets are run to completion one by one."""
 
-    def __init__(self, program: Path) -> None:
-        self.data_plane = Switch(compile_p4(program))
+    def __init__(self, program: Path, externs: Path | None = None, tracing: Tracing = Tracing.OFF) -> None:
+        self.data_plane = Switch(compile_p4(program, externs=externs, tracing=tracing))
         self._received: dict[int, list[bytes]] = defaultdict(list)
 
     def __enter__(self) -> EmbeddedTarget:

@@ -7,28 +7,25 @@ from controller.policies.reuse_classes import (
     LAST,
     class_of,
     lineage_of,
+    new_class,
 )
-from controller.policies.reuse_history import History
+from controller.policies.reuse_history import Block, History
 from controller.policies.reuse_model import AGE_EDGES, BUCKETS, ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 
-YOUNG = class_of(1, 0.0, 0, 4, False)
+YOUNG = new_class(0, is_last=False)
 
 
 def test_classes() -> None:
-    kinds = {
-        class_of(count, gap_ticks, lineage, length, False)
-        for count in (1, 2, 5, 20, 10**6)
-        for gap_ticks in (0.0, 0.3, 7.0, 1e9)
-        for lineage in (0, lineage_of(2), lineage_of(10**6))
-        for length in (0, 8, 9, 100, 10**6)
-    }
-    assert all(LAST < kind < CLASSES for kind in kinds)
-    assert class_of(1, 0.0, 5, 40, True) == LAST
-    assert class_of(2, 9.0, 3, 9, False) == FIRST_COUNT_CLASS
-    assert class_of(15, 0.0, 0, 0, False) == FIRST_GAP_CLASS - 1
-    assert class_of(16, 0.0, 0, 0, False) == CLASSES - 1
-    assert class_of(16, 1e9, 0, 0, False) == FIRST_GAP_CLASS
+    again = {class_of(count, gap_ticks) for count in (2, 5, 20, 10**6) for gap_ticks in (0.0, 0.3, 7.0, 1e9)}
+    assert all(FIRST_COUNT_CLASS <= kind < CLASSES for kind in again)
+    once = {new_class(lineage_of(count), is_last=False) for count in (0, 1, 2, 10**6)}
+    assert all(LAST < kind < FIRST_COUNT_CLASS for kind in once)
+    assert new_class(3, is_last=True) == LAST
+    assert class_of(2, 9.0) == FIRST_COUNT_CLASS
+    assert class_of(15, 0.0) == FIRST_GAP_CLASS - 1
+    assert class_of(16, 0.0) == CLASSES - 1
+    assert class_of(16, 1e9) == FIRST_GAP_CLASS
 
 
 def test_buckets_follow_the_edges() -> None:
@@ -42,9 +39,7 @@ def test_buckets_follow_the_edges() -> None:
 def test_before_anything_is_seen_young_and_often_is_better() -> None:
     index = ReuseModel(Parts()).index
     assert index[YOUNG][2] > index[YOUNG][10] > index[YOUNG][20] > 0
-    assert (
-        index[class_of(40, 1.0, 0, 0, False)][8] > index[class_of(3, 1.0, 0, 0, False)][8] > index[YOUNG][8]
-    )
+    assert index[class_of(40, 1.0)][8] > index[class_of(3, 1.0)][8] > index[YOUNG][8]
 
 
 def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
@@ -59,8 +54,7 @@ def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
             model.ticked()
         if bucket == reuse_bucket:
             for _ in range(reused):
-                model.reused(YOUNG, bucket)
-                model.entered(FIRST_COUNT_CLASS)
+                model.moved(YOUNG, edge, FIRST_COUNT_CLASS)
             blocks -= reused
     model.refresh(0.0)
     return model
@@ -94,9 +88,13 @@ def test_what_was_learned_fades() -> None:
 def test_every_block_at_risk_is_remembered_and_counted_once() -> None:
     """The model's blocks at risk are the history's, at their ages, whatever was forgotten meanwhile."""
     model = ReuseModel(Parts())
-    history = History(model, Parts(), remembered=3000)
-    for key in range(12_000):
-        history.missed(key % 5000 if key % 3 else -key, None, 1, 4, False, 0)
+    history = History(model, remembered=3000)
+    for number in range(12_000):
+        key = number % 5000 if number % 3 else -number
+        history.passed(1)
+        block = history.blocks.get(key) or Block(key, None, 0, is_last=False)
+        history.blocks[key] = block
+        history.asked(block, 1, 0)
     expected = [[0] * BUCKETS for _ in range(CLASSES)]
     for block in history.blocks.values():
         expected[block.cohort.kind][bucket_of(history.tick - block.cohort.tick)] += 1

@@ -33,7 +33,7 @@ def test_a_bad_option_is_one_line() -> None:
 
 def is_load_generator(process: psutil.Process) -> bool:
     try:
-        return "load-" in process.name()
+        return process.name().endswith("-load")
     except psutil.NoSuchProcess:  # compilers and the like come and go
         return False
 

@@ -22,11 +22,11 @@ def by_name(name: str) -> Workload:
 
 
 def test_sizes() -> None:
-    assert (GET_BYTES, wire.VALUE_FRAME_BYTES) == (90, 602)
+    assert (GET_BYTES, wire.VALUE_FRAME_BYTES) == (122, 634)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
-def test_requests_are_90_bytes_and_their_ipv4_checksum_is_right(workload: Workload) -> None:
+def test_requests_have_one_length_and_their_ipv4_checksum_is_right(workload: Workload) -> None:
     plan = workload.make_plan(1)
     assert plan.ports == len(workload.cables)
     assert {len(frame.data) for frame in plan.frames} == {GET_BYTES}
@@ -54,7 +54,7 @@ def test_the_seed_decides_the_order() -> None:
 
 def test_values_that_fill_the_pool_pass_their_check() -> None:
     frames = fill_plan().frames
-    assert len(frames) == BLOCKS * FRAGMENTS
+    assert len(frames) == 2 * BLOCKS * FRAGMENTS
     message = wire.decode(frames[-1].data[wire.FRAME_HEADER_BYTES :])
     assert (message.op, message.key, message.fragment) == (wire.OP_VALUE, key_of(BLOCKS - 1), FRAGMENTS - 1)
 

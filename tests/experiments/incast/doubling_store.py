@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from hostlib.endpoint import UdpEndpoint
 from hostlib.process import main
-from hostlib.storage import StorageConfig, StorageNode, StorageProcess
+from hostlib.storage import StorageConfig, StorageProcess
+from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.transport import Receiver
 
 LATE_S = 0.4
@@ -37,7 +38,9 @@ class DoublingStore(StorageProcess):
 
     def __init__(self, config: StorageConfig) -> None:
         super().__init__(config)
-        self._node = StorageNode(Doubling(self._endpoint), self._store, config.link_bit_s)
+        self._node = StorageNode(
+            Doubling(self._endpoint), self._store, StorageOptions(link_bit_s=config.link_bit_s)
+        )
 
 
 if __name__ == "__main__":

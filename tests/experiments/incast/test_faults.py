@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from controller.costs import Costs
 from controller.p4info import Program, canonical, load_p4info
@@ -30,6 +29,7 @@ from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
 from hostlib import wire
 from topologies.engines import Embedded
 from topologies.network import Network
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 pytestmark = [
     pytest.mark.root,

@@ -53,7 +53,10 @@ def test_a_point_has_the_figures_of_its_bursts() -> None:
 @pytest.mark.parametrize(
     ("measured", "complaint"),
     [
-        ({"cpu": CpuUse(0.99, 1.0)}, "CPU"),
+        (
+            {"cpu": CpuUse(0.99, 1.0), "bursts": [{"node1": report(1.0, late_ms=12), "node2": report(1.0)}]},
+            "CPU",
+        ),
         ({"store_drops": 3}, "socket of the store"),
         ({"bursts": [{"node1": report(1.0, late_ms=80), "node2": report(1.0)}]}, "timers"),
         ({"bursts": [{"node1": report(1.0), "node2": report(1.0, dropped=1)}]}, "socket of node2"),
@@ -85,7 +88,7 @@ def test_findings_leave_out_what_does_not_count() -> None:
     ]
     assert any("12.0 times less" in line for line in findings(points))
     assert any("merge: the same blocks left the storage node 1.10 times" in line for line in findings(points))
-    overloaded = [point("both", n=16, cpu=CpuUse(1.0, 1.0))]
+    overloaded = [point("both", n=16, store_drops=1)]
     assert findings(overloaded) == []
 
 

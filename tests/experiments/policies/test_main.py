@@ -31,7 +31,7 @@ def test_a_trace_from_the_environment(tmp_path: Path) -> None:
     assert len(summary["results"]) == 2 * len(NAMES)
     assert set(summary["results"][0]) == {field.name for field in fields(Result)}
     ablation = json.loads((tmp_path / "out" / "ablation.json").read_text())
-    assert len(ablation["results"]) == 2 * 6
+    assert len(ablation["results"]) == 2 * 7
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".json", ".png", ".svg"}
 
 
@@ -70,14 +70,14 @@ def test_bad_trace_is_one_line(tmp_path: Path) -> None:
 
 def test_comparison() -> None:
     def result(policy: str, hit: float) -> Result:
-        return Result(policy, 100, hit, hit, hit, hit, 0.0, 0)
+        return Result(policy, 100, hit, hit, hit, hit, hit, 0.0, 0)
 
     rows = [result("reuse", 0.30), result("lru", 0.20), result("mq", 0.25), result("belady", 0.50)]
     comparisons = compare("t", rows)
-    assert len(comparisons) == 4
+    assert len(comparisons) == 5
     assert comparisons[0].best_policy == "mq"
     assert comparisons[0].lead == pytest.approx(0.2)
     assert comparisons[0].closed == pytest.approx(0.2)
     assert not misses_target(comparisons)
-    assert len(misses_target(compare("t", [result("reuse", 0.2), result("mq", 0.25)]))) == 4
+    assert len(misses_target(compare("t", [result("reuse", 0.2), result("mq", 0.25)]))) == 5
     assert compare("t", rows[1:]) == []

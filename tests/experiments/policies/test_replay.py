@@ -6,8 +6,10 @@ from controller.policies import PolicyError
 from controller.policies.reuse_parts import Parts
 from experiments.policies.pools import BELADY, NAMES, make_pool, next_accesses
 from experiments.policies.replay import replay
+from experiments.policies.stores import STORES
 from workload.cost import CostModel
 from workload.generate import generate
+from workload.keys import home_number
 from workload.trace import MOONCAKE, Request, Trace
 
 COST = CostModel()
@@ -25,6 +27,8 @@ class Holds:
     def __init__(self, *blocks: int) -> None:
         self.blocks = blocks
         self.admissions = len(blocks)
+
+    def loads(self, now_s: float, waits_s: Sequence[float]) -> None: ...
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         return block in self.blocks
@@ -48,6 +52,24 @@ def test_transfer_saved_is_waiting_and_travel_of_what_was_stored_before() -> Non
     busy = trace_of([1, 5], [1, 5], gap_s=0.0)
     saved_s = replay(busy, "", 1, Holds(1, 5), COST).saved_transfer_s
     assert saved_s in (pytest.approx(2 * BLOCK_S), pytest.approx(3 * BLOCK_S))
+
+
+def test_a_hit_is_worth_the_lesser_of_computing_and_fetching_behind_earlier_requests() -> None:
+    alone = trace_of([1], [1])
+    assert replay(alone, "", 1, Holds(1), COST).saved_s == pytest.approx(BLOCK_S + BLOCK_S)
+    # Blocks of one store: those of an earlier request at the same moment are waited for, its own are not.
+    same = [block for block in range(400) if home_number(block, STORES) == 0][:40]
+    crowd = trace_of(same, same, same[:2], gap_s=0.0)
+    waited_s = len(same) * BLOCK_S
+    saved_s = replay(crowd, "", 1, Holds(*same), COST).saved_s
+    computed_s = sum(COST.block_prefill_s(depth) for depth in range(2))
+    assert waited_s > computed_s / 2
+    assert saved_s == pytest.approx(2 * len(same) * BLOCK_S + computed_s)
+    # Over a slow link computing is the lesser.
+    slow_s = replay(alone, "", 1, Holds(1), COST, link_bit_s=1e8).saved_s
+    assert slow_s == pytest.approx(2 * COST.block_prefill_s(0))
+    # Without its prefix a hit saves nothing.
+    assert replay(trace_of([1, 2], [1, 2]), "", 1, Holds(2), COST).saved_s == 0
 
 
 def test_a_partial_block_saves_only_its_tokens() -> None:

@@ -29,6 +29,8 @@ SMALL = (
     "4",
     "--dram-blocks",
     "8",
+    "--scale",
+    "5000",
 )
 
 
@@ -47,6 +49,8 @@ def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["engine"], summary["topology"]) == ("embedded", "star")
+    assert summary["scale_chosen"] == "by the user"
+    assert set(summary["runs"]) == {"no_pool", "merging", "pool"}
     for run in summary["runs"].values():
         assert (run["requests"], run["completed"], run["failed"], run["corrupt"]) == (40, 40, 0, 0)
     without, pool = summary["runs"]["no_pool"], summary["runs"]["pool"]
@@ -54,6 +58,12 @@ def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
     assert pool["blocks"]["pool"] > 0
     assert pool["switch_served_bytes"] > 0
     assert pool["storage_egress_bytes"] < without["storage_egress_bytes"]
+    assert summary["runs"]["merging"]["admitted"] == 0
+    details = json.loads((tmp_path / "details.json").read_text())
+    egress = details["runs"]["no_pool"]["timeline"][-1]["link_bytes"]
+    seen = egress["s1-store1"][0] + egress["s1-store2"][0]
+    assert seen == pytest.approx(without["storage_egress_bytes"], rel=0.02)
+    assert "<h2>Where blocks came from</h2>" in (tmp_path / "report.html").read_text()
     assert sum(pool["blocks"].values()) == sum(without["blocks"].values())
 
 

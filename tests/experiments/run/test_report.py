@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console
 
 from experiments.run.machine import CpuUse, Strain
+from experiments.run.repeats import Repeats
 from experiments.run.report import print_report
-from experiments.run.result import BlockSources, Evictions, Percentiles, RunResult, percentiles, write_summary
+from experiments.run.result import BlockSources, Evictions, Percentiles, RunResult, percentiles
+from experiments.run.summary import write_summary
 
 RESULT = RunResult(
     requests=10, completed=10, failed=0, corrupt=0, blocks=BlockSources(1, 2, 3, 4, 5),
@@ -20,10 +22,14 @@ RESULT = RunResult(
 
 
 def printed(**runs: RunResult) -> str:
-    console = Console(record=True, width=120, quiet=True)
+    return printed_repeats({name: (run,) for name, run in runs.items()})
+
+
+def printed_repeats(runs: dict[str, tuple[RunResult, ...]]) -> str:
+    console = Console(record=True, width=200, quiet=True)
     with console.capture() as capture:
         console.quiet = False
-        print_report(console, "title", runs)
+        print_report(console, "title", Repeats(runs))
     return capture.get()
 
 
@@ -46,13 +52,13 @@ def test_figures_of_an_overloaded_run_are_said_not_to_count() -> None:
     overloaded = replace(RESULT, overloaded=True, complaints=["CPU: over 90% busy"])
     text = printed(no_pool=RESULT, pool=overloaded)
     assert "these figures don't count" in text
-    assert "with pool: CPU: over 90% busy" in text
-    assert "Use a larger SCALE" in text
+    assert "pool: CPU: over 90% busy" in text
+    assert "a larger SCALE" in text
     assert "fewer bytes" not in text
 
 
 def test_the_summary_has_the_documented_fields(tmp_path: Path) -> None:
-    write_summary(tmp_path / "a" / "summary.json", {"engine": "embedded"}, {"pool": RESULT})
+    write_summary(tmp_path / "a" / "summary.json", {"engine": "embedded"}, Repeats({"pool": (RESULT,)}))
     written = json.loads((tmp_path / "a" / "summary.json").read_text())
     assert written["engine"] == "embedded"
     run = written["runs"]["pool"]
@@ -76,12 +82,57 @@ QUIET = Strain(CpuUse(0.5, 0.0), {"node1": 3.0}, {"by the socket of node1": 0})
 @pytest.mark.parametrize(
     ("strain", "complaint"),
     [
-        (replace(QUIET, cpu=CpuUse(0.95, 0.5)), r"CPU: over 90% busy in 50% of the time"),
+        (
+            replace(QUIET, cpu=CpuUse(0.95, 0.5), late_p99_ms={"node1": 12.0}),
+            r"CPU: over 90% busy in 50% of the time",
+        ),
+        (
+            replace(QUIET, cpu=CpuUse(0.5, 0.0, 0.2)),
+            r"switch: a thread of it was over 90% busy in 20% of the time",
+        ),
         (replace(QUIET, late_p99_ms={"node1": 3.0, "node2": 80.0}), r"node2 by 80 ms"),
         (replace(QUIET, dropped={"by the socket of node1": 4}), r"4 packets by the socket of node1"),
+        (replace(QUIET, control=0.08), "controller: it took 8.0% of the CPU"),
     ],
 )
 def test_a_machine_that_does_not_keep_up_is_noticed(strain: Strain, complaint: str) -> None:
     assert QUIET.complaints() == []
     (said,) = strain.complaints()
     assert complaint in said
+
+
+def test_three_modes_say_what_merging_alone_saves() -> None:
+    text = printed(
+        no_pool=RESULT,
+        merging=replace(RESULT, storage_egress_bytes=1000),
+        pool=replace(RESULT, storage_egress_bytes=500),
+    )
+    assert "by merging alone 50% fewer" in text
+    for title in ("switch forwards", "merges", "merges and pools"):
+        assert title in text
+
+
+def test_several_plays_have_intervals_and_differences_in_pairs(tmp_path: Path) -> None:
+    def plays(*get_p50: float) -> tuple[RunResult, ...]:
+        return tuple(replace(RESULT, get_ms=Percentiles(ms, 50.0)) for ms in get_p50)
+
+    runs = {"no_pool": plays(10.0, 20.0, 30.0), "pool": plays(8.0, 18.0, 28.0)}
+    text = printed_repeats(runs)
+    assert "20.0 ± 24.8" in text  # t(2) = 4.303, standard deviation 10
+    assert "-2.0 ± 0.0" in text
+    write_summary(tmp_path / "summary.json", {}, Repeats(runs))
+    written = json.loads((tmp_path / "summary.json").read_text())
+    assert written["runs"]["no_pool"]["get_ms"]["p50"] == 20.0
+    assert len(written["repeats"]["pool"]) == 3
+    assert written["intervals"]["pool"]["get_p50_ms"]["mean"] == 18.0
+
+
+def test_one_overloaded_play_of_several_spoils_all() -> None:
+    overloaded = replace(RESULT, overloaded=True, complaints=["drops: 4 packets"])
+    text = printed_repeats({"no_pool": (RESULT, RESULT), "pool": (RESULT, overloaded)})
+    assert "these figures don't count" in text
+    assert "pool: drops: 4 packets" in text
+
+
+def test_a_busy_machine_whose_work_gives_way_to_the_run_keeps_up() -> None:
+    assert replace(QUIET, cpu=CpuUse(1.0, 1.0)).complaints() == []

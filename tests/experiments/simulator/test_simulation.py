@@ -214,3 +214,11 @@ def test_dollars_add_up() -> None:
     assert pooled.dollars_per_hour - bare.dollars_per_hour == pytest.approx(per_hour)
     assert pooled.dollars_per_saved_s is not None
     assert pooled.dollars_per_saved_s > 0
+
+
+def test_start_and_steady_state_are_the_halves_of_the_arrivals() -> None:
+    result = simulate(Scenario().changed(workload={"requests": 41}, nodes={"count": 4}))
+    record = result.to_dict()
+    assert len(result.ttfts_s) == 41
+    assert record["start_ttft_s"]["mean"] == pytest.approx(sum(result.ttfts_s[:20]) / 20)
+    assert record["steady_ttft_s"]["mean"] == pytest.approx(sum(result.ttfts_s[20:]) / 21)

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -37,6 +38,29 @@ def test_tables_are_files_too(results: Path) -> None:
     assert {row["system"] for row in rows} >= {"recompute", "distributed", "cxl", "stores", "switch", "sram"}
     assert all(float(row["ttft_mean_s"]) > 0 for row in rows)
     assert (results / "break_even.csv").read_text().startswith("nodes,reuse,against")
+
+
+@pytest.mark.timeout(300)
+def test_the_summary_has_each_point_with_its_interval_and_its_cost(results: Path) -> None:
+    found = json.loads((results / "summary.json").read_text())
+    with (results / "points.csv").open() as file:
+        assert len(found["points"]) == len(list(csv.DictReader(file)))
+    for point in found["points"]:
+        assert point["seeds"] == [1, 2]
+        assert point["low"] <= point["mean"] <= point["high"]
+        assert point["p99"] >= point["mean"]
+        assert point["steady"]["low"] <= point["steady"]["mean"] <= point["steady"]["high"]
+        assert point["cost_per_hour"] >= 0
+    costs = {point["cost_per_hour"] for point in found["points"] if point["system"] == "recompute"}
+    assert costs == {0}
+
+
+@pytest.mark.parametrize("sweeps", ["rivals,nothing", "all", ",rivals"])
+def test_a_sweep_that_is_not_there_is_a_clear_error(
+    sweeps: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([f"--sweeps={sweeps}", "--results", str(tmp_path / "none")]) == 2
+    assert "there is no sweep" in capsys.readouterr().out
 
 
 @pytest.mark.timeout(300)

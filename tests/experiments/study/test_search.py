@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from experiments.simulator.scenario import Scenario
 from experiments.study.benefit import SECOND_DOLLARS
-from experiments.study.results import Figures
+from experiments.study.sample import Sample
 from experiments.study.search import CAPACITIES_GB, STEPS, break_even
 from experiments.study.systems import Setting
 
@@ -19,15 +20,16 @@ class Known:
         self.first_gb, self.dollars_per_gb = first_gb, dollars_per_gb
         self.computed: list[Scenario] = []
 
-    def __call__(self, scenarios: Sequence[Scenario]) -> list[Figures]:
+    def __call__(self, scenarios: Sequence[Scenario]) -> list[Sample]:
         self.computed += scenarios
-        return [self._figures(scenario) for scenario in scenarios]
+        return [Sample((self._figures(scenario),) * 2) for scenario in scenarios]
 
-    def _figures(self, scenario: Scenario) -> Figures:
+    def _figures(self, scenario: Scenario) -> dict[str, Any]:
         pool_gb = scenario.pool.size_gb if scenario.pool.memory == "dram" else 0.0
         ttft_s = 9.0 if pool_gb >= self.first_gb else 10.0
         return {
             "ttft_s": {"mean": ttft_s},
+            "steady_ttft_s": {"mean": ttft_s},
             "completed": 1000,
             "duration_s": 3600.0,
             "prefill_s": 1.0,
@@ -46,7 +48,7 @@ def test_bisection_closes_in_on_the_edges() -> None:
     assert 0 <= math.log(edge.from_gb / 20.0) <= step
     assert 0 <= math.log(1000.0 / edge.to_gb) <= step
     assert edge.best is not None
-    assert edge.best.net_dollars == pytest.approx(hourly * (1 - edge.from_gb / 1000.0))
+    assert edge.best.net_dollars.mean == pytest.approx(hourly * (1 - edge.from_gb / 1000.0))
 
 
 def test_where_nothing_pays_nothing_is_searched() -> None:

@@ -23,9 +23,9 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
     scenario = incast(tmp_path)
     emulator = Emulator(scenario, SIGMA, 2.0)
     matched = emulator.matched(pool=True)
-    # 83.9 MB / 50,000 are 1,677 bytes: three fragments of 512, each in a frame of 602.
+    # 83.9 MB / 50,000 are 1,677 bytes: three fragments of 512, each in a frame of 634.
     assert matched.network.fragments == 3
-    assert matched.network.header_share == pytest.approx(3 * 602 * SIGMA / 83_886_080 - 1)
+    assert matched.network.header_share == pytest.approx(3 * 634 * SIGMA / 83_886_080 - 1)
     assert matched.pool.pending_timeout_s == pytest.approx(2 * scenario.pool.pending_timeout_s)
     assert emulator.matched(pool=False).pool.memory == "none"
 

@@ -51,7 +51,7 @@ def works(compiled: backend.CompiledProgram, port: int) -> bool:
 def test_generated_code_is_always_the_same() -> None:
     def made() -> str:
         made = Build((("h", header("h_t", a=8, b=24)),))
-        return generate(made.program())[0]
+        return generate(made.program()).source
 
     assert made() == made()
 

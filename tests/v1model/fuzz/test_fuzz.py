@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from v1model.compile import compile_p4
+from v1model.fuzz.__main__ import _programs
 from v1model.fuzz.packets import packets
 from v1model.switch import Switch
 
+CONFORMANCE = Path(__file__).resolve().parents[2] / "conformance"
 POOL = Path(__file__).resolve().parents[3] / "p4" / "weir.p4"
 
 
@@ -25,9 +27,32 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def test_the_pool_program_survives() -> None:
-    result = run(str(POOL), "--packets", "4000", "-D", "POOL_SLOTS=64", "-D", "POOL_BLOCKS=16")
+    result = run(
+        str(POOL), "--packets", "4000", "--requests", "20", "-D", "POOL_SLOTS=64", "-D", "POOL_BLOCKS=16"
+    )
     assert result.returncode == 0, result.stderr
-    assert "4000 packets, no report" in result.stdout
+    assert "4000 packets, " in result.stdout
+    assert "no report" in result.stdout
+
+
+HARD = ("tables/matches", "tables/results", "switch/clones", "language/varbits", "externs/meters")
+"""Conformance programs with selectors, direct resources, replication and lengths known at run time."""
+
+
+def test_conformance_programs_survive_packets_and_requests() -> None:
+    programs = [str(CONFORMANCE / f"{name}.p4") for name in HARD]
+    result = run(*programs, "--packets", "3000", "--requests", "200")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("no report") == len(HARD)
+    assert "(0 updates accepted)" not in result.stdout
+
+
+def test_a_folder_stands_for_its_programs(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    for name in ("inner/tested.p4", "inner/fragment.p4", "inner/tested.stf"):
+        (tmp_path / name).write_text("")
+    assert _programs(tmp_path) == [tmp_path / "inner/tested.p4"]
+    assert _programs(tmp_path / "inner/fragment.p4") == [tmp_path / "inner/fragment.p4"]
 
 
 def test_a_memory_error_is_reported() -> None:
@@ -77,6 +102,7 @@ def test_seeds_get_through_the_parser() -> None:
 
 
 def test_programs_that_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "p4").mkdir()
     result = subprocess.run(
         [sys.executable, "-m", "v1model.fuzz"],
         cwd=tmp_path,
@@ -87,7 +113,7 @@ def test_programs_that_are_not_there(tmp_path: Path) -> None:
         timeout=240,
     )
     assert result.returncode == 2
-    assert "no program" in result.stderr
+    assert "no program: no *.p4 in p4" in result.stderr
 
 
 @pytest.mark.parametrize("source", ["this is not P4"])

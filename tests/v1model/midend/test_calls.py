@@ -257,3 +257,8 @@ def test_a_place_is_decided_before_the_callee_changes_its_index(tmp_path: Path) 
     )
     found = Machine(ir_program).control()
     assert [element["a"] for element in found.headers["s"]] == [0, 9, 0]
+
+
+def test_an_action_that_is_called_where_nothing_gets_is_listed_as_p4c_does(tmp_path: Path) -> None:
+    ir_program = program(tmp_path, "exit; never();", locals_="action never() { meta.x = 1; }")
+    assert [action.name for action in ir_program.actions] == ["ing.never"]

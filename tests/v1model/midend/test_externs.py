@@ -72,7 +72,6 @@ def test_emit_of_the_headers_is_one_emit(tmp_path: Path) -> None:
     ("body", "egress", "place"),
     [
         ("", "resubmit_preserving_field_list(1);", "ingress"),
-        ("recirculate_preserving_field_list(1);", "", "egress"),
         ("", "digest<bit<8>>(1, meta.x);", "ingress"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from tests.v1model.midend.interpreter import VALID, Machine
 from tests.v1model.midend.programs import program
+from v1model import ir
 from v1model.errors import CompileError
 
 if TYPE_CHECKING:
@@ -233,3 +234,11 @@ def test_push_and_pop(tmp_path: Path) -> None:
     )
     assert [element[VALID] for element in found.headers["s"]] == [False, True, False]
     assert found.headers["s"][1]["a"] == 1
+
+
+def test_an_int_of_run_time_values_that_is_cut_again(tmp_path: Path) -> None:
+    """(bit<8>)((int) x + 1): sums, differences and products are the same in 8 bits."""
+    ir_program = program(tmp_path, "meta.x = (bit<8>)((int) meta.y * 3 - 1 + (int) meta.x);")
+    (assign,) = ir_program.ingress.body
+    assert isinstance(assign, ir.Assign)
+    assert assign.value.type == ir.Bits(8)

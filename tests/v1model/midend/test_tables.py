@@ -248,8 +248,9 @@ def test_priorities_where_there_are_none_are_refused(tmp_path: Path, kind: str, 
         table(tmp_path, f"{properties} {const}entries = {{ priority=3: 1 : nop; }}")
 
 
-def test_two_actions_of_one_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CompileError, match="two actions are called same"):
+def test_two_actions_of_one_name_in_one_table_are_refused(tmp_path: Path) -> None:
+    """To the control plane they would be one: it could not say which."""
+    with pytest.raises(CompileError, match="lists an action twice"):
         program(
             tmp_path,
             "t.apply();",

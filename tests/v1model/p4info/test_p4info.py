@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from v1model.errors import CompileError
 from v1model.frontend import load
 from v1model.midend import lower
 from v1model.p4info import p4info
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 HERE = Path(__file__).parent
 EVERYTHING = HERE / "everything.p4"

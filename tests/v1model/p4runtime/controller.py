@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import grpc
-from google.rpc import code_pb2, status_pb2
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
-from p4runtime_sh.p4runtime import P4RuntimeClient
 
+from tests.v1model.p4runtime.client import P4RuntimeClient, p4_errors
 from tests.v1model.p4runtime.engines import Artifacts
+from v1model.protos.google.rpc import code_pb2
+from v1model.protos.p4.config.v1 import p4info_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 INSERT, MODIFY, DELETE = (getattr(p4runtime_pb2.Update, name) for name in ("INSERT", "MODIFY", "DELETE"))
 Entity = p4runtime_pb2.Entity
@@ -117,8 +116,7 @@ class Controller:
         assert set(self.write(INSERT, *entities)) <= {"OK"}
 
     def read(self, *entities: Entity) -> list[Entity]:
-        request = p4runtime_pb2.ReadRequest(device_id=0, entities=entities)
-        return [entity for response in self.client.stub.Read(request) for entity in response.entities]
+        return self.client.read(*entities)
 
     def everything(self, kind: str, **fields: Any) -> list[Entity]:
         """A wildcard read of one kind of entity."""
@@ -154,7 +152,7 @@ class Controller:
     def receive(self, kind: str, timeout_s: float = 60) -> Any:
         message = self.client.get_stream_packet(kind, timeout=timeout_s)
         assert message is not None, f"no {kind} in {timeout_s} s"
-        return getattr(message, kind) if kind != "unknown" else message
+        return getattr(message, kind)
 
 
 def as_bytes(value: int | bytes) -> bytes:
@@ -184,14 +182,3 @@ def set_field(message: Any, name: str, value: Any) -> None:
         getattr(message, name).CopyFrom(value)
     else:
         setattr(message, name, value)
-
-
-def p4_errors(error: grpc.RpcError) -> Iterable[p4runtime_pb2.Error]:
-    """All errors of a batch, OK ones too (p4runtime_sh's iterator does not get past those)."""
-    details = dict(error.trailing_metadata())["grpc-status-details-bin"]
-    status = status_pb2.Status.FromString(details)
-    assert (status.code, status.message) == (error.code().value[0], error.details())
-    for detail in status.details:
-        p4_error = p4runtime_pb2.Error()
-        assert detail.Unpack(p4_error)
-        yield p4_error

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from tests.conformance import bmv2 as bmv2_engine
 from v1model.compile import compile_p4
@@ -17,6 +16,7 @@ from v1model.p4info import p4info
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.server import P4RuntimeServer
+from v1model.protos.p4.config.v1 import p4info_pb2
 
 PROGRAM = Path(__file__).with_name("control.p4")
 CPU_PORT = bmv2_engine.CPU_PORT

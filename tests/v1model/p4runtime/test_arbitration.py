@@ -10,11 +10,11 @@ from typing import Any
 
 import grpc
 import pytest
-from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from tests.v1model.p4runtime.conftest import BOTH
 from tests.v1model.p4runtime.engines import RunningSwitch
+from v1model.protos.google.rpc import code_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 TIMEOUT_S = 60.0
 OK, ALREADY_EXISTS, NOT_FOUND = code_pb2.OK, code_pb2.ALREADY_EXISTS, code_pb2.NOT_FOUND
@@ -174,7 +174,7 @@ def test_the_next_controller_need_not_count_upwards(switch: RunningSwitch) -> No
 
 
 def test_unknown_devices_and_changed_identities(switch: RunningSwitch) -> None:
-    with streams(switch, 4) as (a, b, c, d):
+    with streams(switch, 3) as (a, b, c):
         a.arbitrate(1, device_id=7)
         assert a.take() == "NOT_FOUND"
         b.arbitrate(1)
@@ -186,8 +186,16 @@ def test_unknown_devices_and_changed_identities(switch: RunningSwitch) -> None:
         c.standing()
         c.arbitrate(2, role="other")
         assert c.take() == "FAILED_PRECONDITION"
-        d.arbitrate(1, role="other", config=True)
-        assert d.take() == "INVALID_ARGUMENT"
+
+
+def test_no_scheme_of_role_configs_is_agreed_upon(switch: RunningSwitch) -> None:
+    """The specification's answer to a config that does not match the scheme; the role does not come to be."""
+    with streams(switch, 2) as (a, b):
+        a.arbitrate(1, role="other", config=True)
+        assert a.take() == "INVALID_ARGUMENT"
+        assert a.write_code(1, role="other") == "NOT_FOUND"
+        b.arbitrate(1, role="other")
+        assert b.standing() == (OK, 1)
 
 
 def test_each_role_has_its_primary(switch: RunningSwitch) -> None:

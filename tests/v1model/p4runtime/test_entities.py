@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from tests.v1model.p4runtime.conftest import BOTH
 from tests.v1model.p4runtime.controller import CONTROL, DELETE, INSERT, MODIFY, Controller, Entity
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 ADDRESS = "headers.flow.address"
 
@@ -74,11 +74,32 @@ def test_meters_are_checked(controller: Controller) -> None:
     peak_below = meter(c, 0, 200, 10, 100, 10)
     single_rate = meter(c, 0, 1, 1, 1, 1)
     single_rate.meter_entry.config.eburst = 1
-    colors = meter(c, 0, 1, 1, 1, 1)
-    colors.meter_entry.counter_data.SetInParent()
-    bad = [peak_below, single_rate, meter(c, 8, 1, 1, 1, 1), colors]
-    codes = ["INVALID_ARGUMENT", "INVALID_ARGUMENT", "OUT_OF_RANGE", "UNIMPLEMENTED"]
+    bad = [peak_below, single_rate, meter(c, 8, 1, 1, 1, 1)]
+    codes = ["INVALID_ARGUMENT", "INVALID_ARGUMENT", "OUT_OF_RANGE"]
     assert c.write(MODIFY, *bad) == codes
+
+
+def test_meters_count_by_colour(controller: Controller) -> None:
+    """The counters are there where the request names them, and a write sets them."""
+    c = controller
+    counted, asked = meter(c, 2, 100, 10, 200, 20), meter(c, 2)
+    counted.meter_entry.counter_data.yellow.packet_count = 7
+    counted.meter_entry.counter_data.red.byte_count = 99
+    asked.meter_entry.counter_data.SetInParent()
+    assert c.write(MODIFY, counted) == ["OK"]
+    (seen,) = c.read(asked)
+    assert seen.meter_entry.counter_data.yellow.packet_count == 7
+    assert seen.meter_entry.counter_data.red.byte_count == 99
+    assert c.read(meter(c, 2)) == [meter(c, 2, 100, 10, 200, 20)]
+    entry = c.entry("aging", {"headers.flow.address": 9}, c.action("color"))
+    entry.table_entry.meter_counter_data.green.packet_count = 3
+    assert c.write(INSERT, entry) == ["OK"]
+    entry.table_entry.ClearField("action")
+    (seen,) = c.read(entry)
+    assert seen.table_entry.meter_counter_data.green.packet_count == 3
+    direct = c.entity("direct_meter_entry", table_entry=seen.table_entry, counter_data=True)
+    (seen,) = c.read(direct)
+    assert seen.direct_meter_entry.counter_data.green.packet_count == 3
 
 
 def test_registers(controller: Controller) -> None:
@@ -260,6 +281,20 @@ def profile_group(c: Controller, group_id: int, *members: tuple[int, int], max_s
     for member_id, weight in members:
         entity.action_profile_group.members.add(member_id=member_id, weight=weight)
     return entity
+
+
+def test_watched_ports_are_kept(controller: Controller) -> None:
+    """As bytes or as the number of older versions, and a read answers in kind."""
+    c = controller
+    c.insert(member(c, 1, 5), member(c, 2, 6))
+    by_bytes, by_number = profile_group(c, 3, (1, 1), (2, 1)), profile_group(c, 4, (1, 1))
+    by_bytes.action_profile_group.members[1].watch_port = b"\x06"
+    by_number.action_profile_group.members[0].watch = 5
+    c.insert(by_bytes, by_number)
+    assert c.read(profile_group(c, 3, max_size=0)) == [by_bytes]
+    assert c.read(profile_group(c, 4, max_size=0)) == [by_number]
+    by_number.action_profile_group.members[0].watch = 512
+    assert c.write(MODIFY, by_number) == ["INVALID_ARGUMENT"]
 
 
 @BOTH

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from tests.v1model.p4runtime.conftest import BOTH
 from tests.v1model.p4runtime.controller import INSERT, MODIFY, Controller, Entity
 from tests.v1model.p4runtime.engines import CPU_PORT
 from tests.v1model.p4runtime.test_entities import group, member, profile_group, session
 from tests.v1model.p4runtime.test_stream import flow
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 ADDRESS = "headers.flow.address"
 BY_MEMBER, BY_GROUP = 8, 9

@@ -4,80 +4,20 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Any
 
 import pytest
-from google.protobuf.descriptor import FieldDescriptor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from p4.v1 import p4runtime_pb2
 
-from tests.v1model.p4runtime.controller import INSERT, Controller
+from tests.v1model.p4runtime.controller import INSERT, MODIFY, Controller
 from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts, RunningSwitch
 from tests.v1model.p4runtime.test_tables import index_entry
 from v1model.dataplane import DataPlaneError
+from v1model.fuzz.requests import MessageMaker
 from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import Pipeline
-
-MAX_DEPTH = 7
-NUMBERS = (0, 1, 2, 3, 7, 16, 510, 512, 65535, 1 << 16, (1 << 31) - 1)
-BYTES = (b"", b"\0", b"\1", b"\xff\xff", b"uplink", bytes(17))
-
-
-class MessageMaker:
-    """Fills messages at random; ids are often those of the P4Info, so more checks are met."""
-
-    def __init__(self, artifacts: Artifacts, source: random.Random) -> None:
-        info = artifacts.p4info
-        kinds = (info.tables, info.actions, info.counters, info.meters, info.registers, info.digests)
-        self._ids = [item.preamble.id for kind in (*kinds, info.action_profiles) for item in kind]
-        self._tables = {table.preamble.id: table for table in info.tables}
-        self._random = source
-
-    def entity(self) -> p4runtime_pb2.Entity:
-        entity = p4runtime_pb2.Entity()
-        kind = self._random.choice(entity.DESCRIPTOR.fields).name
-        self._fill(getattr(entity, kind), 0)
-        if kind == "table_entry":
-            self._make_plausible(entity.table_entry)
-        return entity
-
-    def _make_plausible(self, entry: p4runtime_pb2.TableEntry) -> None:
-        table = self._random.choice(list(self._tables.values()))
-        entry.table_id = table.preamble.id
-        entry.action.action.action_id = self._random.choice(table.action_refs).id
-        for match, field in zip(entry.match, table.match_fields, strict=False):
-            match.field_id = field.id
-
-    def _fill(self, message: Any, depth: int) -> None:
-        message.SetInParent()
-        for field in message.DESCRIPTOR.fields:
-            if self._random.random() < 0.4 or depth > MAX_DEPTH:
-                continue
-            repeated = field.label == FieldDescriptor.LABEL_REPEATED
-            if field.type != FieldDescriptor.TYPE_MESSAGE:
-                value = self._scalar(field)
-                if repeated:
-                    getattr(message, field.name).append(value)
-                else:
-                    setattr(message, field.name, value)
-            elif repeated:
-                for _ in range(self._random.randrange(3)):
-                    self._fill(getattr(message, field.name).add(), depth + 1)
-            elif not field.message_type.full_name.startswith("google."):
-                self._fill(getattr(message, field.name), depth + 1)
-
-    def _scalar(self, field: FieldDescriptor) -> Any:
-        if field.type == FieldDescriptor.TYPE_BYTES:
-            return self._random.choice(BYTES)
-        if field.type == FieldDescriptor.TYPE_STRING:
-            return self._random.choice(("", "x"))
-        if field.type == FieldDescriptor.TYPE_BOOL:
-            return self._random.random() < 0.3
-        if field.name.endswith("_id") and self._random.random() < 0.7:
-            return self._random.choice(self._ids)
-        signed = field.type in (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64)
-        return self._random.choice((*NUMBERS, -1) if signed else NUMBERS)
+from v1model.p4runtime.service import MAX_ENTITIES, MAX_UPDATES
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +30,7 @@ def pipeline(embedded_artifacts: Artifacts) -> Pipeline:
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(source=st.randoms(use_true_random=False))
 def test_random_entities(pipeline: Pipeline, embedded_artifacts: Artifacts, source: random.Random) -> None:
-    maker = MessageMaker(embedded_artifacts, source)
+    maker = MessageMaker(embedded_artifacts.p4info, source)
     updates = [p4runtime_pb2.Update(type=source.randrange(4), entity=maker.entity()) for _ in range(8)]
     for error in pipeline.write(updates):
         assert error is None or error.code != "INTERNAL"
@@ -99,10 +39,40 @@ def test_random_entities(pipeline: Pipeline, embedded_artifacts: Artifacts, sour
         getattr(wildcard, update.entity.WhichOneof("entity")).SetInParent()
         for entity in (update.entity, wildcard):
             try:
-                answers = pipeline.read([entity])
+                answers = list(pipeline.read([entity]))
             except DataPlaneError:
                 continue
             assert all(answer.IsInitialized() for answer in answers)
+
+
+def test_a_long_batch_lets_others_have_their_turn(controller: Controller) -> None:
+    """It held the server to its end: neither a read nor the election of a primary was answered."""
+    c = controller
+    entry = index_entry(c, 1)
+    c.insert(entry)
+    request = p4runtime_pb2.WriteRequest(election_id=p4runtime_pb2.Uint128(low=1))
+    for _ in range(40_000):
+        request.updates.add(type=MODIFY, entity=entry)
+    outcome = c.client.stub.Write.future(request)
+    for _ in range(4):
+        c.read_table("index")
+    assert not outcome.done(), "four reads took longer than the batch"
+    second = Controller(c.address, c.p4info, election_id=2)
+    try:
+        error = outcome.exception(timeout=60)
+        # The new primary's writes don't mix with the old one's: its batch ends.
+        assert "of 40000 updates failed; at index" in error.details()
+        assert "PERMISSION_DENIED" in error.details()
+    finally:
+        second.close()
+
+
+def test_requests_of_too_many_parts_are_refused(controller: Controller) -> None:
+    request = p4runtime_pb2.WriteRequest()
+    request.updates.extend([p4runtime_pb2.Update()] * (MAX_UPDATES + 1))
+    assert set(controller.write_request(request)) == {"RESOURCE_EXHAUSTED"}
+    entities = [p4runtime_pb2.Entity()] * (MAX_ENTITIES + 1)
+    assert controller.read_code(*entities) == "RESOURCE_EXHAUSTED"
 
 
 def test_writes_while_pipelines_change(controller: Controller, switch: RunningSwitch) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from tests.v1model.p4runtime import engines
 from tests.v1model.p4runtime.conftest import BOTH
@@ -14,6 +13,7 @@ from tests.v1model.p4runtime.controller import INSERT, MODIFY, Controller
 from tests.v1model.p4runtime.engines import Artifacts, RunningSwitch
 from tests.v1model.p4runtime.test_entities import counter, digest, group, member
 from tests.v1model.p4runtime.test_tables import index_entry
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 
 def get_config(
@@ -137,10 +137,17 @@ def test_a_p4info_that_is_not_the_programs(bare_controller: Controller, switch: 
     assert bare_controller.set_pipeline(artifacts) == "INVALID_ARGUMENT"
 
 
-def test_other_atomicities_are_refused(controller: Controller) -> None:
-    request = p4runtime_pb2.WriteRequest(atomicity="ROLLBACK_ON_ERROR")
-    request.updates.add()
+@pytest.mark.parametrize("atomicity", ["ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"])
+def test_other_atomicities_are_refused_and_nothing_is_written(
+    controller: Controller, atomicity: p4runtime_pb2.WriteRequest.Atomicity.ValueType
+) -> None:
+    entry = controller.entry(
+        "index", {"headers.flow.key": 5}, controller.action("set_slot", base=3, generation=2)
+    )
+    request = p4runtime_pb2.WriteRequest(atomicity=atomicity)
+    request.updates.add(type=p4runtime_pb2.Update.INSERT, entity=entry)
     assert controller.write_request(request) == ["UNIMPLEMENTED"]
+    assert controller.read(controller.entry("index")) == []
 
 
 def test_capabilities(controller: Controller) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2
-
 from tests.v1model.p4runtime.conftest import BOTH
 from tests.v1model.p4runtime.controller import Controller
 from tests.v1model.p4runtime.engines import CPU_PORT
 from tests.v1model.p4runtime.test_entities import digest
+from v1model.protos.google.rpc import code_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 ADDRESS = "headers.flow.address"
 LEARN, TO_CPU = 1, 2
@@ -41,13 +40,13 @@ def test_packet_outs_that_do_not_match_the_p4info(controller: Controller) -> Non
     request = p4runtime_pb2.StreamMessageRequest()
     request.packet.payload = flow(TO_CPU)
     controller.client.stream_out_q.put(request)
-    error = controller.receive("unknown").error
+    error = controller.receive("error")
     assert error.canonical_code == code_pb2.INVALID_ARGUMENT
     assert error.HasField("packet_out")
     request.packet.metadata.add(metadata_id=1, value=b"\xff\xff")
     request.packet.metadata.add(metadata_id=2, value=b"\0")
     controller.client.stream_out_q.put(request)
-    assert controller.receive("unknown").error.canonical_code == code_pb2.OUT_OF_RANGE
+    assert controller.receive("error").canonical_code == code_pb2.OUT_OF_RANGE
 
 
 @BOTH
@@ -85,7 +84,7 @@ def test_an_unknown_digest_can_not_be_acknowledged(controller: Controller) -> No
     ack = p4runtime_pb2.StreamMessageRequest()
     ack.digest_ack.digest_id = 99
     controller.client.stream_out_q.put(ack)
-    error = controller.receive("unknown").error
+    error = controller.receive("error")
     assert error.canonical_code == code_pb2.INVALID_ARGUMENT
     assert error.HasField("digest_list_ack")
 
@@ -110,7 +109,7 @@ def test_events_go_to_the_primary_of_each_role_only(controller: Controller) -> N
         c.send_packet(flow(TO_CPU, address=7))
         assert c.receive("packet").payload == other_role.receive("packet").payload
         backup.send_packet(flow(TO_CPU))
-        assert backup.receive("unknown").error.canonical_code == code_pb2.PERMISSION_DENIED
+        assert backup.receive("error").canonical_code == code_pb2.PERMISSION_DENIED
         assert backup.client.stream_in_q["packet"].empty()
     finally:
         backup.close()

@@ -263,7 +263,8 @@ def test_empty_and_unknown_entities(controller: Controller) -> None:
     c = controller
     empty, value_set = c.entity(), c.entity()
     value_set.value_set_entry.value_set_id = 3
-    assert c.write(INSERT, empty, value_set) == ["INVALID_ARGUMENT", "UNIMPLEMENTED"]
+    assert c.write(INSERT, empty, value_set) == ["INVALID_ARGUMENT", "INVALID_ARGUMENT"]
+    assert c.write(INSERT, c.entity("extern_entry", extern_id=1)) == ["UNIMPLEMENTED"]
     assert c.write(0, index_entry(c, 1)) == ["INVALID_ARGUMENT"]
     assert c.read_code(empty) == "INVALID_ARGUMENT"
-    assert c.read_code(value_set) == "UNIMPLEMENTED"
+    assert c.read_code(value_set) == "INVALID_ARGUMENT"

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from p4.config.v1 import p4types_pb2
 
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.values import BitsCodec, CodecFactory, SignedCodec, encode_uint
+from v1model.protos.p4.config.v1 import p4types_pb2
 
 
 @pytest.mark.parametrize(

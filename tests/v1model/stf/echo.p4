@@ -25,6 +25,7 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control EchoIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     counter(4, CounterType.packets_and_bytes) seen;
+    direct_counter(CounterType.packets) hits;
     register<bit<8>>(4) cells;
     action set(bit<8> value) {
         hdr.byte.value = value;
@@ -34,6 +35,7 @@ control EchoIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         actions = { set; NoAction; }
         default_action = NoAction();
         size = 2;
+        counters = hits;
     }
     apply {
         sm.egress_spec = 2;

@@ -33,6 +33,7 @@ def run(text: str) -> None:
         "register_write cells 1 0xaa\npacket 1 ce\nexpect 2 aa",
         "register_write cells 1 0xaa\nregister_reset cells\npacket 1 ce\nexpect 2 00",
         "counter_write seen 1 5 50\npacket 1 01\ncheck_counter seen(1) packets == 6",
+        "add bytes value:1 set(value:7) = A\npacket 1 01\npacket 1 02\ncheck_counter hits($A) packets == 1",
         "wait\nregister_read cells 0\ncounter_read seen 0",
     ],
 )
@@ -57,6 +58,7 @@ def test_fulfilled(text: str) -> None:
         ("add bytes value:1 NoAction()\nadd bytes value:1 NoAction()", r"line 2: .*exists"),
         ("check_counter seen(1) packets == 2", r"seen\(1\) has 0 packets, expected == 2"),
         ("check_counter seen(4) packets == 2", r"line 1: .*4"),
+        ("check_counter hits($B) packets == 2", r"line 1: no entry has the label B"),
         ("register_write nothing 1 2", r"no register nothing"),
         ("register_write cells 1", r"register_write takes 3 arguments or more"),
         ("mc_node_associate 1 0", r"no multicast group 1"),

@@ -39,6 +39,7 @@ from v1model.stf.statements import (
                 None,
                 (("h.a", "0x1"), ("h.b", "2")),
                 Invocation("c.act", (("p", "1"), ("q", "0x2"))),
+                "A",
             ),
         ),
         ("add tab 100 f:0x0*** act()", Add(1, "tab", 100, (("f", "0x0***"),), Invocation("act", ()))),

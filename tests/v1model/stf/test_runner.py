@@ -70,9 +70,9 @@ def test_a_test_that_does_not_end(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("ending", "reason"),
     [
-        (lambda _: os.kill(os.getpid(), signal.SIGKILL), "crashed: SIGKILL"),
-        (lambda _: os._exit(3), r"ended without a result (exit code 3)"),
-        (lambda _: 1 // 0, "ZeroDivisionError: integer division or modulo by zero"),
+        (lambda _, externs: os.kill(os.getpid(), signal.SIGKILL), "crashed: SIGKILL"),
+        (lambda _, externs: os._exit(3), r"ended without a result (exit code 3)"),
+        (lambda _, externs: 1 // 0, "ZeroDivisionError: integer division or modulo by zero"),
     ],
 )
 def test_a_test_that_dies(folder: Path, monkeypatch: pytest.MonkeyPatch, ending: object, reason: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.v1model.switch.conftest import frame, trace
-from v1model.dataplane import CounterValue, DataPlaneError, DigestConfig, DigestList, MeterConfig
+from v1model.dataplane import CounterValue, DataPlaneError, DigestConfig, DigestList, MeterConfig, MeterCounts
 from v1model.switch import Switch
 
 Make = Callable[..., Switch]
@@ -79,6 +79,11 @@ def test_meters_have_two_rates(make: Make) -> None:
     assert colours(6, late) == [0, 0, 1, 1, 2, 2]
     assert colours(2, late + 10_000) == [1, 2]  # 8 bytes at the peak rate in 10 ms
     assert switch.meter("MyIngress.m", 0) == MeterConfig(0, 16, 800, 32)
+    counts = switch.meter_counts("MyIngress.m", 0)
+    assert [one.packets for one in (counts.green, counts.yellow, counts.red)] == [4, 3, 3]
+    assert counts.red.bytes == 3 * len(frame())
+    switch.set_meter_counts("MyIngress.m", 0, MeterCounts(green=CounterValue(1, 2)))
+    assert switch.meter_counts("MyIngress.m", 0) == MeterCounts(green=CounterValue(1, 2))
     switch.set_meter("MyIngress.m", 0, None)
     assert colours(2, late) == [0, 0]
     with pytest.raises(DataPlaneError):

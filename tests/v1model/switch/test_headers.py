@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.v1model.refused_program import program
 from tests.v1model.switch.conftest import frame
+from v1model.compile import compile_p4
 from v1model.dataplane import Output
 from v1model.switch import Switch
 
@@ -195,3 +198,50 @@ def test_invalid_headers_are_equal_and_match_as_zero(make: Make) -> None:
         if (hdr.t == other) { std.egress_spec = std.egress_spec + 2; }""",
     )
     assert switch.inject(1, frame()) == [Output(3, frame())]
+
+
+EMIT_IN_A_LOOP = program(
+    types="typedef bit<8> count_t;",
+    headers="byte_t[3] bytes;",
+    state="packet.extract(hdr.bytes[0]); packet.extract(hdr.bytes[1]); packet.extract(hdr.bytes[2]);",
+    main="""control Loop(packet_out packet, in headers_t hdr) {
+        apply {
+            for (bit<32> again = 0; again < (bit<32>) hdr.byte.value; again = again + 1) {
+                for (bit<32> i = 0; i < 3; i = i + 1) { packet.emit(hdr.bytes[i]); }
+            }
+            packet.emit(hdr.byte);
+        }
+    }
+    V1Switch(TestParser(), TestChecksum(), TestIngress(), TestEgress(), TestChecksum(), Loop()) main;""",
+)
+
+
+def test_emit_in_a_loop(tmp_path: Path) -> None:
+    (tmp_path / "program.p4").write_text(EMIT_IN_A_LOOP)
+    with Switch(compile_p4(tmp_path / "program.p4")) as switch:
+        assert sent(switch, b"\2abcrest") == b"abcabc\2rest"
+        assert sent(switch, b"\0abcrest") == b"\0rest"
+        assert sent(switch, b"\xffabc") == b"abc" * 255 + b"\xff"
+
+
+def test_a_loop_that_emits_without_end_is_stopped(tmp_path: Path) -> None:
+    """The packet is dropped once the headers reach the limit, and counted."""
+    forever = EMIT_IN_A_LOOP.replace("again < (bit<32>) hdr.byte.value", "again < 4096")
+    (tmp_path / "program.p4").write_text(forever)
+    with Switch(compile_p4(tmp_path / "program.p4")) as switch:
+        assert switch.inject(1, b"\2abc") == []
+        drops = switch.statistics()["drops"]
+        assert isinstance(drops, dict)
+        assert drops["oversize"] == 1
+
+
+def test_a_varbit_of_thousands_of_bits(make: Make) -> None:
+    switch = make(
+        types="header long_t { varbit<16384> data; }",
+        headers="long_t long; t_t code;",
+        parser="""state start { packet.extract(hdr.h);
+            packet.extract(hdr.long, 8 * (bit<32>) hdr.h.c); transition accept; }""",
+        ingress=REPORT_ERROR,
+    )
+    data = frame(c=2000) + bytes(range(250)) * 8
+    assert sent(switch, data + b"rest") == data + bytes([NO_ERROR]) + b"rest"

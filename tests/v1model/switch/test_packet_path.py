@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -167,6 +168,36 @@ def test_endless_resubmission_and_cloning_end(make: Make) -> None:
     assert drops["too_many_passes"] + drops["no_buffer"] > 0
 
 
+RESUBMIT = "if (hdr.h.b == 0) { resubmit_preserving_field_list(1); }"
+RECIRCULATE = "if (hdr.h.b == 0) { recirculate_preserving_field_list(1); }"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"ingress": RESUBMIT},
+        {"egress": RECIRCULATE},
+        {"ingress": "clone(CloneType.I2E, 1);", "egress": RECIRCULATE},
+    ],
+    ids=["resubmitted", "recirculated", "cloned, too"],
+)
+def test_endless_packets_end_while_interfaces_are_served(make: Make, parts: dict[str, str]) -> None:
+    """The forwarding thread runs them between others' bursts; a packet's own rounds count there, too."""
+    switch = make(**parts)
+    switch.set_clone_session(1, CloneSession((Replica(8),)))
+    switch.start()
+    eventually(lambda: not switch.inject(1, frame(b=1)))  # the forwarding thread has it
+    switch.inject(1, frame())
+    eventually(lambda: switch.statistics()["drops"]["too_many_passes"])
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not come true in time"
+        time.sleep(0.005)
+
+
 def test_truncate_keeps_the_shortest(make: Make) -> None:
     switch = make(ingress=SEND + "truncate(20); truncate(10);", egress="truncate(15);")
     assert switch.inject(1, frame(2, payload=b"abcdef")) == [Output(2, frame(2, payload=b"ab"))]
@@ -245,3 +276,28 @@ def test_closing_ends_a_wait_and_later_calls_say_so(make: Make) -> None:
     with pytest.raises(DataPlaneError, match="closed"):
         switch.inject(1, b"")
     switch.close()
+
+
+def test_recirculate_in_ingress_takes_effect_after_egress(make: Make) -> None:
+    """As in simple_switch: the packet that comes round is the one that egress has left."""
+    switch = make(
+        ingress="""if (std.instance_type == 4) { hdr.h.b = (bit<8>) meta.kept; }
+            else { meta.kept = 7; recirculate_preserving_field_list(1); }""",
+        egress="hdr.h.a = hdr.h.a + 1;",
+    )
+    (output,) = switch.inject(1, frame(a=5))
+    assert output.data[:2] == b"\7\7"
+
+
+def test_fields_of_nested_structs_are_kept(make: Make) -> None:
+    switch = make(
+        types="struct inner_t { @field_list(3) bit<8> a; bit<8> b; } struct outer_t { inner_t inner; }",
+        metadata="outer_t outer; @field_list(3) inner_t all;",
+        ingress="""if (std.instance_type == 6) {
+                hdr.h.a = meta.outer.inner.a; hdr.h.b = meta.outer.inner.b; hdr.h.c = (bit<16>) meta.all.b;
+            } else {
+                meta.outer.inner = {1, 2}; meta.all = {3, 4}; resubmit_preserving_field_list(3);
+            }""",
+    )
+    (output,) = switch.inject(1, frame())
+    assert output.data[:4] == b"\1\0\0\4"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from v1model.dataplane import DataPlaneError, Replica, TableEntry
+from v1model.dataplane import DataPlaneError, Group, Member, Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch
 from v1model.switch import Switch
 
@@ -202,6 +202,45 @@ def test_an_interface_that_goes_down_comes_back(make: Make, pair: Callable[[], t
 def _arrives(left: Peer, right: Peer) -> bool:
     left.send(FRAME)
     return bool(select.select([right.socket], [], [], 0.05)[0])
+
+
+def test_a_member_whose_watched_link_is_down_is_not_chosen(
+    make: Make, pair: Callable[[], tuple[str, Peer]]
+) -> None:
+    switch = make(
+        parser="state start { packet.extract(hdr.h); transition accept; }",
+        ingress_declarations="""
+        action_selector(HashAlgorithm.crc16, 16, 16) sel;
+        action to(bit<9> port) { std.egress_spec = port; }
+        table t {
+            key = { std.ingress_port: exact; hdr.h.d: selector; }
+            actions = { to; NoAction; }
+            implementation = sel;
+        }""",
+        ingress="t.apply();",
+    )
+    names = []
+    for port in (1, 2):
+        name, _ = pair()
+        names.append(name)
+        switch.attach(port, name)
+        switch.insert_member("MyIngress.sel", Member(port, ActionCall("MyIngress.to", (port + 100,))))
+    switch.insert_group("MyIngress.sel", Group(1, ((1, 1), (2, 1)), watched=((1, 1), (2, 2))))
+    switch.insert(TableEntry("MyIngress.t", (KeyMatch(5),), None, group=1))
+
+    def chosen() -> set[int]:
+        switch.wait_events(0)
+        return {
+            output.port for d in range(64) for output in switch.inject(5, bytes(4) + d.to_bytes(4, "big"))
+        }
+
+    assert chosen() == {101, 102}
+    ip("link", "set", f"{names[0]}p", "down")  # the far end: no carrier
+    eventually(lambda: chosen() == {102})
+    ip("link", "set", names[1], "down")
+    eventually(lambda: chosen() == {0})
+    ip("link", "set", f"{names[0]}p", "up")
+    eventually(lambda: chosen() == {101})
 
 
 def test_wrong_interfaces_are_refused(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:

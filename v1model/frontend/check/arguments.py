@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions, resolve
+from v1model.frontend.check import resolve
+from v1model.frontend.check.constants import is_compile_time
 from v1model.frontend.check.convert import convert
 from v1model.frontend.check.lvalues import require_lvalue
+from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
 from v1model.frontend.check.signatures import Signature, is_optional
 from v1model.frontend.check.substitute import (
@@ -25,40 +28,51 @@ if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
 
-def bind(
-    c: Context,
-    signature: Signature,
-    node: ast.Node,
-    arguments: list[ast.Argument],
-    type_arguments: list[ast.TypeRef],
-    hint: Type | None = None,
-    *,
-    allow_unknown: bool = False,
-) -> tuple[list[ast.Argument], tuple[Type, ...], Type]:
-    """The arguments in the order of the parameters, the type arguments, and the type of the result.
+@dataclass(frozen=True)
+class Site:
+    """A place where something is called or constructed, as written there.
 
-    `allow_unknown` lets type arguments that are written as `_` stay unknown.
+    `hint`: the type that the place wants. `allow_unknown` lets type arguments that are written as
+    `_` stay unknown.
     """
-    ordered = _in_order(signature, node, arguments)
-    fresh, bindings = _fresh_variables(c, signature, node, type_arguments)
+
+    span: ast.Span
+    arguments: list[ast.Argument]
+    type_arguments: list[ast.TypeRef] = field(default_factory=list)
+    hint: Type | None = None
+    allow_unknown: bool = False
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Arguments that meet a signature: in the order of its parameters, checked and converted."""
+
+    arguments: list[ast.Argument]
+    type_arguments: tuple[Type, ...]
+    result: Type
+
+
+def bind(c: Context, signature: Signature, site: Site) -> Bound:
+    """Checks what a site gives to a signature; the site's own arguments stay as they were."""
+    ordered = _in_order(signature, site)
+    fresh, bindings = _fresh_variables(c, signature, site)
     wanted = [_parameter_type(argument, fresh) for argument in ordered]
     for argument, kind in zip(ordered, wanted, strict=True):
         _check_argument(c, argument, kind, bindings)
-    inferred = _inferred(signature, node, fresh, bindings, hint, allow_unknown=allow_unknown)
+    inferred = _inferred(signature, site, fresh, bindings)
     for argument, kind in zip(ordered, wanted, strict=True):
         _convert_argument(c, argument, substitute(kind, bindings))
         if isinstance(signature.declaration, ast.FunctionDeclaration):
             _require_known(argument)
-    result = substitute(substitute(signature.result, fresh), bindings)
-    return ordered, inferred, result
+    return Bound(ordered, inferred, substitute(substitute(signature.result, fresh), bindings))
 
 
 # --- order -------------------------------------------------------------------------------
 
 
-def _in_order(signature: Signature, node: ast.Node, arguments: list[ast.Argument]) -> list[ast.Argument]:
-    """One argument for each parameter; defaults fill in, optional parameters may have none."""
-    parameters = signature.parameters
+def _in_order(signature: Signature, site: Site) -> list[ast.Argument]:
+    """A copy of one argument for each parameter; defaults fill in, optional parameters may have none."""
+    parameters, arguments = signature.parameters, site.arguments
     if len(arguments) > len(parameters):
         message = f"{signature.name!r} takes {_count(parameters)}, not {len(arguments)}"
         raise CompileError(message, arguments[len(parameters)].span)
@@ -68,12 +82,11 @@ def _in_order(signature: Signature, node: ast.Node, arguments: list[ast.Argument
     ordered = []
     for parameter in parameters:
         if (found := given.get(parameter.name)) is None and parameter.default is not None:
-            found = ast.Argument(node.span, parameter.default, parameter.name)
+            found = ast.Argument(site.span, parameter.default, parameter.name)
         if found is not None:
-            found.parameter = parameter
-            ordered.append(found)
+            ordered.append(replace(found, parameter=parameter))
         elif not is_optional(parameter):
-            raise CompileError(f"{signature.name!r} needs an argument for {parameter.name!r}", node.span)
+            raise CompileError(f"{signature.name!r} needs an argument for {parameter.name!r}", site.span)
     return ordered
 
 
@@ -94,15 +107,13 @@ def _count(parameters: list[ast.Parameter]) -> str:
 # --- type arguments ----------------------------------------------------------------------
 
 
-def _fresh_variables(
-    c: Context, signature: Signature, node: ast.Node, type_arguments: list[ast.TypeRef]
-) -> tuple[Bindings, Bindings]:
+def _fresh_variables(c: Context, signature: Signature, site: Site) -> tuple[Bindings, Bindings]:
     """What the signature's type variables become, and what is known about those: nothing, or the
     type arguments that the user wrote. Fresh names keep them apart from the caller's own."""
-    names = signature.type_parameters
+    names, type_arguments = signature.type_parameters, site.type_arguments
     if type_arguments and len(type_arguments) != len(names):
         raise CompileError(
-            f"{signature.name!r} takes {len(names)} type arguments, not {len(type_arguments)}", node.span
+            f"{signature.name!r} takes {len(names)} type arguments, not {len(type_arguments)}", site.span
         )
     fresh: Bindings = dict(signature.outer)
     bindings: Bindings = {}
@@ -115,15 +126,8 @@ def _fresh_variables(
     return fresh, bindings
 
 
-def _inferred(
-    signature: Signature,
-    node: ast.Node,
-    fresh: Bindings,
-    bindings: Bindings,
-    hint: Type | None,
-    *,
-    allow_unknown: bool,
-) -> tuple[Type, ...]:
+def _inferred(signature: Signature, site: Site, fresh: Bindings, bindings: Bindings) -> tuple[Type, ...]:
+    hint = site.hint
     if hint is not None and not isinstance(hint, TypeVariable):
         result = substitute(signature.result, fresh)
         if isinstance(result, TypeVariable) and bindings.get(result.name) == DONT_CARE:
@@ -133,15 +137,15 @@ def _inferred(
         variable = fresh[name]
         assert isinstance(variable, TypeVariable)
         found = bindings[variable.name]
-        if found == DONT_CARE and not allow_unknown:
+        if found == DONT_CARE and not site.allow_unknown:
             message = f"cannot infer type argument {name!r} of {signature.name!r}"
-            raise CompileError(message, node.span, f"write it: {signature.name}<...>(...)")
+            raise CompileError(message, site.span, f"write it: {signature.name}<...>(...)")
         if isinstance(found, RecordType) and not found.name:
             message = f"the struct for {name!r} of {signature.name!r} has no type"
-            raise CompileError(message, node.span, "write it before, as in (S){...}")
+            raise CompileError(message, site.span, "write it before, as in (S){...}")
         if contains_integer(found):
             message = f"cannot infer a width for type argument {name!r} of {signature.name!r}"
-            raise CompileError(message, node.span, "give the integer one, as in 8w1")
+            raise CompileError(message, site.span, "give the integer one, as in 8w1")
         inferred.append(found)
     return tuple(inferred)
 
@@ -161,7 +165,7 @@ def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: 
     if argument.value is None:
         return
     known = substitute(wanted, bindings)
-    argument.value = expressions.check(c, argument.value, None if has_variables(known) else known)
+    argument.value = check(c, argument.value, None if has_variables(known) else known)
     if not has_variables(wanted):
         return
     assert argument.value.type is not None
@@ -189,7 +193,7 @@ def _require_known(argument: ast.Argument) -> None:
     """A function's parameter without direction is for what is known at compile time."""
     if argument.parameter is None or argument.parameter.direction or argument.value is None:
         return
-    if not expressions.is_compile_time(argument.value):
+    if not is_compile_time(argument.value):
         message = f"the argument for {argument.parameter.name!r} must be known at compile time"
         raise CompileError(message, argument.span)
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions
 from v1model.frontend.check.constants import require_int
 from v1model.frontend.check.lvalues import require_lvalue
 from v1model.frontend.check.members import PARSER_PLACES, no_member
+from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
     BitType,
@@ -79,7 +79,7 @@ def _shift_stack(c: Context, node: ast.Call, callee: ast.Member) -> ast.Call:
         raise CompileError(f"{callee.member!r} takes one argument, the count", node.span)
     argument = node.arguments[0]
     assert argument.value is not None
-    argument.value = expressions.check(c, argument.value)
+    argument.value = check(c, argument.value)
     if require_int(argument.value, "the count") < 0:
         raise CompileError("the count must not be negative", argument.span)
     node.type = VoidType()

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import builtins, core_library, expressions, resolve
-from v1model.frontend.check.arguments import bind
+from v1model.frontend.check import builtins, core_library, resolve
+from v1model.frontend.check.arguments import Site, bind
+from v1model.frontend.check.constants import is_compile_time
 from v1model.frontend.check.members import no_member
+from v1model.frontend.check.rules import check, checks
 from v1model.frontend.check.show import show
 from v1model.frontend.check.signatures import Signature, of_function, select_overload
 from v1model.frontend.types import (
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
 
-def check_call(c: Context, node: ast.Call, hint: Type | None = None) -> ast.Expression:
+@checks(ast.Call)
+def _call(c: Context, node: ast.Call, hint: Type | None) -> ast.Expression:
     """A call with its kind, declaration, arguments in order and type arguments filled in."""
     callee = node.callee
     if isinstance(callee, ast.TypeName):
@@ -41,9 +44,8 @@ def _finish(
 ) -> ast.Call:
     """Binds the arguments and fills in what is known of the call."""
     node.kind, node.declaration = kind, signature.declaration
-    node.arguments, node.inferred, node.type = bind(
-        c, signature, node, node.arguments, node.type_arguments, hint
-    )
+    bound = bind(c, signature, Site(node.span, node.arguments, node.type_arguments, hint))
+    node.arguments, node.inferred, node.type = bound.arguments, bound.type_arguments, bound.result
     return node
 
 
@@ -81,7 +83,7 @@ def _action_call(c: Context, node: ast.Call, callee: ast.Name, action: ast.Actio
 def _member_call(c: Context, node: ast.Call, callee: ast.Member, hint: Type | None) -> ast.Expression:
     if isinstance(callee.base, ast.TypeName):
         return _type_member_call(c, node, callee, callee.base)
-    callee.base = expressions.check(c, callee.base)
+    callee.base = check(c, callee.base)
     base = callee.base.type
     if isinstance(base, DeclaredType):
         if isinstance(base.declaration, ast.ExternDeclaration):
@@ -178,13 +180,13 @@ def construct(
     signature = select_overload(_constructors(found, ref), node, arguments)
     written = ref.arguments if isinstance(ref, ast.NamedTypeRef) else []
     written = [] if signature.outer else written
-    ordered, inferred, _ = bind(c, signature, node, arguments, written, allow_unknown=bool(written))
-    inferred = inferred or found.arguments
-    for argument in ordered:
-        if argument.value is not None and not expressions.is_compile_time(argument.value):
+    bound = bind(c, signature, Site(node.span, arguments, written, allow_unknown=bool(written)))
+    inferred = bound.type_arguments or found.arguments
+    for argument in bound.arguments:
+        if argument.value is not None and not is_compile_time(argument.value):
             raise CompileError("the arguments of a constructor must be known at compile time", argument.span)
     ref.resolved = complete = DeclaredType(found.declaration, inferred)
-    return ordered, complete
+    return bound.arguments, complete
 
 
 def _constructors(found: DeclaredType, ref: ast.TypeRef) -> list[Signature]:

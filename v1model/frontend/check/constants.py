@@ -130,3 +130,34 @@ def require_int(node: ast.Expression, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise CompileError(f"{what} must be a compile-time-known integer", node.span)
     return value
+
+
+def is_compile_time(node: ast.Expression) -> bool:
+    """Whether the value is known once the program is instantiated (spec section 18.1)."""
+    if node.constant is not None:
+        return True
+    match node:
+        case ast.Name():
+            return _is_compile_time_name(node)
+        case ast.Call():
+            return node.kind == "constructor"
+        case ast.ListExpression():
+            return all(is_compile_time(element) for element in node.elements)
+        case ast.StructExpression():
+            return all(is_compile_time(value) for value in node.fields.values())
+        case ast.Binary():
+            return is_compile_time(node.left) and is_compile_time(node.right)
+        case ast.Unary() | ast.Cast():
+            return is_compile_time(node.operand)
+        case ast.Ternary():
+            return all(is_compile_time(part) for part in (node.condition, node.then, node.otherwise))
+        case ast.Member() | ast.Index() | ast.Slice():
+            return is_compile_time(node.base)
+    return isinstance(node, ast.InvalidExpression | ast.DefaultExpression)
+
+
+def _is_compile_time_name(node: ast.Name) -> bool:
+    declaration = node.declaration
+    if isinstance(declaration, ast.Parameter):
+        return declaration.direction == ""
+    return isinstance(declaration, ast.ConstantDeclaration | ast.Instantiation)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
-from v1model.frontend.check import calls, members, resolve
+from v1model.frontend.check import members, resolve
 from v1model.frontend.check.constants import require_int, wrap
 from v1model.frontend.check.convert import cast, convert, list_constant
 from v1model.frontend.check.operators import check_binary, check_ternary, check_unary
+from v1model.frontend.check.rules import check, check_as, checks
 from v1model.frontend.check.show import show
 from v1model.frontend.check.substitute import DONT_CARE
 from v1model.frontend.types import (
@@ -29,90 +30,41 @@ from v1model.frontend.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from v1model.frontend.check.scope import Context
-
-
-def check(c: Context, node: ast.Expression, hint: Type | None = None) -> ast.Expression:
-    """`node`, or what replaces it, with its type and value filled in.
-
-    `hint` is the type that the place wants; it only helps to infer type arguments.
-    """
-    if isinstance(node, ast.Call):
-        return calls.check_call(c, node, hint)
-    return _RULES[type(node)](c, node)
-
-
-def check_as(c: Context, node: ast.Expression, target: Type) -> ast.Expression:
-    """`node` checked and converted to `target`."""
-    return convert(check(c, node, target), target)
-
-
-def check_constant(c: Context, node: ast.Expression, what: str) -> ast.Expression:
-    """`node` checked; its value must be known at compile time."""
-    found = check(c, node)
-    if not is_compile_time(found):
-        raise CompileError(f"{what} must be known at compile time", node.span)
-    return found
-
-
-def is_compile_time(node: ast.Expression) -> bool:
-    """Whether the value is known once the program is instantiated (spec section 18.1)."""
-    if node.constant is not None:
-        return True
-    match node:
-        case ast.Name():
-            return _is_compile_time_name(node)
-        case ast.Call():
-            return node.kind == "constructor"
-        case ast.ListExpression():
-            return all(is_compile_time(element) for element in node.elements)
-        case ast.StructExpression():
-            return all(is_compile_time(value) for value in node.fields.values())
-        case ast.Binary():
-            return is_compile_time(node.left) and is_compile_time(node.right)
-        case ast.Unary() | ast.Cast():
-            return is_compile_time(node.operand)
-        case ast.Ternary():
-            return all(is_compile_time(part) for part in (node.condition, node.then, node.otherwise))
-        case ast.Member() | ast.Index() | ast.Slice():
-            return is_compile_time(node.base)
-    return isinstance(node, ast.InvalidExpression | ast.DefaultExpression)
-
-
-def _is_compile_time_name(node: ast.Name) -> bool:
-    declaration = node.declaration
-    if isinstance(declaration, ast.Parameter):
-        return declaration.direction == ""
-    return isinstance(declaration, ast.ConstantDeclaration | ast.Instantiation)
 
 
 # --- literals and names ------------------------------------------------------------------
 
 
-def _int_literal(c: Context, node: ast.IntLiteral) -> ast.Expression:
+@checks(ast.IntLiteral)
+def _int_literal(c: Context, node: ast.IntLiteral, _hint: Type | None) -> ast.Expression:
     node.type = IntegerType() if node.width is None else BitType(node.width, node.signed)
     node.constant = node.value
     return node
 
 
-def _bool_literal(c: Context, node: ast.BoolLiteral) -> ast.Expression:
+@checks(ast.BoolLiteral)
+def _bool_literal(c: Context, node: ast.BoolLiteral, _hint: Type | None) -> ast.Expression:
     node.type, node.constant = BoolType(), node.value
     return node
 
 
-def _string_literal(c: Context, node: ast.StringLiteral) -> ast.Expression:
+@checks(ast.StringLiteral)
+def _string_literal(c: Context, node: ast.StringLiteral, _hint: Type | None) -> ast.Expression:
     node.type, node.constant = StringType(), node.value
     return node
 
 
-def _default_expression(c: Context, node: ast.DefaultExpression) -> ast.Expression:
+@checks(ast.DefaultExpression)
+def _default_expression(c: Context, node: ast.DefaultExpression, _hint: Type | None) -> ast.Expression:
     node.type = DONT_CARE
     return node
 
 
-def _name(c: Context, node: ast.Name) -> ast.Expression:
+@checks(ast.Name)
+def _name(c: Context, node: ast.Name, _hint: Type | None) -> ast.Expression:
     if node.name == "this":
         return _this(c, node)
     symbol = _lookup_value(c, node)
@@ -150,18 +102,21 @@ def _this(c: Context, node: ast.Name) -> ast.Expression:
     return node
 
 
-def _type_name(c: Context, node: ast.TypeName) -> ast.Expression:
+@checks(ast.TypeName)
+def _type_name(c: Context, node: ast.TypeName, _hint: Type | None) -> ast.Expression:
     raise CompileError(f"{show(resolve.resolve(c, node.ref))} is a type, not a value", node.span)
 
 
 # --- parts of values ---------------------------------------------------------------------
 
 
-def _member(c: Context, node: ast.Member) -> ast.Expression:
+@checks(ast.Member)
+def _member(c: Context, node: ast.Member, _hint: Type | None) -> ast.Expression:
     return members.check_member(c, node)
 
 
-def _index(c: Context, node: ast.Index) -> ast.Expression:
+@checks(ast.Index)
+def _index(c: Context, node: ast.Index, _hint: Type | None) -> ast.Expression:
     node.base = check(c, node.base)
     node.index = check(c, _without_cast_to_int(node.index))
     match node.base.type:
@@ -201,7 +156,8 @@ def _check_stack_index(node: ast.Index, size: int) -> None:
         raise CompileError(f"a stack of {size} has no element {value}", node.index.span)
 
 
-def _slice(c: Context, node: ast.Slice) -> ast.Expression:
+@checks(ast.Slice)
+def _slice(c: Context, node: ast.Slice, _hint: Type | None) -> ast.Expression:
     node.base = check(c, node.base)
     node.high, node.low = check(c, node.high), check(c, node.low)
     if isinstance(node.base.type, EnumType) and node.base.type.underlying:
@@ -248,14 +204,16 @@ def _int_constant(span: ast.Span, value: int) -> ast.IntLiteral:
 # --- compound values ---------------------------------------------------------------------
 
 
-def _list_expression(c: Context, node: ast.ListExpression) -> ast.Expression:
+@checks(ast.ListExpression)
+def _list_expression(c: Context, node: ast.ListExpression, _hint: Type | None) -> ast.Expression:
     node.elements = [check(c, element) for element in node.elements]
     node.type = TupleType(tuple(_value_type(element) for element in node.elements))
     node.constant = list_constant(node)
     return node
 
 
-def _struct_expression(c: Context, node: ast.StructExpression) -> ast.Expression:
+@checks(ast.StructExpression)
+def _struct_expression(c: Context, node: ast.StructExpression, _hint: Type | None) -> ast.Expression:
     for name, value in node.fields.items():
         node.fields[name] = check(c, value)
     fields = tuple((name, _value_type(value)) for name, value in node.fields.items())
@@ -276,48 +234,50 @@ def _value_type(node: ast.Expression) -> Type:
     return node.type
 
 
-def _invalid_expression(c: Context, node: ast.InvalidExpression) -> ast.Expression:
+@checks(ast.InvalidExpression)
+def _invalid_expression(c: Context, node: ast.InvalidExpression, _hint: Type | None) -> ast.Expression:
     node.type = DONT_CARE
     return node
 
 
-def _cast(c: Context, node: ast.Cast) -> ast.Expression:
+@checks(ast.Cast)
+def _cast(c: Context, node: ast.Cast, _hint: Type | None) -> ast.Expression:
     target = node.target.resolved or resolve.complete(c, node.target)
+    if isinstance(target, BitType):
+        c.cut_again.update(_casts_to_int(node.operand))
     node.operand = check(c, node.operand, target)
+    if isinstance(target, IntegerType) and id(node) in c.cut_again and isinstance(node.operand.type, BitType):
+        node.type = target
+        node.constant = node.operand.constant
+        return node
     return cast(node, target)
 
 
-def _binary(c: Context, node: ast.Binary) -> ast.Expression:
+def _casts_to_int(node: ast.Expression) -> Iterator[int]:
+    """The ids of the casts in a sum, difference or product that is cut to a width again: there an `int`
+    need not be known, as only the bits within the width count."""
+    match node:
+        case ast.Binary(operator="+" | "-" | "*"):
+            yield from _casts_to_int(node.left)
+            yield from _casts_to_int(node.right)
+        case ast.Cast():
+            yield id(node)
+
+
+@checks(ast.Binary)
+def _binary(c: Context, node: ast.Binary, _hint: Type | None) -> ast.Expression:
     node.left, node.right = check(c, node.left), check(c, node.right)
     return check_binary(node)
 
 
-def _unary(c: Context, node: ast.Unary) -> ast.Expression:
+@checks(ast.Unary)
+def _unary(c: Context, node: ast.Unary, _hint: Type | None) -> ast.Expression:
     node.operand = check(c, node.operand)
     return check_unary(node)
 
 
-def _ternary(c: Context, node: ast.Ternary) -> ast.Expression:
+@checks(ast.Ternary)
+def _ternary(c: Context, node: ast.Ternary, _hint: Type | None) -> ast.Expression:
     node.condition = check_as(c, node.condition, BoolType())
     node.then, node.otherwise = check(c, node.then), check(c, node.otherwise)
     return check_ternary(node)
-
-
-_RULES: dict[type[ast.Expression], Callable[[Context, Any], ast.Expression]] = {
-    ast.IntLiteral: _int_literal,
-    ast.BoolLiteral: _bool_literal,
-    ast.StringLiteral: _string_literal,
-    ast.DefaultExpression: _default_expression,
-    ast.Name: _name,
-    ast.TypeName: _type_name,
-    ast.Member: _member,
-    ast.Index: _index,
-    ast.Slice: _slice,
-    ast.ListExpression: _list_expression,
-    ast.StructExpression: _struct_expression,
-    ast.InvalidExpression: _invalid_expression,
-    ast.Cast: _cast,
-    ast.Binary: _binary,
-    ast.Unary: _unary,
-    ast.Ternary: _ternary,
-}

@@ -11,8 +11,7 @@ from v1model.frontend.check.resolve import complete
 from v1model.frontend.check.scope import check_overload
 from v1model.frontend.check.show import show
 from v1model.frontend.check.statements import always_returns, check_block
-from v1model.frontend.check.substitute import Bindings, substitute
-from v1model.frontend.types import DeclaredType, IntegerType, Type, VoidType
+from v1model.frontend.types import DeclaredType, IntegerType, VoidType
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -82,55 +81,3 @@ def check_extern(c: Context, node: ast.ExternDeclaration) -> None:
             _check_prototype(c, method)
             values.check_annotations(c, method.annotations)
     values.check_annotations(c, node.annotations)
-
-
-# --- abstract methods --------------------------------------------------------------------
-
-
-def check_object_members(c: Context, node: ast.Instantiation, found: DeclaredType) -> None:
-    """What the initialiser of an instance implements: exactly the abstract methods of its extern."""
-    extern = found.declaration
-    methods = extern.methods if isinstance(extern, ast.ExternDeclaration) else []
-    abstract = {method.name: method for method in methods if method.is_abstract}
-    type_parameters = extern.type_parameters if isinstance(extern, ast.ExternDeclaration) else []
-    bindings = dict(zip(type_parameters, found.arguments, strict=False))
-    before, c.this = c.this, found
-    with c.nested():
-        for member in node.members:
-            if isinstance(member, ast.Instantiation):
-                values.check_instantiation(c, member)
-            elif isinstance(member, ast.FunctionDeclaration):
-                _check_implementation(c, member, abstract, bindings)
-    c.this = before
-    implemented = {member.name for member in node.members}
-    for name in abstract:
-        if name not in implemented:
-            raise CompileError(f"{node.name!r} does not implement abstract method {name!r}", node.span)
-
-
-def _check_implementation(
-    c: Context,
-    member: ast.FunctionDeclaration,
-    abstract: dict[str, ast.FunctionDeclaration],
-    bindings: Bindings,
-) -> None:
-    if (declared := abstract.get(member.name)) is None:
-        raise CompileError(f"{member.name!r} is no abstract method", member.span)
-    check_function(c, member)
-    wanted, given = _shape(declared, bindings), _shape(member, {})
-    if wanted != given:
-        raise CompileError(
-            f"{member.name!r} differs from the abstract method at line {declared.span.line}",
-            member.span,
-            f"it must return {show(wanted[0][1])} and take {len(wanted) - 1} parameters of the same types",
-        )
-
-
-def _shape(function: ast.FunctionDeclaration, bindings: Bindings) -> list[tuple[str, Type]]:
-    """The types of the result and of the parameters, with their directions."""
-    result = function.return_type.resolved if function.return_type else None
-    shape = [("", substitute(result or VoidType(), bindings))]
-    for parameter in function.parameters:
-        kind = parameter.type_ref.resolved or VoidType()
-        shape.append((parameter.direction, substitute(kind, bindings)))
-    return shape

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions, resolve
+from v1model.frontend.check import resolve
+from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
     BitType,
@@ -30,7 +31,7 @@ def check_member(c: Context, node: ast.Member) -> ast.Expression:
     """A field, a member of an enum or of error, or a property of a stack."""
     if isinstance(node.base, ast.TypeName):
         return _member_of_type(c, node, node.base)
-    node.base = expressions.check(c, node.base)
+    node.base = check(c, node.base)
     match node.base.type:
         case RecordType():
             if is_action_run(node) and node is not c.switch_subject:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions, values
+from v1model.frontend.check import instances, values
 from v1model.frontend.check.constants import require_int
 from v1model.frontend.check.convert import convert
 from v1model.frontend.check.resolve import complete
+from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
 from v1model.frontend.check.statements import check_statement
 from v1model.frontend.types import (
@@ -63,7 +64,7 @@ def _check_local(c: Context, declaration: ast.Declaration) -> None:
         case ast.ConstantDeclaration():
             values.check_constant_declaration(c, declaration)
         case ast.Instantiation():
-            values.check_instantiation(c, declaration)
+            instances.check_instantiation(c, declaration)
         case ast.ValueSetDeclaration():
             _check_value_set(c, declaration)
         case _:
@@ -72,7 +73,7 @@ def _check_local(c: Context, declaration: ast.Declaration) -> None:
 
 def _check_value_set(c: Context, node: ast.ValueSetDeclaration) -> None:
     complete(c, node.type_ref)
-    node.size = expressions.check(c, node.size)
+    node.size = check(c, node.size)
     if require_int(node.size, "the size of a value set") < 1:
         raise CompileError("the size of a value set must be at least 1", node.size.span)
     values.check_annotations(c, node.annotations)
@@ -105,7 +106,7 @@ def _check_state(c: Context, state: ast.StateDeclaration, names: set[str]) -> No
 
 
 def _check_transition(c: Context, node: ast.Select, names: set[str]) -> None:
-    node.expressions = [expressions.check(c, subject) for subject in node.expressions]
+    node.expressions = [check(c, subject) for subject in node.expressions]
     types = [require_matchable(subject, "select") for subject in node.expressions]
     for case in node.cases:
         if case.state not in names:
@@ -159,7 +160,7 @@ def _structured_value_set(c: Context, key: ast.Expression, types: list[Type]) ->
     if _flat(fields) != _flat(types):
         message = "the elements of this value set do not have the types of what is selected"
         raise CompileError(message, key.span)
-    return expressions.check(c, key)
+    return check(c, key)
 
 
 def _flat(types: list[Type]) -> list[Type]:
@@ -180,7 +181,7 @@ def _check_key(c: Context, key: ast.Expression, kind: Type) -> ast.Expression:
     if isinstance(key, ast.DefaultExpression):
         key.type = kind
         return key
-    found = expressions.check(c, key, kind)
+    found = check(c, key, kind)
     if isinstance(found.type, SetType):
         if isinstance(found, ast.Binary):
             masked = kind.underlying if isinstance(kind, EnumType) else None

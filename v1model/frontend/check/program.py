@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from v1model.errors import UnsupportedError
 from v1model.frontend import ast
-from v1model.frontend.check import functions, parsers, tables, type_declarations, values
+from v1model.frontend.check import (
+    calls,
+    expressions,
+    functions,
+    instances,
+    parsers,
+    tables,
+    type_declarations,
+    values,
+)
 from v1model.frontend.check.scope import Context
 from v1model.frontend.check.statements import check_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
+
+# Importing them registers their rules (rules.py).
+RULES: tuple[ModuleType, ...] = (calls, expressions)
 
 
 def check_program(program: ast.Program) -> None:
@@ -61,7 +74,7 @@ def _package(c: Context, node: ast.PackageDeclaration) -> None:
 _RULES: dict[type[ast.Declaration], Callable[[Context, Any], None]] = {
     ast.ConstantDeclaration: values.check_constant_declaration,
     ast.VariableDeclaration: values.check_variable,
-    ast.Instantiation: values.check_instantiation,
+    ast.Instantiation: instances.check_instantiation,
     ast.FunctionDeclaration: functions.check_function,
     ast.ActionDeclaration: functions.check_action,
     ast.ExternDeclaration: functions.check_extern,

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions
 from v1model.frontend.check.constants import require_int
+from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
 from v1model.frontend.check.substitute import DONT_CARE, instantiate
 from v1model.frontend.types import (
+    MAX_VARBIT_BITS,
     MAX_WIDTH_BITS,
     BitType,
     BoolType,
@@ -69,13 +70,13 @@ def _base_type(c: Context, ref: ast.BaseTypeRef) -> Type:
         return _PLAIN[ref.name]
     if ref.width is None:
         return IntegerType() if ref.name == "int" else BitType(1)
-    ref.width = expressions.check(c, ref.width)
+    ref.width = check(c, ref.width)
     width = require_int(ref.width, f"the width of {ref.name}<>")
     least = 1 if ref.name == "int" else 0
-    if not least <= width <= MAX_WIDTH_BITS:
-        raise CompileError(
-            f"{ref.name}<{width}>: the width must be from {least} to {MAX_WIDTH_BITS}", ref.width.span
-        )
+    most = MAX_VARBIT_BITS if ref.name == "varbit" else MAX_WIDTH_BITS
+    if not least <= width <= most:
+        message = f"{ref.name}<{width}>: the width must be from {least} to {most}"
+        raise CompileError(message, ref.width.span)
     return VarbitType(width) if ref.name == "varbit" else BitType(width, signed=ref.name == "int")
 
 
@@ -161,7 +162,7 @@ def _tuple_type(c: Context, ref: ast.TupleTypeRef) -> Type:
 
 def _stack_type(c: Context, ref: ast.StackTypeRef) -> Type:
     element = resolve(c, ref.element)
-    ref.size = expressions.check(c, ref.size)
+    ref.size = check(c, ref.size)
     size = require_int(ref.size, "the size of a header stack")
     if not 1 <= size <= MAX_STACK_SIZE:
         raise CompileError(f"the size of a header stack must be from 1 to {MAX_STACK_SIZE}", ref.size.span)

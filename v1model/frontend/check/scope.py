@@ -55,6 +55,8 @@ class Context:
     loop_depth: int = 0
     this: DeclaredType | None = None
     fresh_variables: int = 0
+    # Casts to `int` inside a cast to a width: (bit<8>)((int) x + 1).
+    cut_again: set[int] = field(default_factory=set)
     # The subject of the switch statement that is being checked: the only place for action_run.
     switch_subject: ast.Expression | None = None
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions, values
+from v1model.frontend.check import values
 from v1model.frontend.check.convert import convert
 from v1model.frontend.check.lvalues import require_lvalue
 from v1model.frontend.check.members import is_action_run
 from v1model.frontend.check.operators import SHIFTS, check_binary
 from v1model.frontend.check.resolve import runtime
+from v1model.frontend.check.rules import check, check_as
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
     BitType,
@@ -64,14 +65,14 @@ def always_returns(node: ast.Statement) -> bool:
 
 
 def _assignment(c: Context, node: ast.Assignment) -> None:
-    node.target = expressions.check(c, node.target)
+    node.target = check(c, node.target)
     require_lvalue(c, node.target, "the left side")
     target = node.target.type
     assert target is not None
     if not node.operator:
-        node.value = expressions.check_as(c, node.value, target)
+        node.value = check_as(c, node.value, target)
         return
-    value = expressions.check(c, node.value)
+    value = check(c, node.value)
     operation = ast.Binary(node.span, node.operator, node.target, value)
     check_binary(operation)
     if operation.type != target:
@@ -80,7 +81,7 @@ def _assignment(c: Context, node: ast.Assignment) -> None:
 
 
 def _call_statement(c: Context, node: ast.CallStatement) -> None:
-    found = expressions.check(c, node.call)
+    found = check(c, node.call)
     if not isinstance(found, ast.Call) or found.kind == "constructor":
         raise CompileError("a constructor call is no statement", node.span)
     node.call = found
@@ -104,7 +105,7 @@ def _declaration_statement(c: Context, node: ast.DeclarationStatement) -> None:
 
 
 def _if(c: Context, node: ast.If) -> None:
-    node.condition = expressions.check_as(c, node.condition, BoolType())
+    node.condition = check_as(c, node.condition, BoolType())
     for branch in (node.then, node.otherwise):
         if branch is not None:
             with c.nested():
@@ -115,7 +116,7 @@ def _switch(c: Context, node: ast.Switch) -> None:
     if c.place == "state":
         raise CompileError("'switch' cannot be used in a parser", node.span, "use select")
     c.switch_subject = node.subject
-    node.subject = expressions.check(c, node.subject)
+    node.subject = check(c, node.subject)
     node.on_action = is_action_run(node.subject)
     subject = node.subject.type
     if not isinstance(subject, BitType | EnumType | ErrorType | NewType):
@@ -135,7 +136,7 @@ def _switch_label(c: Context, node: ast.Switch, subject: Type, label: ast.Expres
         return label
     if node.on_action:
         return _action_label(c, node, subject, label)
-    found = expressions.check_as(c, label, subject)
+    found = check_as(c, label, subject)
     if found.constant is None:
         raise CompileError("the label of a case must be known at compile time", label.span)
     return found
@@ -173,7 +174,7 @@ def _for(c: Context, node: ast.For) -> None:
     with c.nested():
         for statement in node.initial:
             check_statement(c, statement)
-        node.condition = expressions.check_as(c, node.condition, BoolType())
+        node.condition = check_as(c, node.condition, BoolType())
         for statement in node.update:
             check_statement(c, statement)
         _loop_body(c, node.body)
@@ -181,7 +182,7 @@ def _for(c: Context, node: ast.For) -> None:
 
 def _for_in(c: Context, node: ast.ForIn) -> None:
     variable = runtime(c, node.variable.type_ref, "a loop variable")
-    node.collection = expressions.check(c, node.collection)
+    node.collection = check(c, node.collection)
     match node.collection.type:
         case SetType():
             node.collection = convert(node.collection, SetType(variable))
@@ -222,7 +223,7 @@ def _return(c: Context, node: ast.Return) -> None:
         return
     if expected == VoidType():
         raise CompileError("'return' has a value where none is expected", node.value.span)
-    node.value = expressions.check_as(c, node.value, expected)
+    node.value = check_as(c, node.value, expected)
 
 
 def _exit(c: Context, node: ast.Exit) -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions, values
-from v1model.frontend.check.arguments import bind
-from v1model.frontend.check.constants import require_int
+from v1model.frontend.check import values
+from v1model.frontend.check.arguments import Site, bind
+from v1model.frontend.check.constants import is_compile_time, require_int
 from v1model.frontend.check.convert import convert
 from v1model.frontend.check.parsers import check_keys, require_matchable
+from v1model.frontend.check.rules import check, check_constant
 from v1model.frontend.check.show import show
 from v1model.frontend.check.signatures import Signature
 from v1model.frontend.types import (
@@ -47,7 +48,7 @@ def check_table(c: Context, node: ast.TableDeclaration) -> None:
 
 
 def _check_key_element(c: Context, key: ast.KeyElement) -> None:
-    key.expression = expressions.check(c, key.expression)
+    key.expression = check(c, key.expression)
     require_matchable(key.expression, "a table key")
     if key.match_kind not in c.match_kinds:
         known = ", ".join(c.match_kinds)
@@ -57,7 +58,7 @@ def _check_key_element(c: Context, key: ast.KeyElement) -> None:
 
 def _check_property(c: Context, node: ast.TableProperty) -> None:
     assert isinstance(node.value, ast.Expression)
-    node.value = expressions.check_constant(c, node.value, f"table property {node.name!r}")
+    node.value = check_constant(c, node.value, f"table property {node.name!r}")
     if node.name == "size" and not isinstance(node.value.type, IntegerType | BitType):
         raise CompileError(f"the size of a table cannot be {show(node.value.type)}", node.value.span)
     if node.name == "size" and isinstance(node.value.constant, int) and node.value.constant < 0:
@@ -79,7 +80,7 @@ def _check_actions(c: Context, node: ast.TableDeclaration) -> References:
         action = _lookup_action(c, name)
         directed = [parameter for parameter in action.parameters if parameter.direction]
         bound = Signature(action.name, directed, VoidType(), declaration=action)
-        reference.arguments = bind(c, bound, reference, reference.arguments, [])[0]
+        reference.arguments = bind(c, bound, Site(reference.span, reference.arguments)).arguments
         for parameter in action.parameters:
             _check_action_data(parameter)
         values.check_annotations(c, reference.annotations)
@@ -121,9 +122,10 @@ def _check_action_call(
         raise CompileError(f"this is another action {action.name!r} than the table has", node.span)
     free = [parameter for parameter in action.parameters if not parameter.direction]
     signature = Signature(action.name, free, VoidType(), declaration=action)
-    arguments = bind(c, signature, node, _unbound(c, node, action, reference), [])[0]
+    free_arguments = Site(node.span, _unbound(c, node, action, reference))
+    arguments = bind(c, signature, free_arguments).arguments
     for argument in arguments:
-        if argument.value is not None and not expressions.is_compile_time(argument.value):
+        if argument.value is not None and not is_compile_time(argument.value):
             raise CompileError("this must be known at compile time", argument.span)
     _check_scope_annotations(node, reference, is_default=node is table.default_action)
     node.arguments = [*reference.arguments, *arguments]
@@ -157,7 +159,7 @@ def _same(c: Context, left: ast.Expression | None, right: ast.Expression | None)
     """Whether an argument repeats a checked one."""
     if left is None or right is None:
         return left is right
-    return _equal(convert(expressions.check(c, left), right.type) if right.type else left, right)
+    return _equal(convert(check(c, left), right.type) if right.type else left, right)
 
 
 def _equal(left: Any, right: Any) -> bool:
@@ -186,7 +188,7 @@ def _check_entry(
     for key, element in zip(entry.keys, table.keys, strict=True):
         _check_entry_key(key, element.match_kind)
     if entry.priority is not None:
-        entry.priority = expressions.check(c, entry.priority)
+        entry.priority = check(c, entry.priority)
         if require_int(entry.priority, "a priority") < 0:
             raise CompileError("a priority must not be negative", entry.priority.span)
     _check_action_call(c, entry.action, references, table)
@@ -198,5 +200,5 @@ def _check_entry_key(key: ast.Expression, match_kind: str) -> None:
     if match_kind == "exact" and not is_exact:
         raise CompileError("an exact key must be one value", key.span)
     parts = [key.left, key.right] if isinstance(key, ast.Binary) and isinstance(key.type, SetType) else [key]
-    if not all(expressions.is_compile_time(part) for part in parts):
+    if not all(is_compile_time(part) for part in parts):
         raise CompileError("the keys of an entry must be known at compile time", key.span)

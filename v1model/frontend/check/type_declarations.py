@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
-from v1model.frontend.check import expressions, values
+from v1model.frontend.check import values
 from v1model.frontend.check.resolve import can_be_field, complete, resolve, runtime
+from v1model.frontend.check.rules import check_as
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
     BitType,
@@ -90,7 +91,7 @@ def _enum_value(
         return position
     if value is None:
         raise CompileError(f"member {name!r} of enum {node.name!r} needs a value", node.span)
-    checked = node.members[name] = expressions.check_as(c, value, underlying)
+    checked = node.members[name] = check_as(c, value, underlying)
     if not isinstance(checked.constant, int):
         raise CompileError(f"the value of {name!r} must be known at compile time", value.span)
     return checked.constant

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.check import calls, expressions, functions
+from v1model.frontend.check.constants import is_compile_time
 from v1model.frontend.check.resolve import complete, runtime
+from v1model.frontend.check.rules import check, check_as
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
     DeclaredType,
@@ -28,8 +29,8 @@ def check_constant_declaration(c: Context, node: ast.ConstantDeclaration) -> Non
     target = complete(c, node.type_ref)
     if isinstance(target, DeclaredType | VoidType):
         raise CompileError(f"a constant cannot be {show(target)}", node.type_ref.span)
-    node.value = expressions.check_as(c, node.value, target)
-    if not expressions.is_compile_time(node.value):
+    node.value = check_as(c, node.value, target)
+    if not is_compile_time(node.value):
         message = f"the value of constant {node.name!r} must be known at compile time"
         raise CompileError(message, node.value.span)
     check_annotations(c, node.annotations)
@@ -39,7 +40,7 @@ def check_constant_declaration(c: Context, node: ast.ConstantDeclaration) -> Non
 def check_variable(c: Context, node: ast.VariableDeclaration) -> None:
     target = runtime(c, node.type_ref, f"variable {node.name!r}")
     if node.value is not None:
-        node.value = expressions.check_as(c, node.value, target)
+        node.value = check_as(c, node.value, target)
     check_annotations(c, node.annotations)
     c.declare(node)
 
@@ -73,8 +74,8 @@ def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
     if parameter.default is not None:
         if parameter.direction in ("out", "inout"):
             raise CompileError(f"an {parameter.direction} parameter cannot have a default", parameter.span)
-        parameter.default = expressions.check_as(c, parameter.default, found)
-        if not expressions.is_compile_time(parameter.default):
+        parameter.default = check_as(c, parameter.default, found)
+        if not is_compile_time(parameter.default):
             raise CompileError("a default must be known at compile time", parameter.default.span)
     check_annotations(c, parameter.annotations)
 
@@ -84,23 +85,6 @@ def require_constructor_parameters(parameters: list[ast.Parameter], what: str) -
     for parameter in parameters:
         if parameter.direction:
             raise CompileError(f"{what} parameter {parameter.name!r} cannot have a direction", parameter.span)
-
-
-def check_instantiation(c: Context, node: ast.Instantiation) -> None:
-    """An instance, and the methods that its initialiser implements."""
-    node.arguments, found = calls.construct(c, node.type_ref, node, node.arguments)
-    if c.place == "program" and isinstance(found.declaration, ast.ParserDeclaration | ast.ControlDeclaration):
-        hint = "instantiate it in a control or parser, or as an argument of the package"
-        raise CompileError(f"{show(found)} cannot be instantiated here", node.span, hint)
-    if (
-        c.place == "program"
-        and node.name == "main"
-        and not isinstance(found.declaration, ast.PackageDeclaration)
-    ):
-        raise CompileError(f"'main' must be a package, not {show(found)}", node.span)
-    functions.check_object_members(c, node, found)
-    check_annotations(c, node.annotations)
-    c.declare(node)
 
 
 def check_annotations(c: Context, annotations: list[ast.Annotation]) -> None:
@@ -115,6 +99,6 @@ def check_annotations(c: Context, annotations: list[ast.Annotation]) -> None:
 
 def _check_quietly(c: Context, node: ast.Expression) -> ast.Expression:
     try:
-        return expressions.check(c, node)
+        return check(c, node)
     except CompileError:
         return node

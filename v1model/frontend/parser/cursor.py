@@ -133,9 +133,6 @@ class Cursor:
     def declare(self, name: str, *, is_type: bool = False) -> None:
         self._scopes[-1][name] = is_type
 
-    def declare_global_type(self, name: str) -> None:
-        self._scopes[0][name] = True
-
     def is_type(self, name: str) -> bool:
         for scope in reversed(self._scopes):
             if name in scope:

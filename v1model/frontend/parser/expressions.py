@@ -9,6 +9,7 @@ from v1model.frontend import ast
 from v1model.frontend.lexer import INTEGER, RIGHT_SHIFT_HALF, STRING, Token
 from v1model.frontend.parser import types
 from v1model.frontend.parser.cursor import CLOSING_ANGLES, Cursor, join
+from v1model.frontend.parser.rules import parses
 from v1model.frontend.types import MAX_WIDTH_BITS
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ _CLOSING_OPERATORS = frozenset({">", ">=", ">>"})
 PREFIX_OPERATORS = frozenset("!~-+")
 
 
+@parses
 def expression(p: Cursor) -> ast.Expression:
     """`binary ["?" expression ":" expression]`."""
     condition = _binary(p, 1)
     return _ternary(p, condition) if p.kind == "?" else condition
 
 
+@parses
 def width_expression(p: Cursor) -> ast.Expression:
     """An expression between `<` and `>`: operators that begin with `>` need parentheses."""
     condition = _binary(p, 1, _CLOSING_OPERATORS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from v1model.frontend import ast
 from v1model.frontend.lexer import IDENTIFIER
-from v1model.frontend.parser import expressions
+from v1model.frontend.parser import rules
 from v1model.frontend.parser.cursor import CLOSING_ANGLES, Cursor
 
 SIZED_TYPES = frozenset({"bit", "int", "varbit"})
@@ -40,7 +40,7 @@ def type_ref(p: Cursor) -> ast.TypeRef:
 def array_type(p: Cursor, element: ast.TypeRef) -> ast.TypeRef:
     """The sizes that follow an element's type, or the name of what is declared."""
     while p.accept("["):
-        size = expressions.expression(p)
+        size = rules.size(p)
         p.expect("]")
         element = ast.StackTypeRef(p.span_from(element.span), element, size)
     return element
@@ -106,7 +106,7 @@ def _base_type(p: Cursor) -> ast.BaseTypeRef:
     token = p.advance()
     found = ast.BaseTypeRef(token.span, token.kind)
     if token.kind in SIZED_TYPES and p.accept("<"):
-        found.width = expressions.width_expression(p)
+        found.width = rules.width(p)
         p.expect_close_angle()
     elif token.kind == "varbit":
         p.fail("expected '<' and the largest width of the varbit")

@@ -1,0 +1,28 @@
+"""What the controller calls a block: its tenant and its key in one, as the pool index matches them.
+
+Two tenants may use the same key for different blocks. To policies it is just a key.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hostlib.wire import KEY_BYTES
+
+_TENANT_BYTES: Final = 2
+BLOCK_ID_BYTES: Final = _TENANT_BYTES + KEY_BYTES
+
+
+def block_id(tenant: int, key: bytes) -> bytes:
+    """18 bytes: tenant, then key."""
+    return tenant.to_bytes(_TENANT_BYTES, "big") + key
+
+
+def tenant_of(block: bytes) -> int:
+    """The tenant that a block belongs to."""
+    return int.from_bytes(block[:_TENANT_BYTES], "big")
+
+
+def key_of(block: bytes) -> bytes:
+    """The block's key on the wire."""
+    return block[_TENANT_BYTES:]

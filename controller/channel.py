@@ -1,0 +1,30 @@
+"""How a switch's P4Runtime server is reached: in clear, or over TLS with certificates on both sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import grpc
+
+from controller.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from controller.config import ClientTls
+
+
+def open_channel(
+    address: str, tls: ClientTls | None, options: Sequence[tuple[str, int | str]] = ()
+) -> grpc.Channel:
+    """A channel, not connected yet; raises ConfigError if a file of `tls` can't be read."""
+    if tls is None:
+        return grpc.insecure_channel(address, options=options)
+    try:
+        credentials = grpc.ssl_channel_credentials(
+            tls.authority.read_bytes(), tls.key.read_bytes(), tls.certificate.read_bytes()
+        )
+    except OSError as error:
+        raise ConfigError(f"tls: {error.filename}: {error.strerror}") from None
+    named = [*options, ("grpc.ssl_target_name_override", tls.server_name)]
+    return grpc.secure_channel(address, credentials, options=named)

@@ -1,0 +1,130 @@
+"""Membership: which storage nodes are there, as all hosts are told.
+
+A storage node says HELLO ten times a second. One that was heard and then is silent for three of them is down;
+one that comes back is joining until it says, knowing that it was away, that it has caught up. Every change
+makes a new version of the list (its epoch), which goes to every host. One that never said HELLO is taken to
+be there: not all run with a controller. Pure: time is a parameter.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from controller.operations import Announce
+from hostlib import wire
+from hostlib.members import HEARTBEAT_S, Member, Members, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from ipaddress import IPv4Address
+
+    from controller.operations import Answer
+
+SILENCE_S: Final = 3 * HEARTBEAT_S
+HELD_UP_S: Final = 2 * HEARTBEAT_S
+"""A controller that did not look for longer than this was held up itself, and counts that time for nobody."""
+MAX_EPOCH: Final = (1 << 32) - 1
+REPEAT_S: Final = 2.0
+"""How often a host is told again what it was told already: a packet may get lost."""
+
+EPOCHS_PER_S: Final = 10
+EPOCHS_SINCE_S: Final = 1_760_000_000
+"""Since 1970; in 32 bits there is room until 2039."""
+
+
+def first_epoch(now_s: float) -> int:
+    """Of a controller that starts now, `now_s` since 1970: higher than any of those that were started before,
+    if these made no more than EPOCHS_PER_S lists a second."""
+    return int((now_s - EPOCHS_SINCE_S) * EPOCHS_PER_S) % (1 << 32)
+
+
+class Membership:
+    """One list for all switches; the workers of several may call it."""
+
+    def __init__(self, stores: Iterable[IPv4Address], replicas: int, epoch: int) -> None:
+        """`epoch` is that of the first list, see `first_epoch`; if storage nodes know a higher one, it is
+        corrected."""
+        self.members = replace(Members.of(map(str, stores), replicas), epoch=epoch)
+        self.counts_heartbeats = False
+        """Whether any host said HELLO: without that, none is told anything."""
+        self._heard_s: dict[str, float] = {}
+        self._looked_s: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def hello(self, answer: Answer, now_s: float) -> None:
+        """A host is there; the switch has checked that it is whom it says."""
+        with self._lock:
+            self.counts_heartbeats = True
+            member = self.members.at(str(answer.source))
+            if member is None:
+                return
+            self._heard_s[member.address] = now_s
+            if self.members.epoch < answer.message.generation < MAX_EPOCH:
+                # An earlier controller got further, or this machine's clock was set back.
+                self.members = replace(self.members, epoch=answer.message.generation + 1)
+            caught_up = bool(answer.message.flags & wire.FLAG_HELD)
+            knows = answer.message.epoch == self.members.epoch & 0xFF
+            if member.state is State.DOWN or (member.state is State.UP and not caught_up):
+                self._set(member, State.JOINING)
+            elif member.state is State.JOINING and caught_up and knows:
+                self._set(member, State.UP)
+
+    def out_of_sight(self, hosts: Iterable[IPv4Address]) -> None:
+        """Their switch can't be heard: their silence says nothing until they are heard again."""
+        with self._lock:
+            for host in hosts:
+                self._heard_s.pop(str(host), None)
+
+    def look(self, now_s: float, hosts: Iterable[IPv4Address] | None = None) -> None:
+        """Count those who were silent for too long as down, of all, or of these.
+
+        Each worker looks at the hosts of its own switch: one that is held up hears nobody, whatever others
+        hear meanwhile.
+        """
+        watched = None if hosts is None else set(map(str, hosts))
+        with self._lock:
+            for member in self.members.nodes:
+                if watched is not None and member.address not in watched:
+                    continue
+                lost_s = now_s - self._looked_s.get(member.address, now_s)
+                self._looked_s[member.address] = now_s
+                if lost_s > HELD_UP_S and member.address in self._heard_s:
+                    self._heard_s[member.address] += lost_s
+                heard_s = self._heard_s.get(member.address, now_s)
+                if member.state is not State.DOWN and now_s - heard_s > SILENCE_S:
+                    self._set(member, State.DOWN)
+
+    def _set(self, member: Member, state: State) -> None:
+        nodes = tuple(replace(node, state=state) if node is member else node for node in self.members.nodes)
+        self.members = Members(self.members.epoch + 1, self.members.replicas, nodes)
+
+
+class Announcements:
+    """What the hosts of one switch are told of the list."""
+
+    def __init__(self, membership: Membership, hosts: Iterable[IPv4Address]) -> None:
+        self._membership = membership
+        self._told: dict[IPv4Address, tuple[int, float]] = dict.fromkeys(hosts, (-1, 0.0))
+        """Per host: the last epoch that was sent, and when."""
+
+    def asked(self, answer: Answer) -> None:
+        """A host said HELLO: it is told again at once if it knows an older list."""
+        if answer.source in self._told and answer.message.epoch != self._membership.members.epoch & 0xFF:
+            self._told[answer.source] = (-1, 0.0)
+
+    def poll(self, now_s: float) -> list[Announce]:
+        """What to send now."""
+        if not self._membership.counts_heartbeats:
+            return []
+        members = self._membership.members
+        due = [
+            host
+            for host, (epoch, told_s) in self._told.items()
+            if epoch != members.epoch or now_s - told_s >= REPEAT_S
+        ]
+        for host in due:
+            self._told[host] = (members.epoch, now_s)
+        value = members.encode() if due else b""
+        return [Announce(host, members.epoch, value) for host in due]

@@ -1,0 +1,88 @@
+"""Why a block is in the pool or not, in words and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controller.policies.events import Key
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of one expert, at this moment."""
+
+    name: str
+    saved_s: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a policy knows of one block, at this moment."""
+
+    key: Key
+    in_pool: bool
+    asked: int
+    """Times that it was asked for, as far as that is remembered; 0: not heard of."""
+    accesses_ago: int
+    home: int
+    compute_s: float
+    fetch_s: float
+    worth_s: float
+    chance: float
+    value: float
+    """Of its value and the cheapest block's, only the ratio says something."""
+    cheapest_value: float | None
+    leads: str
+    experts: Sequence[Standing]
+    is_stale: bool
+    parent: Key | None
+    parent_held: bool
+
+
+def in_words(account: Account) -> list[str]:
+    """Sentences, the answer first."""
+    key = account.key.hex() if isinstance(account.key, bytes) else account.key
+    if not account.asked:
+        where = (
+            "in the pool, but nothing is remembered of it"
+            if account.in_pool
+            else "not in the pool: never heard of"
+        )
+        return [f"{key} is {where}."]
+    leader = next(expert for expert in account.experts if expert.name == account.leads)
+    return [
+        f"{key} is {'in' if account.in_pool else 'not in'} the pool, {_reason(account, leader)}.",
+        f"It was asked for {account.asked:,} times, last {account.accesses_ago:,} accesses ago; "
+        f"the chance that it is asked for again is {account.chance:.0%}.",
+        f"A hit saves {1e3 * account.worth_s:.1f} ms: fetching it from home {account.home} takes "
+        f"{1e3 * account.fetch_s:.1f} ms on average, computing it {1e3 * account.compute_s:.1f} ms.",
+        f"So holding it is worth {1e3 * account.worth_s * account.chance:.2f} ms in all.",
+        _by_value(account),
+        "Saved so far by each expert's own pool: "
+        + ", ".join(
+            f"{expert.name} {expert.saved_s:.2f} s ({'holds it' if expert.holds else 'does not hold it'})"
+            for expert in account.experts
+        )
+        + ".",
+    ]
+
+
+def _reason(account: Account, leader: Standing) -> str:
+    if account.in_pool and account.is_stale:
+        return f"and among the next to leave: {leader.name}, which leads, does not hold it"
+    if account.in_pool:
+        return f"because {leader.name}, which leads, holds it"
+    if leader.holds:
+        return f"although {leader.name}, which leads, holds it: it enters when it is asked for again"
+    return f"because {leader.name}, which leads, does not hold it"
+
+
+def _by_value(account: Account) -> str:
+    if account.parent is not None and not account.parent_held:
+        return "By learned value it is of no use: the block before it is not held."
+    if account.cheapest_value is None:
+        return "By learned value it has a place: there is room."
+    ratio = account.value / account.cheapest_value if account.cheapest_value else float("inf")
+    return f"By learned value per slot and time it is worth {ratio:.2f} times the cheapest block held."

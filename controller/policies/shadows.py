@@ -1,0 +1,392 @@
+"""Shadow caches: what the published policies would hold, as keys without blocks.
+
+libcachesim's do not say what they evict, and the pool has to follow: these are the same algorithms, and hit
+exactly as often as libcachesim's do, which the tests compare. Every block counts as one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import ClassVar
+
+from controller.policies.events import Key
+
+
+class Shadow(ABC):
+    """A cache of keys that admits whatever is asked for."""
+
+    name: ClassVar[str]
+    evicted: Key | None = None
+    """What the last `ask` pushed out."""
+
+    def __init__(self, capacity_blocks: int) -> None:
+        self.capacity_blocks = capacity_blocks
+
+    @abstractmethod
+    def ask(self, key: Key) -> bool:
+        """Ask for a block, which it then holds; whether it held it already."""
+
+    @abstractmethod
+    def __contains__(self, key: object) -> bool:
+        """Whether it holds the block."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Key]:
+        """What it holds."""
+
+
+class LruShadow(Shadow):
+    """Least recently used."""
+
+    name = "lru"
+
+    def __init__(self, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks)
+        self._queue: OrderedDict[Key, None] = OrderedDict()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._queue
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._queue)
+
+    def ask(self, key: Key) -> bool:
+        queue = self._queue
+        self.evicted = None
+        if key in queue:
+            queue.move_to_end(key)
+            return True
+        queue[key] = None
+        if len(queue) > self.capacity_blocks:
+            self.evicted = queue.popitem(last=False)[0]
+        return False
+
+
+class ArcShadow(Shadow):
+    """Adaptive replacement (Megiddo and Modha, FAST'03): recency and frequency, balanced by ghost hits."""
+
+    name = "arc"
+
+    def __init__(self, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks)
+        self._once: OrderedDict[Key, None] = OrderedDict()
+        self._often: OrderedDict[Key, None] = OrderedDict()
+        self._once_ghosts: OrderedDict[Key, None] = OrderedDict()
+        self._often_ghosts: OrderedDict[Key, None] = OrderedDict()
+        self._target = 0.0
+        """Blocks that the list of those asked for once should have."""
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._once or key in self._often
+
+    def __iter__(self) -> Iterator[Key]:
+        yield from self._once
+        yield from self._often
+
+    def ask(self, key: Key) -> bool:
+        self.evicted = None
+        often = self._often
+        if key in often:
+            often.move_to_end(key)
+            return True
+        if key in self._once:
+            del self._once[key]
+            often[key] = None
+            return True
+        if key in self._once_ghosts or key in self._often_ghosts:
+            self._ghost_hit(key)
+            return False
+        once, capacity = self._once, self.capacity_blocks
+        if len(once) + len(self._once_ghosts) >= capacity:
+            if len(once) < capacity:
+                self._once_ghosts.popitem(last=False)
+                self._replace(False)
+            else:
+                self.evicted = once.popitem(last=False)[0]
+        else:
+            if len(self._once_ghosts) + len(self._often_ghosts) + len(once) + len(often) >= 2 * capacity:
+                self._often_ghosts.popitem(last=False)
+            self._replace(False)
+        once[key] = None
+        return False
+
+    def _ghost_hit(self, key: Key) -> None:
+        once_ghosts, often_ghosts = self._once_ghosts, self._often_ghosts
+        was_once = key in once_ghosts
+        if was_once:
+            step = max(1.0, len(often_ghosts) / len(once_ghosts))
+            self._target = min(float(self.capacity_blocks), self._target + step)
+        else:
+            step = max(1.0, len(once_ghosts) / len(often_ghosts))
+            self._target = max(0.0, self._target - step)
+        self._replace(not was_once)
+        del (once_ghosts if was_once else often_ghosts)[key]
+        self._often[key] = None
+
+    def _replace(self, was_often: bool) -> None:
+        """Make room, if there is none."""
+        once, often = self._once, self._often
+        if len(once) + len(often) < self.capacity_blocks:
+            return
+        if once and (len(once) > self._target or (was_often and len(once) == self._target) or not often):
+            self.evicted = once.popitem(last=False)[0]
+            self._once_ghosts[self.evicted] = None
+        else:
+            self.evicted = often.popitem(last=False)[0]
+            self._often_ghosts[self.evicted] = None
+
+
+MQ_QUEUES = 8
+MQ_LIFETIME = 10_000
+MQ_GHOSTS = 4
+"""Multi-Queue's parameters, as libcachesim has them: ghosts per slot, lifetime in accesses."""
+
+
+class MqShadow(Shadow):
+    """Multi-Queue (Zhou, Philbin and Li, USENIX 2001): LRU queues by log2 of the count, which ghosts keep."""
+
+    name = "mq"
+
+    def __init__(self, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks)
+        self._queues: list[OrderedDict[Key, int]] = [OrderedDict() for _ in range(MQ_QUEUES)]
+        """By key, when the block leaves for the queue below, if not asked for until then."""
+        self._counts: dict[Key, int] = {}
+        self._places: dict[Key, OrderedDict[Key, int]] = {}
+        """The queue that each block is in."""
+        self._ghosts: OrderedDict[Key, int] = OrderedDict()
+        self._now = 0
+        self._due = 0
+        """Until then no queue's head can be out of its lifetime."""
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._places)
+
+    def ask(self, key: Key) -> bool:
+        self.evicted = None
+        self._now = now = self._now + 1
+        places = self._places
+        queue = places.get(key)
+        if queue is not None:
+            count = self._counts[key] = self._counts[key] + 1
+            del queue[key]
+        else:
+            if len(places) >= self.capacity_blocks:
+                self._evict()
+            count = self._counts[key] = self._ghosts.pop(key, 0) + 1
+        level = count.bit_length() - 1
+        new = places[key] = self._queues[level if level < MQ_QUEUES else MQ_QUEUES - 1]
+        new[key] = now + MQ_LIFETIME
+        if now > self._due:
+            self._adjust(now)
+        return queue is not None
+
+    def _adjust(self, now: int) -> None:
+        """Move what was not asked for in its lifetime down, at most one block of each queue."""
+        below = self._queues[0]
+        for queue in self._queues[1:]:
+            if queue:
+                head = next(iter(queue))
+                if queue[head] < now:
+                    del queue[head]
+                    below[head] = now + MQ_LIFETIME
+                    self._places[head] = below
+            below = queue
+        self._due = min(
+            (queue[next(iter(queue))] for queue in self._queues[1:] if queue), default=now + MQ_LIFETIME
+        )
+
+    def _evict(self) -> None:
+        for queue in self._queues:
+            if queue:
+                break
+        key = self.evicted = queue.popitem(last=False)[0]
+        del self._places[key]
+        if len(self._ghosts) >= MQ_GHOSTS * self.capacity_blocks:
+            self._ghosts.popitem(last=False)
+        self._ghosts[key] = self._counts.pop(key)
+
+
+S3FIFO_SMALL, S3FIFO_GHOSTS = 0.1, 0.9
+S3FIFO_MOVES, S3FIFO_MOST = 2, 3
+"""Shares of the capacity; hits with which a block moves on, and hits that count."""
+
+
+class S3FifoShadow(Shadow):
+    """S3-FIFO (Yang et al., SOSP'23): a small queue that most blocks leave soon, a main one, and ghosts."""
+
+    name = "s3fifo"
+
+    def __init__(self, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks)
+        self._small: OrderedDict[Key, int] = OrderedDict()
+        self._main: OrderedDict[Key, int] = OrderedDict()
+        """Hits by key, the oldest first."""
+        self._ghosts: OrderedDict[Key, None] = OrderedDict()
+        self._small_blocks = int(capacity_blocks * S3FIFO_SMALL)
+        self._ghost_blocks = int(capacity_blocks * S3FIFO_GHOSTS)
+        self._was_full = False
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._small or key in self._main
+
+    def __iter__(self) -> Iterator[Key]:
+        yield from self._small
+        yield from self._main
+
+    def ask(self, key: Key) -> bool:
+        self.evicted = None
+        small, main = self._small, self._main
+        if key in small:
+            small[key] += 1
+            return True
+        if key in main:
+            main[key] += 1
+            return True
+        was_ghost = key in self._ghosts
+        if was_ghost:
+            del self._ghosts[key]
+        if len(small) + len(main) >= self.capacity_blocks:
+            self._was_full = True
+            self._evict()
+        overflows = not self._was_full and len(small) >= self._small_blocks
+        (main if was_ghost or overflows else small)[key] = 0
+        return False
+
+    def _evict(self) -> None:
+        main_blocks = self.capacity_blocks - self._small_blocks
+        while self.evicted is None:
+            if len(self._main) > main_blocks or not self._small:
+                self._evict_main()
+            else:
+                self._evict_small()
+
+    def _evict_small(self) -> None:
+        """What was hit moves on, the first that was not becomes a ghost, if there is one."""
+        small, ghosts = self._small, self._ghosts
+        while small:
+            key, hits = small.popitem(last=False)
+            if hits < S3FIFO_MOVES:
+                self.evicted = key
+                if len(ghosts) >= self._ghost_blocks:
+                    ghosts.popitem(last=False)
+                ghosts[key] = None
+                return
+            self._main[key] = 0
+
+    def _evict_main(self) -> None:
+        main = self._main
+        key, hits = main.popitem(last=False)
+        while hits:
+            main[key] = min(hits, S3FIFO_MOST) - 1
+            key, hits = main.popitem(last=False)
+        self.evicted = key
+
+
+LIRS_COLD = 0.01
+"""Share of the capacity for blocks of long recency, as libcachesim has it."""
+LIRS_MIN_COLD_BLOCKS = 2
+"""With one, libcachesim hits blocks that it has evicted."""
+LIRS_STACK = 2
+"""Keys a slot that the stack remembers."""
+
+
+class LirsShadow(Shadow):
+    """LIRS (Jiang and Zhang, SIGMETRICS'02): most of the room for blocks whose last two uses were near."""
+
+    name = "lirs"
+
+    def __init__(self, capacity_blocks: int) -> None:
+        super().__init__(capacity_blocks)
+        cold_blocks = max(LIRS_MIN_COLD_BLOCKS, int(capacity_blocks * LIRS_COLD))
+        self._hot_blocks = capacity_blocks - cold_blocks
+        self._cold_blocks = cold_blocks
+        self._hot = 0
+        """Hot blocks in the stack; they are all there."""
+        self._stack: OrderedDict[Key, bool] = OrderedDict()
+        """Whether hot, by key, what was asked for longest ago first."""
+        self._cold: OrderedDict[Key, None] = OrderedDict()
+        """Cold blocks that it holds, in the stack or not."""
+        self._ghosts: OrderedDict[Key, None] = OrderedDict()
+        """Cold blocks in the stack that it does not hold, in the order in which they were evicted."""
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._cold or self._stack.get(key, False)  # type: ignore[call-overload]
+
+    def __iter__(self) -> Iterator[Key]:
+        yield from (key for key, is_hot in self._stack.items() if is_hot)
+        yield from self._cold
+
+    def ask(self, key: Key) -> bool:
+        self.evicted = None
+        stack, cold = self._stack, self._cold
+        is_hot = stack.get(key)
+        if is_hot is None:
+            had = self._ask_unstacked(key)
+        else:
+            stack.move_to_end(key)
+            had = is_hot or key in cold
+            if is_hot:
+                self._prune()
+            else:
+                if had:
+                    del cold[key]
+                if self._hot >= self._hot_blocks:
+                    self._cool()
+                self._ghosts.pop(key, None)
+                stack[key] = True
+                self._hot += 1
+        while len(stack) > LIRS_STACK * self.capacity_blocks and self._ghosts:
+            del stack[self._ghosts.popitem(last=False)[0]]
+        return had
+
+    def _ask_unstacked(self, key: Key) -> bool:
+        cold = self._cold
+        had = key in cold
+        if had:
+            cold.move_to_end(key)
+            if self._hot >= self._hot_blocks:
+                self._cool()
+        elif self._hot < self._hot_blocks:
+            self._hot += 1
+            self._stack[key] = True
+            return False
+        else:
+            self._make_room()
+            cold[key] = None
+        self._stack[key] = False
+        return had
+
+    def _cool(self) -> None:
+        """The hot block asked for longest ago becomes a cold one."""
+        key, _ = self._stack.popitem(last=False)
+        self._hot -= 1
+        self._make_room()
+        self._cold[key] = None
+        self._prune()
+
+    def _make_room(self) -> None:
+        """Evict the oldest cold block, if there is no room for another."""
+        if len(self._cold) >= self._cold_blocks:
+            key = self.evicted = self._cold.popitem(last=False)[0]
+            if key in self._stack:
+                self._ghosts[key] = None
+
+    def _prune(self) -> None:
+        """What is asked for longest ago in the stack is hot."""
+        stack = self._stack
+        while len(stack) > 1:
+            key = next(iter(stack))
+            if stack[key]:
+                return
+            del stack[key]
+            self._ghosts.pop(key, None)
+
+
+MIN_BLOCKS = 20
+"""Below that, parts of some of these policies have no room."""
+SHADOWS: tuple[type[Shadow], ...] = (LruShadow, ArcShadow, MqShadow, S3FifoShadow, LirsShadow)

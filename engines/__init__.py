@@ -1,0 +1,1 @@
+"""Inference engines that keep their KV cache in the pool, each through its own interface."""

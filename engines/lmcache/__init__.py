@@ -1,0 +1,1 @@
+"""LMCache's second-level storage: see `engines.lmcache.l2_adapter`."""

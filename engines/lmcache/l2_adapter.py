@@ -1,0 +1,155 @@
+"""LMCache keeps its chunks in the pool: an L2 adapter for its multiprocess server, loaded as a plugin.
+
+    --l2-adapter '{"type": "plugin", "module_path": "engines.lmcache.l2_adapter",
+                   "class_name": "WeirL2Adapter",
+                   "adapter_params": {"address": "10.0.0.1", "homes": ["10.0.0.3"]}}'
+
+LMCache names its chunks itself, model, rank and salt among the names; the pool's key is the tenant's keyed
+hash of that name. Chunks are immutable, so there is nothing to lock: one that has gone fails to load, and
+LMCache recomputes it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from lmcache.lmcache_native import Bitmap
+from lmcache.v1.distributed.internal_api import L2StoreResult
+from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
+from lmcache.v1.platform import create_event_notifier
+
+from hostlib.engine import Item, PoolConfig, open_objects
+from hostlib.transfer import BlockRef
+
+if TYPE_CHECKING:
+    from lmcache.v1.distributed.api import MemoryLayoutDesc, ObjectKey
+    from lmcache.v1.memory_management import MemoryObj
+
+_CHUNK = b"lmcache chunk"
+
+
+class _Tasks:
+    """Tasks of one kind: their results as they come, and the event that says so."""
+
+    def __init__(self) -> None:
+        self.event = create_event_notifier()
+        self._results: dict[int, Any] = {}
+        self._changing = threading.Lock()
+
+    def watch(self, task: int, future: Future[Any], result: Callable[[Any], Any], failed: Any) -> None:
+        """Keep `result` of what the future yields, or `failed`."""
+
+        def done(ended: Future[Any]) -> None:
+            try:
+                kept = result(ended.result())
+            except BaseException:  # a cancelled future raises one that is no Exception
+                kept = failed
+            with self._changing:
+                self._results[task] = kept
+                self.event.notify()
+
+        future.add_done_callback(done)
+
+    def take(self, task: int) -> Any | None:
+        """A task's result, once."""
+        with self._changing:
+            return self._results.pop(task, None)
+
+    def take_all(self) -> dict[int, Any]:
+        """All results, once."""
+        with self._changing:
+            taken, self._results = self._results, {}
+            return taken
+
+
+class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not in the project's environment
+    """See the module; `params` are the pool's settings (`hostlib.engine.PoolConfig`)."""
+
+    def __init__(self, params: dict[str, Any], **_: Any) -> None:
+        super().__init__()
+        self._pool = open_objects(PoolConfig.from_mapping(params))
+        self._stores, self._lookups, self._loads = _Tasks(), _Tasks(), _Tasks()
+        self._numbers = threading.Lock()
+        self._next = 0
+
+    def get_store_event_fd(self) -> int:
+        return int(self._stores.event.fileno())
+
+    def get_lookup_and_lock_event_fd(self) -> int:
+        return int(self._lookups.event.fileno())
+
+    def get_load_event_fd(self) -> int:
+        return int(self._loads.event.fileno())
+
+    def submit_store_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
+        items = [Item(self._block(key), one.byte_array) for key, one in zip(keys, objects, strict=True)]
+        sizes = [memoryview(item.buffer).nbytes for item in items]
+
+        def result(held: list[bool]) -> L2StoreResult:
+            stored = [index for index, one in enumerate(held) if one]
+            self._notify_keys_stored([keys[index] for index in stored], [sizes[index] for index in stored])
+            return L2StoreResult(all(held), sum(sizes[index] for index in stored))
+
+        task = self._number()
+        self._stores.watch(task, self._pool.begin_store(items), result, L2StoreResult(False, 0))
+        return task
+
+    def pop_completed_store_tasks(self) -> dict[int, L2StoreResult]:
+        return self._stores.take_all()
+
+    def submit_lookup_and_lock_task(
+        self, keys: list[ObjectKey], group_layout_descs: dict[int, MemoryLayoutDesc]
+    ) -> int:
+        task = self._number()
+        future = self._pool.begin_present([self._block(key) for key in keys])
+        self._lookups.watch(task, future, _bitmap, Bitmap(len(keys)))
+        return task
+
+    def query_lookup_and_lock_result(self, task_id: int) -> Bitmap | None:
+        return self._lookups.take(task_id)
+
+    def submit_unlock(self, keys: list[ObjectKey]) -> None:
+        """Nothing is locked."""
+
+    def submit_load_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
+        items = [Item(self._block(key), one.byte_array) for key, one in zip(keys, objects, strict=True)]
+
+        def result(loaded: list[bool]) -> Bitmap:
+            self._notify_keys_accessed([key for key, one in zip(keys, loaded, strict=True) if one])
+            return _bitmap(loaded)
+
+        task = self._number()
+        self._loads.watch(task, self._pool.begin_load(items), result, Bitmap(len(keys)))
+        return task
+
+    def query_load_result(self, task_id: int) -> Bitmap | None:
+        return self._loads.take(task_id)
+
+    def report_status(self) -> dict[str, Any]:
+        stats = self._pool.stats()
+        return {"is_healthy": self._pool.is_answering, "type": "weir", **stats}
+
+    def close(self) -> None:
+        self._pool.close()
+        for tasks in (self._stores, self._lookups, self._loads):
+            tasks.event.close()
+
+    def _number(self) -> int:
+        with self._numbers:
+            self._next += 1
+            return self._next
+
+    def _block(self, key: ObjectKey) -> BlockRef:
+        parts = (key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt)
+        return BlockRef(self._pool.seal.key(_CHUNK, key.chunk_hash, *(part.encode() for part in parts)))
+
+
+def _bitmap(flags: list[bool]) -> Bitmap:
+    bitmap = Bitmap(len(flags))
+    for index, flag in enumerate(flags):
+        if flag:
+            bitmap.set(index)
+    return bitmap

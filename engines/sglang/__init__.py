@@ -1,0 +1,1 @@
+"""SGLang's hierarchical cache: see `engines.sglang.hicache`."""

@@ -1,0 +1,1 @@
+"""Hugging Face transformers: see `engines.transformers.cache`."""

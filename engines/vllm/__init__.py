@@ -1,0 +1,1 @@
+"""vLLM's KV connector: see `engines.vllm.connector`."""

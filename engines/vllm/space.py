@@ -1,0 +1,116 @@
+"""vLLM's configuration as a key space: scheduler and workers derive the same from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import vllm
+from vllm.platforms import current_platform
+
+from engines.identity import model_identity
+from hostlib.engine import KvSpace, PoolConfig
+from hostlib.errors import ConfigError, KeySpaceError
+
+if TYPE_CHECKING:
+    from vllm.config import VllmConfig
+    from vllm.v1.kv_cache_interface import KVCacheConfig
+
+DEFAULT_OBJECTS = 2
+LOADING = ("layerwise", "background")
+_OWN = ("key_space", "objects_per_block", "loading", "recompute_ms")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """kv_connector_extra_config: the pool's settings (`PoolConfig`), and these."""
+
+    pool: PoolConfig
+    key_space: str | None
+    """The name under which engines share blocks; the model's name by default."""
+    objects_per_block: int
+    """A block's layers are stored as so many objects, which are loaded one after the other."""
+    loading: str
+    """"layerwise": the forward pass starts at once and waits layer by layer; "background": the request waits
+    until all is there, and others go on."""
+    recompute_ms: int
+    """What computing one block costs, for the pool's policy; 0 where that is not known."""
+
+    @classmethod
+    def from_extra(cls, extra: dict[str, Any]) -> Settings:
+        """Raises ConfigError that names what is wrong."""
+        pool = PoolConfig.from_mapping({name: value for name, value in extra.items() if name not in _OWN})
+        loading = extra.get("loading", LOADING[0])
+        if loading not in LOADING:
+            raise ConfigError(f"loading is {' or '.join(LOADING)}, not {loading!r}")
+        numbers = {"objects_per_block": extra.get("objects_per_block", DEFAULT_OBJECTS)}
+        numbers["recompute_ms"] = extra.get("recompute_ms", 0)
+        for name, least in (("objects_per_block", 1), ("recompute_ms", 0)):
+            if not isinstance(numbers[name], int) or numbers[name] < least:
+                raise ConfigError(f"{name} is a whole number from {least} on, not {numbers[name]!r}")
+        return cls(pool, extra.get("key_space"), loading=loading, **numbers)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How vLLM's KV tensors become objects."""
+
+    space: KvSpace
+    groups: tuple[tuple[str, ...], ...]
+    """Names of the layers in each object, in order."""
+    layer_bytes: dict[str, int]
+    """Of one block."""
+    num_blocks: int
+
+
+def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings) -> Layout:
+    """Raises KeySpaceError for what the pool can't hold: see docs/engines.md."""
+    parallel, transfer = config.parallel_config, config.kv_transfer_config
+    if parallel.world_size > 1:
+        raise KeySpaceError(
+            f"{parallel.world_size} workers on a node would need an address of the network each; use one"
+        )
+    if parallel.distributed_executor_backend in ("mp", "ray"):
+        raise KeySpaceError(
+            "scheduler and worker have to be in one process, as they share the node's address: use the "
+            "executor 'uni' (on a CPU: VLLM_ENABLE_V1_MULTIPROCESSING=0 in the environment)"
+        )
+    if len(kv_cache.kv_cache_groups) != 1:
+        raise KeySpaceError("models with several kinds of KV cache (hybrid, sliding window) are not possible")
+    if transfer is not None and transfer.kv_load_failure_policy != "recompute":
+        raise ConfigError(
+            "set kv_load_failure_policy='recompute' in KVTransferConfig: "
+            "with 'fail', a block that the pool has lost would fail the request"
+        )
+    (group,) = kv_cache.kv_cache_groups
+    names = tuple(group.layer_names)
+    page_bytes = group.kv_cache_spec.page_size_bytes
+    parts = min(settings.objects_per_block, len(names))
+    bounds = [index * len(names) // parts for index in range(parts + 1)]
+    groups = tuple(names[start:end] for start, end in pairwise(bounds))
+    model = config.model_config
+    space = KvSpace(
+        name=settings.key_space or Path(model.model).name,
+        model=model_identity(model.model, model.revision),
+        layout=_layout_name(config, group.kv_cache_spec, len(names)),
+        dtype=str(group.kv_cache_spec.dtype).removeprefix("torch."),
+        block_tokens=group.kv_cache_spec.block_size,
+        object_bytes=tuple(len(part) * page_bytes for part in groups),
+        tensor_parallel=parallel.tensor_parallel_size,
+    )
+    return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks)
+
+
+def _layout_name(config: VllmConfig, spec: Any, layers: int) -> str:
+    """Whatever may order a block's bytes differently. On CPU that depends on the instruction set."""
+    parts = [f"vllm {'.'.join(vllm.__version__.split('.')[:2])}", current_platform.device_type]
+    parts += [f"{layers} layers", f"{spec.num_kv_heads} heads", f"of {spec.head_size}"]
+    backend = getattr(getattr(config, "attention_config", None), "backend", None)
+    parts.append(f"attention {getattr(backend, 'name', backend)}")
+    if current_platform.device_type == "cpu":
+        from vllm.v1.attention.backends import cpu_attn
+
+        parts.append(cpu_attn._get_attn_isa(spec.dtype, spec.block_size, spec.head_size))
+    return ", ".join(parts)

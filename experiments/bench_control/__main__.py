@@ -1,0 +1,118 @@
+"""make bench-control: CPU time that a digest costs, from the switch to the entry that it leads to.
+
+Values of unknown blocks pass a switch in bursts, with its reports off and on in turn; the difference is what
+controller and switch spend on digests, decisions and entries. Needs root and a C compiler.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+
+from rich.console import Console
+from rich.table import Table
+
+from controller.policies import POLICY_NAMES
+from experiments.bench_control.errors import BenchError
+from experiments.bench_control.measure import Bench, Bursts, Cost
+from experiments.bench_switch.errors import BenchError as CableError
+from experiments.interrupt import raise_on_signals
+from experiments.options import Option, OptionError, number, one_of, parse_into, whole
+from experiments.run.processes import ProcessError
+from experiments.run.result import revision
+from topologies.errors import EngineError, TopologyError
+from topologies.network import check_root
+
+GOAL_US = 150.0
+BAD_INPUT = (OptionError, BenchError, CableError, ProcessError, EngineError, TopologyError)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one `make bench-control` measures."""
+
+    runs: int
+    policy: str
+    blocks: int
+    burst: int
+    bursts_per_s: float
+    seed: int
+    results: Path
+
+
+_OPTIONS = (
+    Option("RUNS", whole(1, 100), 3, "rounds, each with reports off and on"),
+    Option("POLICY", one_of(POLICY_NAMES), "lru", "the controller's policy"),
+    Option("BLOCKS", whole(100, 100_000), 2000, "blocks that pass in a round, each once"),
+    Option("BURST", whole(1, 1000), 20, "blocks in a burst"),
+    Option("BURSTS_PER_S", number(0.1, 1000), 20.0, "bursts a second"),
+    Option("SEED", whole(0, 2**31), 1, "of the blocks' keys"),
+    Option("RESULTS", Path, Path("results/bench-control"), "folder for summary.json"),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: measured; 2: it could not."""
+    console = Console()
+    raise_on_signals()
+    try:
+        options = parse_into(
+            Options, _OPTIONS, arguments, "python -m experiments.bench_control", __doc__ or ""
+        )
+        check_root()
+        costs = _measure(console, options)
+    except BAD_INPUT as error:
+        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        console.print("interrupted; everything that was started has ended")
+        return 130
+    _print(console, costs)
+    path = options.results / "summary.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = {**asdict(options), "results": str(options.results), "revision": revision()}
+    path.write_text(json.dumps({**about, "rounds": [asdict(cost) for cost in costs]}, indent=1) + "\n")
+    console.print(f"Written to {path}")
+    return 0
+
+
+def _measure(console: Console, options: Options) -> list[Cost]:
+    costs = []
+    with (
+        tempfile.TemporaryDirectory(prefix="weir-bench-") as directory,
+        console.status("compiling the P4 program") as status,
+        Bench(Path(directory), options.policy) as bench,
+    ):
+        for run in range(options.runs):
+            status.update(f"round {run + 1} of {options.runs}")
+            costs.append(
+                bench.round(Bursts(options.blocks, options.burst, options.bursts_per_s, options.seed + run))
+            )
+    return costs
+
+
+def _print(console: Console, costs: list[Cost]) -> None:
+    table = Table("CPU time a digest, µs", "mean", "least", "most")
+    for title, values in (
+        ("controller", [cost.controller_us for cost in costs]),
+        ("switch", [cost.switch_us for cost in costs]),
+        ("together", [cost.total_us for cost in costs]),
+    ):
+        table.add_row(title, f"{mean(values):.0f}", f"{min(values):.0f}", f"{max(values):.0f}")
+    console.print(table)
+    digests, writes = sum(cost.digests for cost in costs), sum(cost.writes for cost in costs)
+    updates = sum(cost.updates for cost in costs)
+    console.print(
+        f"{digests / writes:.1f} digests and {updates / writes:.1f} updates a Write. "
+        f"Goal: {GOAL_US:g} µs together.",
+        highlight=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

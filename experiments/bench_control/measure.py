@@ -1,0 +1,176 @@
+"""The measurement: the same bursts of values through a switch with its reports off and on.
+
+What the controller and the switch's process need more with reports on, divided by the digests, is what one
+digest costs from the forwarding thread's event to the entry in the table: gathering, gRPC and protobuf on
+both sides, the policy, removal of a block that gives way, installation, and reading the hit counters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from controller.config import Config, PoolSize, Thresholds, config_text
+from experiments.bench_control.errors import BenchError
+from experiments.bench_switch.cables import Cables
+from experiments.bench_switch.control import DEVICE_ID, PROGRAM, switch_config
+from experiments.bench_switch.workloads import CABLES, FRAGMENTS, STORE
+from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
+from topologies.engines import Artifacts, make_engine
+
+POOL_BLOCKS: Final = 256
+"""Fewer than are admitted: nearly every admission has another block removed."""
+SKETCH_CELLS: Final = 1 << 17
+"""Many: no block should be taken for one of those before it."""
+_ANY_CPU: Final = f"0-{(psutil.cpu_count() or 1) - 1}"
+_LEAST_REPORTED: Final = 0.95
+"""Of the blocks: the sketch may take one for another, and report it later."""
+_LINE_TIMEOUT_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """The traffic."""
+
+    blocks: int = 2000
+    burst: int = 20
+    bursts_per_s: float = 20.0
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU time of one round, in microseconds a digest."""
+
+    digests: int
+    writes: int
+    updates: int
+    controller_us: float
+    switch_us: float
+
+    @property
+    def total_us(self) -> float:
+        """Both."""
+        return self.controller_us + self.switch_us
+
+
+class Bench:
+    """One switch, and a controller for each half of a round. Use as a context manager; needs root."""
+
+    def __init__(self, directory: Path, policy: str) -> None:
+        self._directory, self._policy = directory, policy
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Bench:
+        with contextlib.ExitStack() as stack:
+            self._cables = stack.enter_context(Cables(CABLES))
+            engine = make_engine("embedded")
+            sizes = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * FRAGMENTS}
+            sizes["SKETCH_CELLS"] = SKETCH_CELLS
+            self._artifacts: Artifacts = engine.compile(PROGRAM, sizes, self._directory)
+            ports = [(number + 1, end) for number, end in enumerate(self._cables.engine_ends)]
+            log = stack.enter_context((self._directory / "switch.log").open("wb"))
+            self._switch = self._cables.engine.popen(
+                engine.command(DEVICE_ID, ports, self._address), _ANY_CPU,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def _address(self) -> str:
+        return f"unix:{self._directory}/switch.sock"
+
+    def round(self, bursts: Bursts) -> Cost:
+        """Both halves; raises BenchError if not every block was reported and admitted."""
+        quiet = self._half(replace(bursts, seed=2 * bursts.seed), False)
+        reported = self._half(replace(bursts, seed=2 * bursts.seed + 1), True)
+        told = reported.results
+        digests, admitted = told["digests"], told["admitted"]
+        if min(digests, admitted) < _LEAST_REPORTED * bursts.blocks:
+            raise BenchError(
+                f"{bursts.blocks} blocks were sent, but {digests} reported and {admitted} admitted: the "
+                f"machine is too busy for {bursts.bursts_per_s:g} bursts a second, or POLICY refused them"
+            )
+        return Cost(
+            digests, told["p4runtime_writes"], told["p4runtime_updates"],
+            1e6 * (reported.controller_s - quiet.controller_s) / digests,
+            1e6 * (reported.switch_s - quiet.switch_s) / digests,
+        )  # fmt: skip
+
+    def _half(self, bursts: Bursts, pool: bool) -> _Half:
+        with self._controller(pool) as controller:
+            before = _cpu_s(self._switch.pid), _cpu_s(controller.process.pid)
+            self._send(bursts)
+            for _ in range(2):  # what is on its way arrives; both halves take as long
+                _next(controller, "progress")
+            switch_s, controller_s = _cpu_s(self._switch.pid), _cpu_s(controller.process.pid)
+            results = _next(controller, "report", "report")
+            controller.stop()
+        return _Half(results, switch_s - before[0], controller_s - before[1])
+
+    def _send(self, bursts: Bursts) -> None:
+        interface = self._cables.generator_ends[STORE]
+        numbers = (bursts.seed, bursts.blocks, bursts.burst, bursts.bursts_per_s)
+        command = [sys.executable, "-m", "experiments.bench_control.bursts", interface, *map(str, numbers)]
+        sender = self._cables.generator.popen(command, _ANY_CPU, stderr=subprocess.PIPE)
+        _, said = sender.communicate()
+        if sender.returncode:
+            raise BenchError(f"the storage node ended: {said.decode().strip()}")
+
+    @contextlib.contextmanager
+    def _controller(self, pool: bool) -> Iterator[LineProcess]:
+        size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * FRAGMENTS, FRAGMENTS)
+        switch = replace(
+            switch_config(size), grpc_address=self._address,
+            p4info=self._artifacts.p4info, device_config=self._artifacts.device_config,
+        )  # fmt: skip
+        thresholds = Thresholds(report_count=1, max_digests_per_s=1_000_000, eviction="drop")
+        config = Config((switch,), self._policy, pool=pool, merging=False, thresholds=thresholds)
+        path = self._directory / "controller.json"
+        path.write_text(config_text(config))
+        events: Events = queue.SimpleQueue()
+        command = [sys.executable, "-m", "controller", "--config", str(path)]
+        controller = LineProcess(
+            "controller", command, self._directory / "controller.log", subprocess.Popen, events
+        )
+        try:
+            wait_for("ready", [controller], events, READY_TIMEOUT_S)
+            yield controller
+        finally:
+            controller.process.kill()
+            controller.process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    results: dict[str, Any]
+    switch_s: float
+    controller_s: float
+
+
+def _next(controller: LineProcess, event: str, command: str | None = None) -> dict[str, Any]:
+    """The next line of a kind, after a command."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            controller.events.get_nowait()
+    if command is not None:
+        controller.send(command)
+    wait_for(event, [controller], controller.events, _LINE_TIMEOUT_S)
+    return controller.said[event]
+
+
+def _cpu_s(pid: int) -> float:
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)

@@ -1,0 +1,50 @@
+"""The smallest sigma, and so the largest load, at which a machine keeps up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Played = TypeVar("Played")
+
+STEP = 2**0.5
+"""Neighbouring sigmas: the load that is found is the largest to within this factor."""
+
+
+class SearchError(Exception):
+    """No sigma was found."""
+
+
+class SigmaSearch(Generic[Played]):
+    """Plays at sigmas until one that keeps up stands next to one that does not."""
+
+    def __init__(
+        self, play: Callable[[float], Played], kept_up: Callable[[Played], bool], least: float, most: float
+    ) -> None:
+        """Sigmas from `least` to `most` are tried."""
+        self._play, self._kept_up = play, kept_up
+        self._least, self._most = least, most
+        self.tried: dict[float, Played] = {}
+
+    def run(self, first: float) -> tuple[float, Played]:
+        """The sigma that was found, and what was played at it; raises SearchError."""
+        good: float | None = None
+        bad = 0.0
+        sigma = first
+        while True:
+            if self._try(sigma):
+                good = sigma
+                following = max(self._least, good / STEP)
+            else:
+                bad = sigma
+                if bad >= self._most:
+                    raise SearchError(f"the machine does not keep up at a sigma of {bad:g} either")
+                # A play that fails says little of how far it is to one that does not: larger steps.
+                following = good or min(self._most, bad * STEP**2)
+            if good is not None and (following in self.tried or following <= bad * (STEP + 1) / 2):
+                return good, self.tried[good]
+            sigma = following
+
+    def _try(self, sigma: float) -> bool:
+        self.tried[sigma] = self._play(sigma)
+        return self._kept_up(self.tried[sigma])

@@ -1,0 +1,121 @@
+"""Engines with a case's program and entries on two veth cables: what they forward, what they let write."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from controller.costs import Costs
+from controller.p4info import load_p4info
+from controller.p4runtime_client import RPC_TIMEOUT_S, UPDATES_PER_WRITE, SwitchClient
+from experiments.bench_switch.cables import Cables
+from experiments.bench_switch.control import DEVICE_ID, wait_serving
+from experiments.bench_switch.errors import BenchError
+from experiments.bench_switch.plan import Frame, Plan
+from experiments.bench_switch.workloads import Workload
+from experiments.bench_tables.cases import PROGRAM, Case
+from experiments.bench_tables.entries import FRAME_BYTES, Content
+from topologies.engines import Engine
+from v1model.compile import compile_p4
+from v1model.p4runtime.schema import Schema
+from v1model.protos.p4.v1 import p4runtime_pb2
+
+_PAYLOAD: Final = 42  # after Ethernet, IPv4 and UDP
+_WRITE_TIMEOUT_S: Final = RPC_TIMEOUT_S * 6
+
+
+def workload(case: Case, content: Content) -> Workload:
+    """The case's frames out of the first cable; they leave by the second."""
+    frames = [Frame(0, frame) for frame in content.frames]
+    plan = Plan(2, frames, _PAYLOAD, reply_bytes=FRAME_BYTES)
+    return Workload(case.name, case.title, (0, 1), ("0:1:0",), lambda _: plan)
+
+
+class Router:
+    """An engine with a case's program and entries; `inserts_per_s` of writing those. Measured by
+    `experiments.bench_switch.measure.Bench`."""
+
+    def __init__(self, engine: Engine, case: Case, content: Content, directory: Path, cpus: str) -> None:
+        self.name = engine.name
+        self._engine, self._case, self._content = engine, case, content
+        self._directory, self._cpus = directory, cpus
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Router:
+        with contextlib.ExitStack() as stack:
+            self.cables = stack.enter_context(Cables(2))
+            artifacts = self._engine.compile(PROGRAM, self._case.defines, self._directory)
+            self._process = self._start(stack)
+            wait_serving(self._address, self._process, self._said)
+            client = SwitchClient(DEVICE_ID, self._address, (0, 1), _ignore, lambda: None, Costs())
+            stack.callback(client.tear_down)
+            p4info = load_p4info(artifacts.p4info)
+            client.set_pipeline(p4info, artifacts.device_config.read_bytes(), cookie=1)
+            self.inserts_per_s = self._insert(client, self._requests(client, p4info))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def _address(self) -> str:
+        return f"unix:{self._directory}/switch.sock"
+
+    def _said(self) -> str:
+        return (self._directory / "switch.log").read_text(errors="replace")[-2000:].strip()
+
+    def _start(self, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+        ports = [(number + 1, end) for number, end in enumerate(self.cables.engine_ends)]
+        log = stack.enter_context((self._directory / "switch.log").open("wb"))
+        command = self._engine.command(DEVICE_ID, ports, self._address)
+        return self.cables.engine.popen(command, self._cpus, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _requests(self, client: SwitchClient, p4info: Any) -> list[p4runtime_pb2.WriteRequest]:
+        """Made beforehand, in the controller's batches: it is the switch that is measured."""
+        defines = {name: str(value) for name, value in self._case.defines.items()}
+        schema = Schema(p4info, compile_p4(PROGRAM, defines=defines).program)
+        updates = list(_updates(schema, self._content))
+        requests = []
+        for start in range(0, len(updates), UPDATES_PER_WRITE):
+            request = p4runtime_pb2.WriteRequest(device_id=DEVICE_ID)
+            request.election_id.high, request.election_id.low = client.election_id
+            request.updates.extend(updates[start : start + UPDATES_PER_WRITE])
+            requests.append(request)
+        return requests
+
+    def _insert(self, client: SwitchClient, requests: Sequence[p4runtime_pb2.WriteRequest]) -> float:
+        start = time.monotonic()
+        for request in requests:
+            client.stub.Write(request, timeout=_WRITE_TIMEOUT_S)
+        return len(self._content.entries) / (time.monotonic() - start)
+
+    def prepare(self, workload: Workload) -> None:
+        """It is ready."""
+
+    def cpu_s(self) -> float:
+        """CPU time of its process; raises BenchError if it has ended."""
+        if self._process.poll() is not None:
+            raise BenchError(f"{self.name}: it ended: {self._said()}")
+        times = psutil.Process(self._process.pid).cpu_times()
+        return float(times.user + times.system)
+
+
+def _updates(schema: Schema, content: Content) -> Iterator[p4runtime_pb2.Update]:
+    for entry in content.entries:
+        update = p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT)
+        table = schema.tables_by_name[entry.table]
+        table.encode_key(entry, update.entity.table_entry)
+        assert entry.action is not None
+        table.encode_action(entry.action, update.entity.table_entry.action.action)
+        yield update
+
+
+def _ignore(message: Any) -> None:
+    """Nothing that a switch tells of its own accord matters here."""

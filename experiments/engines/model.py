@@ -1,0 +1,46 @@
+"""A model made on this machine: Llama's architecture, random weights, nothing downloaded.
+
+    python -m experiments.engines.model FOLDER     (in the engines' environment)
+
+Multi-query attention keeps its KV cache small against what computing it takes: at 1 Gbit/s and on two cores,
+fetching a block has to be shorter than computing it, as it is with a large model on a GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+VOCABULARY: Final = 4096
+LAYERS: Final = 12
+HEAD: Final = 64
+KV_HEADS: Final = 1
+MAX_TOKENS: Final = 8192
+NAME: Final = "llama-mqa-182m-random"
+
+
+def make(folder: Path, hidden: int = 1024, layers: int = LAYERS) -> None:
+    """Write the model to `folder`; the same weights every time."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=hidden,
+        intermediate_size=4 * hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=hidden // HEAD,
+        num_key_value_heads=KV_HEADS,
+        head_dim=HEAD,
+        max_position_embeddings=MAX_TOKENS,
+        tie_word_embeddings=True,
+        bos_token_id=0,
+        eos_token_id=1,
+    )
+    LlamaForCausalLM(config).eval().save_pretrained(folder)
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]))

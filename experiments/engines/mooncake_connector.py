@@ -1,0 +1,135 @@
+"""Mooncake's store as a rival, under the same connector: vLLM's own connector for it needs CUDA.
+
+Master, metadata and memory are on the first home (`experiments.engines.mooncake_node`). Everything but where
+objects go to and come from is `engines.vllm.connector`: keys, layers in objects, loading layer by layer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from mooncake.store import MooncakeDistributedStore
+
+from engines.vllm.connector import WeirConnector
+from experiments.engines.mooncake_node import MASTER_PORT, METADATA_PORT
+from hostlib.engine import Item, KvPool, KvSpace, PoolConfig, PoolStats
+from hostlib.engine.objects import OnMoved
+from hostlib.seal import Seal
+
+TRANSFER_BYTES = 64 << 20
+"""Memory that Mooncake's client keeps for transfers."""
+BATCH = 16
+"""Objects a call: large enough for few calls, small enough for layers to arrive one after the other."""
+
+_opened: dict[str, MooncakePool] = {}
+_opening = threading.Lock()
+
+
+class MooncakePool:
+    """What the connector needs of `hostlib.engine.BlockingPool`, of Mooncake."""
+
+    def __init__(self, config: PoolConfig, space: KvSpace) -> None:
+        self.space, self.seal, self.users = space, Seal(config.tenant, config.secret_bytes()), 0
+        self.blocks = KvPool(None, config, self.seal, space)  # type: ignore[arg-type] # names objects, no more
+        self._stats, self._address = PoolStats(), config.address
+        self._loads, self._stores = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self._store = MooncakeDistributedStore()
+        home = config.homes[0]
+        metadata = f"http://{home}:{METADATA_PORT}/metadata"
+        code = self._store.setup(
+            config.address, metadata, 0, TRANSFER_BYTES, "tcp", "", f"{home}:{MASTER_PORT}"
+        )
+        if code:
+            raise RuntimeError(f"Mooncake's client could not be set up: {code}")
+
+    def join(self) -> bool:
+        """Mooncake has no handshake: the keys alone keep parameters apart."""
+        return True
+
+    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
+        """How many blocks are there, from number `first` on."""
+        last = len(self.space.object_bytes) - 1
+        names = [block.key.hex() for block in self.blocks.references(block_keys, last)[first:]]
+
+        def ask() -> int:
+            found = self._store.batch_is_exist(names)
+            return next((index for index, one in enumerate(found) if one != 1), len(names))
+
+        return self._loads.submit(ask)
+
+    def begin_load(self, items: Sequence[Item], on_moved: OnMoved) -> Future[list[bool]]:
+        """Objects into their buffers, in their order."""
+
+        def load() -> list[bool]:
+            arrived: list[bool] = []
+            for start in range(0, len(items), BATCH):
+                batch = items[start : start + BATCH]
+                sizes = [memoryview(item.buffer).nbytes for item in batch]
+                places = [_address(item) for item in batch]
+                for place, size in zip(places, sizes, strict=True):
+                    self._store.register_buffer(place, size)
+                got = self._store.batch_get_into([item.block.key.hex() for item in batch], places, sizes)
+                for place in places:
+                    self._store.unregister_buffer(place)
+                for size, one in zip(sizes, got, strict=True):
+                    on_moved(len(arrived), one == size)
+                    arrived.append(one == size)
+                    self._stats.store_bytes += size if one == size else 0
+            return arrived
+
+        return self._loads.submit(load)
+
+    def begin_store_blocks(self, objects: Sequence[Sequence[Item]]) -> Future[int]:
+        """Offer blocks, the last object of each at the end."""
+
+        def store() -> int:
+            items = [item for block in objects for item in block]
+            values = [bytes(item.buffer) for item in items]
+            held = self._store.put_batch([item.block.key.hex() for item in items], values) == 0
+            self._stats.stored_bytes += sum(map(len, values)) if held else 0
+            return len(objects) if held else 0
+
+        return self._stores.submit(store)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters; all that was loaded came from Mooncake."""
+        return self._stats.report()
+
+    def close(self) -> None:
+        """With its last user it ends."""
+        with _opening:
+            self.users -= 1
+            if self.users:
+                return
+            _opened.pop(self._address, None)
+        self._loads.shutdown()
+        self._stores.shutdown()
+        self._store.close()
+
+
+def open_mooncake(config: PoolConfig, space: KvSpace) -> MooncakePool:
+    """One for scheduler and worker."""
+    with _opening:
+        if config.address not in _opened:
+            _opened[config.address] = MooncakePool(config, space)
+        _opened[config.address].users += 1
+        return _opened[config.address]
+
+
+def opened() -> list[MooncakePool]:
+    """What this process has open."""
+    return list(_opened.values())
+
+
+class MooncakeConnectorOfWeir(WeirConnector):
+    """See the module."""
+
+    _open_pool = staticmethod(open_mooncake)  # type: ignore[assignment] # what is needed of it
+
+
+def _address(item: Item) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(item.buffer))

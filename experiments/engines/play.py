@@ -1,0 +1,118 @@
+"""All modes, one after the other: the same requests; engines stay where their configuration does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from experiments.engines import lmcache
+from experiments.engines.options import LMCACHE, MOONCAKE, POOL, RECOMPUTE, STORAGE, EnginesOptions
+from experiments.engines.requests import NODES, Asks
+from experiments.engines.result import Damage, ModeResult, Reply, difference, evaluate
+
+if TYPE_CHECKING:
+    from experiments.engines.stage import Engine, Stage
+
+WARM_UP_TOKENS = 64
+COUNTS = ("hit_tokens", "pool_bytes", "store_bytes", "merged", "stored_bytes")
+
+OnProgress = Callable[[str, int], None]
+"""Called with what is going on and the requests served in this mode so far."""
+
+
+class Play:
+    """Results by mode, as they come."""
+
+    def __init__(self, options: EnginesOptions, stage: Stage, asks: Asks, on_progress: OnProgress) -> None:
+        self.modes: dict[str, ModeResult] = {}
+        self.damaged: Damage | None = None
+        self._options, self._stage, self._asks, self._on_progress = options, stage, asks, on_progress
+        self._reference: list[Reply] = []
+
+    def run(self) -> Iterator[str]:
+        """Yields each mode when it is done; recomputing comes first, as all others are compared with it."""
+        with self._engines({}) as alone:
+            yield self._measure(RECOMPUTE, alone)
+        connected = [mode for mode in self._options.modes if mode in (STORAGE, POOL)]
+        with ExitStack() as until_the_end:
+            engines: dict[str, Engine] = {}
+            for mode in connected:
+                with self._stage.mode(mode):
+                    if not engines:  # they look for the network when they start, and stay for the other modes
+                        transfer = {node: self._stage.connector(node) for node in NODES}
+                        engines = until_the_end.enter_context(self._engines(transfer))
+                    yield self._measure(mode, engines)
+                    if mode == POOL:
+                        self.damaged = self._damage(engines)
+
+        if LMCACHE in self._options.modes:
+            yield self._lmcache()
+        if MOONCAKE in self._options.modes:
+            with self._stage.mooncake() as transfer, self._engines(transfer) as engines:
+                yield self._measure(MOONCAKE, engines)
+
+    def _lmcache(self) -> str:
+        """What its servers moved is known when they have ended."""
+        moved: dict[str, Any] = {}
+        transfer = dict.fromkeys(NODES, lmcache.transfer())
+        with (
+            self._stage.mode(LMCACHE),
+            lmcache.servers(self._stage, moved),
+            self._engines(transfer) as engines,
+        ):
+            first, trace, counts = self._serve(LMCACHE, engines)
+        self.modes[LMCACHE] = evaluate(first, trace, self._reference, counts | moved)
+        return LMCACHE
+
+    @contextmanager
+    def _engines(self, transfer: dict[str, dict[str, Any]]) -> Iterator[dict[str, Engine]]:
+        self._on_progress("starting vLLM", 0)
+        with self._stage.engines(transfer) as engines:
+            yield engines
+
+    def _measure(self, mode: str, engines: dict[str, Engine]) -> str:
+        first, trace, counts = self._serve(mode, engines)
+        self._reference = self._reference or trace
+        self.modes[mode] = evaluate(first, trace, self._reference, counts)
+        return mode
+
+    def _serve(
+        self, mode: str, engines: dict[str, Engine]
+    ) -> tuple[list[Reply], list[Reply], dict[str, Any]]:
+        """All requests, one after the other: replies to those that come first, to the trace, and counts."""
+        replies: list[Reply] = []
+        for engine in engines.values():
+            engine.tell("forget", "forgot")
+        before = _total(engines)
+        for served, ask in enumerate((*self._asks.first, *self._asks.trace), 1):
+            replies += engines[ask.node].serve([ask], self._options.output_tokens)
+            self._on_progress(mode, served)
+        count = len(self._asks.first)
+        return replies[:count], replies[count:], _since(before, _total(engines))
+
+    def _damage(self, engines: dict[str, Engine]) -> Damage:
+        """The last request again, its KV loaded anew and damaged on its way into the engine's memory."""
+        ask, engine = self._asks.trace[-1], engines[self._asks.trace[-1].node]
+        engine.tell("forget", "forgot")
+        engine.tell("damage", "damaging")
+        (reply,) = engine.serve([ask], self._options.output_tokens)
+        return Damage(*difference(reply, self._reference[-1]))
+
+
+def _total(engines: dict[str, Engine]) -> dict[str, Any]:
+    total: dict[str, Any] = dict.fromkeys(COUNTS, 0) | {"failed": {}}
+    for engine in engines.values():
+        counts = engine.counts()
+        for name in COUNTS:
+            total[name] += counts.get(name, 0)
+        for error, count in counts.get("failed", {}).items():
+            total["failed"][error] = total["failed"].get(error, 0) + count
+    return total
+
+
+def _since(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    since: dict[str, Any] = {name: after[name] - before[name] for name in COUNTS}
+    failed = {error: count - before["failed"].get(error, 0) for error, count in after["failed"].items()}
+    since["failed"] = {error: count for error, count in failed.items() if count}
+    return since

@@ -1,0 +1,49 @@
+"""What the engines are asked: first each prefix once, of the first engine, then a trace over both. Pure."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from experiments.engines.model import VOCABULARY
+
+if TYPE_CHECKING:
+    from experiments.engines.options import EnginesOptions
+
+NODES = ("node1", "node2")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request."""
+
+    node: str
+    tokens: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """The same for every mode."""
+
+    first: list[Ask]
+    """Each prefix for the first time: computed by node1 whatever the mode."""
+    trace: list[Ask]
+    """Prefixes by Zipf's law, one request after the other, the engines by turns."""
+
+
+def make_asks(options: EnginesOptions) -> Asks:
+    """From the seed alone."""
+    choice = random.Random(options.seed)
+
+    def tokens(count: int) -> list[int]:
+        return [choice.randrange(2, VOCABULARY) for _ in range(count)]
+
+    prefixes = [tokens(options.prefix_tokens) for _ in range(options.prefixes)]
+    weights = [1 / rank for rank in range(1, options.prefixes + 1)]
+    first = [Ask(NODES[0], prefix + tokens(options.suffix_tokens)) for prefix in prefixes]
+    trace = []
+    for index in range(options.requests):
+        (prefix,) = choice.choices(prefixes, weights)
+        trace.append(Ask(NODES[(index + 1) % len(NODES)], prefix + tokens(options.suffix_tokens)))
+    return Asks(first, trace)

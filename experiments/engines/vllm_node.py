@@ -1,0 +1,201 @@
+"""One vLLM engine as a process of the experiment, in the engines' environment, on its node of the network.
+
+    python -m experiments.engines.vllm_node CONFIG.json
+
+stdout  < {"event": "ready", "start_s": ...}
+stdin   > run {"requests": [{"tokens": [...], "output_tokens": 16}, ...]}
+stdout  < {"event": "served", "replies": [...], "pool": {...}}
+stdin   > abort {"tokens": [...]}         begin a request, and abort it when its first step is done
+stdin   > forget                          drop the engine's own prefix cache
+stdin   > damage                          from now on damage what is loaded from the pool
+stdin   > stop
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCH_COMPILE_DISABLE": "1",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "LMCACHE_TRACK_USAGE": "false",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "OMP_WAIT_POLICY": "passive",  # an engine that waits leaves the cores to the other
+    "PYTHONHASHSEED": "0",  # LMCache's names of chunks
+}
+
+
+class Node:
+    """An engine and what it said."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        from vllm import LLM
+        from vllm.config import KVTransferConfig
+        from vllm.triton_utils import dispatcher
+
+        dispatcher.vars = _vars
+
+        transfer = config.get("transfer")
+        options = {"kv_transfer_config": KVTransferConfig(**transfer)} if transfer else {}
+        self.llm = LLM(
+            model=config["model"],
+            skip_tokenizer_init=True,
+            dtype=config.get("dtype", "float32"),
+            enforce_eager=True,
+            max_model_len=config["max_tokens"],
+            max_num_seqs=8,
+            max_num_batched_tokens=config["batched_tokens"],
+            enable_prefix_caching=True,
+            block_size=config["block_tokens"],
+            num_gpu_blocks_override=config["own_blocks"],
+            seed=0,
+            disable_log_stats=False,
+            **options,
+        )
+        self._numbered = 0
+
+    def serve(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """All requests at once; each one's tokens, log-probabilities and times."""
+        from vllm import SamplingParams
+
+        engine = self.llm.llm_engine
+        replies: dict[str, dict[str, Any]] = {}
+        for request in requests:
+            name = str(self._numbered)
+            self._numbered += 1
+            parameters = SamplingParams(
+                temperature=0,
+                max_tokens=request["output_tokens"],
+                ignore_eos=True,
+                logprobs=1,
+                detokenize=False,
+            )
+            replies[name] = {"sent_s": time.monotonic(), "times_s": []}
+            engine.add_request(name, {"prompt_token_ids": request["tokens"]}, parameters)
+        while engine.has_unfinished_requests():
+            for output in engine.step():
+                reply = replies[output.request_id]
+                done = len(output.outputs[0].token_ids)
+                now_s = time.monotonic()
+                reply["times_s"] += [now_s] * (done - len(reply["times_s"]))
+                if output.finished:
+                    reply["output"] = output
+        return [_summary(reply) for reply in replies.values()]
+
+    def abort(self, tokens: list[int]) -> int:
+        """Abort a request in the middle; requests that are unfinished afterwards, which must be 0."""
+        from vllm import SamplingParams
+
+        engine = self.llm.llm_engine
+        parameters = SamplingParams(temperature=0, max_tokens=64, ignore_eos=True, detokenize=False)
+        engine.add_request("aborted", {"prompt_token_ids": tokens}, parameters)
+        engine.step()
+        engine.abort_request(["aborted"])
+        deadline_s = time.monotonic() + 60
+        while engine.has_unfinished_requests() and time.monotonic() < deadline_s:
+            engine.step()
+        return int(engine.get_num_unfinished_requests())
+
+    def forget(self) -> None:
+        """Empty the engine's own prefix cache."""
+        self.llm.reset_prefix_cache()
+
+    def close(self) -> None:
+        """End the engine, its connector included."""
+        self.llm.llm_engine.engine_core.shutdown()
+
+
+def _vars(value: Any) -> dict[str, Any]:
+    """vLLM looks into everything that is imported for kernels of Triton. What wraps another object, as the
+    functions of llvmlite do, which LMCache imports, has that one's attributes."""
+    found = vars(value)
+    return found if isinstance(found, dict) else {}
+
+
+def _summary(reply: dict[str, Any]) -> dict[str, Any]:
+    output = reply["output"]
+    completion = output.outputs[0]
+    tokens = list(completion.token_ids)
+    chosen = zip(completion.logprobs, tokens, strict=True)
+    gaps_s = [later - earlier for earlier, later in zip(reply["times_s"], reply["times_s"][1:], strict=False)]
+    return {
+        "tokens": tokens,
+        "logprobs": [logprobs[token].logprob for logprobs, token in chosen],
+        "ttft_s": reply["times_s"][0] - reply["sent_s"],
+        "tbt_s": gaps_s,
+        "cached_tokens": output.num_cached_tokens or 0,
+    }
+
+
+def damage() -> None:
+    """Every block that comes from now on has its numbers' signs turned before the engine gets it."""
+    import torch
+
+    from engines.vllm.memory import KvMemory
+
+    write = KvMemory.write
+
+    def write_damaged(self: KvMemory, block_id: int, index: int, content: torch.Tensor) -> None:
+        write(self, block_id, index, content.view(torch.float32).neg().view(torch.uint8))
+
+    KvMemory.write = write_damaged  # type: ignore[method-assign] # on purpose
+
+
+def counter(llm: Any, name: str) -> int:
+    """One of vLLM's own."""
+    metrics = (metric for metric in llm.get_metrics() if metric.name == f"vllm:{name}")
+    return sum(int(metric.value) for metric in metrics if hasattr(metric, "value"))
+
+
+def _pool_stats() -> dict[str, Any]:
+    from hostlib.engine import open_pools
+
+    rival = sys.modules.get("experiments.engines.mooncake_connector")
+    pools = rival.opened() if rival else open_pools()
+    return next((pool.stats() for pool in pools), {})
+
+
+def _say(event: str, **details: Any) -> None:
+    print(json.dumps({"event": event, **details}), flush=True)
+
+
+def main(path: str) -> int:
+    """Serve until told to stop."""
+    os.environ.update(ENVIRONMENT)
+    config = json.loads(Path(path).read_text(encoding="utf-8"))
+    os.environ.update({"OMP_NUM_THREADS": str(config["threads"])})
+    started_s = time.monotonic()
+    node = Node(config)
+    _say("ready", start_s=round(time.monotonic() - started_s, 1))
+    for line in sys.stdin:
+        command, _, rest = line.partition(" ")
+        if command.strip() == "stop":
+            break
+        if command.strip() == "forget":
+            node.forget()
+            _say("forgot")
+        elif command == "abort":
+            _say("aborted", unfinished=node.abort(json.loads(rest)["tokens"]))
+        elif command.strip() == "damage":
+            damage()
+            _say("damaging")
+        elif command == "run":
+            replies = node.serve(json.loads(rest)["requests"])
+            hits = counter(node.llm, "external_prefix_cache_hits")
+            preempted = counter(node.llm, "num_preemptions")
+            _say("served", replies=replies, hit_tokens=hits, preemptions=preempted, pool=_pool_stats())
+    node.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,163 @@
+"""make faults: parts of a network are killed, stopped and cut off while nodes read and write.
+
+Nodes write durable blocks at two homes and read them again, and know by themselves what is right. Before the
+fault, while it is there and after it has gone, each operation is timed; then everything is killed and started
+again, and all that was acknowledged is read back. Needs root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.faults.cases import CASES, Case, small_disk
+from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
+from experiments.faults.options import Options, parse_options
+from experiments.faults.result import PHASES, Played, Result, evaluate
+from experiments.interrupt import raise_on_signals
+from experiments.run.__main__ import BAD_INPUT, PROGRAM
+from experiments.run.machine import CpuWatch
+from experiments.run.result import revision
+from topologies.engines import Artifacts, Embedded
+from topologies.network import Network, check_root
+from topologies.registry import make_topology
+
+NODES, STORES = 3, 3
+SIZES = {"star": {}, "leafspine": {"leaves": 2, "spines": 2}}
+LINK_BIT_S = 100e6
+START_DELAY_S = 0.3
+BUSY = 0.9
+"""Share of the machine from which delays are the machine's, too."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: nothing wrong, lost or failed that should not be; 1: not so; 2: it could not run."""
+    console = Console(highlight=False)
+    raise_on_signals()
+    try:
+        options = parse_options(arguments, "python -m experiments.faults", __doc__ or "")
+        check_root()
+        results = [
+            result for topology in options.topologies for result in _play_topology(console, options, topology)
+        ]
+    except BAD_INPUT as error:
+        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        console.print("interrupted; everything that was started has ended")
+        return 130
+    _write(options.results / "summary.json", options, results)
+    return _report(console, results)
+
+
+def _play_topology(console: Console, options: Options, topology: str) -> list[Result]:
+    names = [name for name in options.cases if topology in CASES[name].topologies]
+    if not names:
+        return []
+    results = []
+    fabric = make_topology(topology, LINK_BIT_S, NODES, STORES, **SIZES[topology])
+    compiling = f"{topology}: compiling the P4 program"
+    with console.status(compiling) as status, Network(fabric, Embedded()) as network:
+        artifacts = compile_program(network, options.fragments)
+        for number, name in enumerate(names, 1):
+            status.update(f"{topology}, case {number} of {len(names)}: {CASES[name].title}")
+            results.append(play(network, artifacts, options, name))
+            console.print(_line(results[-1]))
+    return results
+
+
+def compile_program(network: Network, fragments: int) -> Artifacts:
+    """With losses on request, and a pool as the clusters use it."""
+    sizes = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * fragments, "FAULTS": 1}
+    return network.engine.compile(PROGRAM, sizes, network.directory)
+
+
+def play(network: Network, artifacts: Artifacts, options: Options, name: str) -> Result:
+    """One case on a running network; raises ProcessError when a part that should live does not."""
+    case = CASES[name]
+    with contextlib.ExitStack() as stack:
+        disks: dict[str, Path] = {}
+        if case.small_disk:
+            disks[network.fabric.stores[0]] = network.directory / f"{name}.disk"
+            stack.enter_context(small_disk(disks[network.fabric.stores[0]]))
+        plan = Plan(options.fragments, options.rate_per_s, options.seed, disks)
+        running = stack.enter_context(cluster(network, artifacts, plan, name))
+        watch = CpuWatch()
+        watch.start()
+        part_s = options.seconds / 3
+        at_s = time.monotonic() + START_DELAY_S
+        running.play(at_s, options.seconds)
+        time.sleep(START_DELAY_S + part_s)
+        fault_s = time.monotonic()
+        case.do(running, part_s)
+        healed_s = time.monotonic()
+        operations = running.played()
+        used = watch.stop()
+        wrong, lost = running.check()
+    return evaluate(name, network.fabric.name, Played(operations, fault_s, healed_s, wrong, lost, used.mean))
+
+
+def _write(path: Path, options: Options, results: Sequence[Result]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = {
+        "engine": Embedded.name,
+        "replicas": REPLICAS,
+        "nodes": NODES,
+        "stores": STORES,
+        "seconds": options.seconds,
+        "rate_per_s": options.rate_per_s,
+        "fragments": options.fragments,
+        "seed": options.seed,
+        "revision": revision(),
+        "cases": [asdict(result) for result in results],
+    }
+    path.write_text(json.dumps(about, indent=1) + "\n")
+
+
+def _report(console: Console, results: Sequence[Result]) -> int:
+    table = Table("fault", "topology", "operations", "failed", "refused", "wrong", "lost", "recover, s")
+    for phase in PHASES:
+        table.add_column(f"p99 {phase}, ms", justify="right")
+    table.add_column("slowest, ms", justify="right")
+    for one in results:
+        counts = (one.operations, one.failed, one.refused, one.wrong_blocks, one.lost_blocks)
+        times = (*(f"{one.p99_ms[phase]:.0f}" for phase in PHASES), f"{one.slowest_ms:.0f}")
+        table.add_row(one.fault, one.topology, *map(str, counts), f"{one.recover_s:.1f}", *times)
+    console.print(table)
+    busy = sum(one.cpu > BUSY for one in results)
+    if busy:
+        console.print(
+            f"[yellow]The machine was over {BUSY:.0%} busy in {busy} of {len(results)} cases: "
+            "times are longer for that.[/]"
+        )
+    missed = [(one, _missed(CASES[one.fault], one)) for one in results]
+    for one, goals in missed:
+        for goal in goals:
+            console.print(f"[bold red]missed:[/] {one.fault} on {one.topology}: {goal}")
+    return 1 if any(goals for _, goals in missed) else 0
+
+
+def _missed(case: Case, result: Result) -> list[str]:
+    return result.missed(case.may_fail, case.may_refuse)
+
+
+def _line(result: Result) -> str:
+    why = "".join(f"\n    {count} times {what}" for what, count in itertools.islice(result.why.items(), 4))
+    missed = _missed(CASES[result.fault], result)
+    return (
+        f"{'[red]missed[/]' if missed else '[green]right[/]'}  {result.topology} {result.fault}: "
+        f"{result.operations} operations, {result.failed} failed, {result.refused} refused{why}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,167 @@
+"""The faults. Each does its harm for about so many seconds and returns when all parts are as they were."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.faults.cluster import Cluster, halted, kill, until_said
+from experiments.faults.losses import losing
+from experiments.run.processes import READY_TIMEOUT_S
+
+SPELLS = 3
+"""Of what happens again and again."""
+FULL_DISK_BYTES = 48 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One fault."""
+
+    title: str
+    do: Callable[[Cluster, float], None]
+    topologies: tuple[str, ...] = ("star", "leafspine")
+    may_fail: bool = False
+    """Whether operations may fail: a partition leaves too few homes."""
+    may_refuse: bool = False
+    """Whether PUTs may be refused: with a full disk."""
+    small_disk: bool = False
+    """Whether the first storage node has a disk of FULL_DISK_BYTES to itself."""
+
+
+def _nothing(cluster: Cluster, seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _storage_killed(cluster: Cluster, seconds: float) -> None:
+    name = cluster.fabric.stores[0]
+    kill(cluster.stores[name])
+    time.sleep(seconds)
+    cluster.stores[name] = cluster.start_store(name)
+    until_said("ready", [cluster.stores[name]], READY_TIMEOUT_S)
+
+
+def _storage_slow(cluster: Cluster, seconds: float) -> None:
+    store = cluster.stores[cluster.fabric.stores[0]]
+    for _ in range(SPELLS):
+        with halted(store):
+            time.sleep(seconds / SPELLS / 2)
+        time.sleep(seconds / SPELLS / 2)
+
+
+def _controller_killed(cluster: Cluster, seconds: float) -> None:
+    kill(cluster.controller)
+    time.sleep(seconds)
+    cluster.controller = cluster.start_controller()
+
+
+def _controller_hung(cluster: Cluster, seconds: float) -> None:
+    with halted(cluster.controller):
+        time.sleep(seconds)
+
+
+def _two_controllers(cluster: Cluster, seconds: float) -> None:
+    """The second takes over; then it is killed, and the first takes over again."""
+    first = cluster.controller
+    cluster.controller = second = cluster.start_controller()
+    time.sleep(seconds)
+    cluster.controller = first
+    kill(second)
+
+
+def _switch_restarted(cluster: Cluster, seconds: float) -> None:
+    """It begins empty; the controller makes it what it was."""
+    for process in cluster.network.switch_processes.values():
+        process.kill()
+        process.wait()
+    cluster.network.stop_switches()
+    cluster.network.start_switches()
+
+
+def _link_flap(cluster: Cluster, seconds: float) -> None:
+    store = cluster.fabric.stores[0]
+    for _ in range(SPELLS):
+        with _cut(cluster, cluster.switch_of(store), store):
+            time.sleep(seconds / SPELLS / 2)
+        time.sleep(seconds / SPELLS / 2)
+
+
+def _loss(share: float) -> Callable[[Cluster, float], None]:
+    def lose(cluster: Cluster, seconds: float) -> None:
+        with contextlib.ExitStack() as stack:
+            for name in cluster.fabric.switches:
+                network, p4info = cluster.network, cluster.artifacts.p4info
+                device = cluster.fabric.device_id(name)
+                stack.enter_context(losing(network.address(name), device, p4info, share))
+            time.sleep(seconds)
+
+    return lose
+
+
+def _node_killed(cluster: Cluster, seconds: float) -> None:
+    kill(cluster.nodes[cluster.fabric.nodes[-1]])
+    time.sleep(seconds)
+
+
+def _disk_full(cluster: Cluster, seconds: float) -> None:
+    ballast = cluster.disk(cluster.fabric.stores[0]).parent / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 16))
+    time.sleep(seconds)
+    ballast.unlink()
+
+
+def _partition(cluster: Cluster, seconds: float) -> None:
+    """Two of the storage nodes, or a leaf with all that is there, cut off from everything else."""
+    fabric = cluster.fabric
+    if len(fabric.switches) == 1:
+        links = [(cluster.switch_of(store), store) for store in fabric.stores[:2]]
+    else:
+        leaf = cluster.switch_of(fabric.stores[-1])
+        links = [(leaf, port.peer) for port in fabric.ports(leaf) if port.peer in fabric.switches]
+    with contextlib.ExitStack() as stack:
+        for one, other in links:
+            stack.enter_context(_cut(cluster, one, other))
+        time.sleep(seconds)
+
+
+@contextlib.contextmanager
+def _cut(cluster: Cluster, one: str, other: str) -> Iterator[None]:
+    cluster.cut(one, other, whole=False)
+    try:
+        yield
+    finally:
+        cluster.cut(one, other, whole=True)
+
+
+CASES = {
+    "none": Case("nothing", _nothing),
+    "storage_killed": Case("storage node killed (SIGKILL), started again", _storage_killed),
+    "storage_slow": Case(f"storage node stopped {SPELLS} times (SIGSTOP)", _storage_slow),
+    "controller_killed": Case("controller killed (SIGKILL), started again", _controller_killed),
+    "switch_restarted": Case("switch killed (SIGKILL), started again", _switch_restarted, ("star",)),
+    "link_flap": Case(f"link of a storage node down {SPELLS} times", _link_flap),
+    "loss_1": Case("1 % of all packets lost at each switch", _loss(0.01)),
+    "loss_5": Case("5 % of all packets lost at each switch", _loss(0.05)),
+    "node_killed": Case("node killed while it waits", _node_killed),
+    "disk_full": Case("disk of a storage node full", _disk_full, may_refuse=True, small_disk=True),
+    "partition": Case("partition", _partition, may_fail=True, may_refuse=True),
+    "loss_0.1": Case("0.1 % of all packets lost at each switch", _loss(0.001)),
+    "two_controllers": Case("a second controller takes over and is killed", _two_controllers),
+    "controller_hung": Case("controller stopped (SIGSTOP): its streams hang", _controller_hung),
+}
+
+
+def small_disk(directory: Path) -> contextlib.ExitStack:
+    """A file system of FULL_DISK_BYTES at `directory`, gone with the stack."""
+    directory.mkdir()
+    size = f"size={FULL_DISK_BYTES}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "weir-disk", str(directory)], check=True)
+    stack = contextlib.ExitStack()
+    stack.callback(subprocess.run, ["umount", "--lazy", str(directory)], check=True)
+    return stack

@@ -1,0 +1,265 @@
+"""A network under load: loading nodes, storage nodes with disks, a controller that says R replicas."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from controller.config import Config, PoolSize, SwitchConfig, Thresholds
+from experiments.run.control_plane import stand_behind, start_controller, switch_configs
+from experiments.run.processes import READY_TIMEOUT_S, LineProcess, ProcessError
+from topologies.engines import Artifacts
+from topologies.network import Network
+
+TENANT = 7
+SECRET = b"known to the loading nodes alone".hex()
+REPLICAS = 2
+POOL_BLOCKS = 64
+DRAM_BLOCKS = 32
+"""Few, so that most reads of a home are of its disk."""
+SSD_BLOCKS = 20_000
+UP_TIMEOUT_S = 60.0
+WORK_TIMEOUT_S = 60.0
+LOOK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a cluster is to do."""
+
+    fragments: int
+    rate_per_s: float
+    seed: int
+    disks: dict[str, Path] = field(default_factory=dict)
+    """Folders for the disks of storage nodes that are not to be in the cluster's own."""
+    intruder: str | None = None
+    """A node that does not work, and has no tenant."""
+
+    @property
+    def block_bytes(self) -> int:
+        """Not whole fragments: the last one is short."""
+        return self.fragments * 512 - 100
+
+
+class Cluster:
+    """Started by its construction; end it with `stop`. Its files are in `directory`."""
+
+    def __init__(self, network: Network, artifacts: Artifacts, plan: Plan, directory: Path) -> None:
+        self.network, self.fabric, self.plan, self.directory = network, network.fabric, plan, directory
+        self.artifacts = artifacts
+        self._homes = [str(self.fabric.hosts[name].ipv4) for name in self.fabric.stores]
+        self._controllers = 0
+        network.start_switches()
+        self.controller = self.start_controller()
+        self.stores = {name: self.start_store(name) for name in self.fabric.stores}
+        self.nodes = {name: self._start_node(name) for name in self.fabric.nodes if name != plan.intruder}
+        until_said("ready", [*self.stores.values(), *self.nodes.values()], READY_TIMEOUT_S)
+        self.until_up()
+
+    def stop(self) -> None:
+        """End everything but the network."""
+        for process in (self.controller, *self.stores.values(), *self.nodes.values()):
+            kill(process)
+        self.network.stop_switches()
+
+    def play(self, at_s: float, seconds: float) -> None:
+        """Have all nodes begin; see `played`."""
+        for node in self.nodes.values():
+            node.said.pop("played", None)
+            node.send(json.dumps({"play": seconds, "at_s": at_s}))
+
+    def played(self) -> list[dict[str, Any]]:
+        """The operations of all nodes that live, when they have ended."""
+        living = self.living_nodes()
+        until_said("played", living, WORK_TIMEOUT_S)
+        files = (self.directory / f"{node.name}.records" for node in living)
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def check(self) -> tuple[int, list[str]]:
+        """What is wrong and what is lost when everything has been killed and started again.
+
+        The pools begin empty, so what is read comes from disks.
+        """
+        for store in self.stores.values():
+            kill(store)
+        kill(self.controller)
+        self.network.stop_switches()
+        self.network.start_switches()
+        self.controller = self.start_controller()
+        self.stores = {name: self.start_store(name) for name in self.fabric.stores}
+        until_said("ready", self.stores.values(), READY_TIMEOUT_S)
+        self.until_up()
+        living = self.living_nodes()
+        for node in living:
+            node.send(json.dumps({"check": True}))
+        until_said("checked", living, WORK_TIMEOUT_S)
+        said = [node.said["checked"] for node in living]
+        return sum(one["wrong"] for one in said), [lost for one in said for lost in one["lost"]]
+
+    def living_nodes(self) -> list[LineProcess]:
+        """Those that were not killed."""
+        return [node for node in self.nodes.values() if not node.stopping]
+
+    def until_up(self) -> None:
+        """Until all storage nodes have what they missed, and every living node's list says that they are up.
+
+        Raises ProcessError.
+        """
+        deadline_s = time.monotonic() + UP_TIMEOUT_S
+        while not (
+            all(store.progress.get("caught_up") for store in self.stores.values())
+            and all(_all_up(node) for node in self.living_nodes())
+        ):
+            if time.monotonic() > deadline_s:
+                lists = {node.name: node.said.get("members") for node in self.living_nodes()}
+                missing = [name for name, one in self.stores.items() if not one.progress.get("caught_up")]
+                raise ProcessError(
+                    f"not all storage nodes are up after {UP_TIMEOUT_S:g} s; still catching up: "
+                    f"{', '.join(missing) or 'none'}; lists of the nodes: {lists}"
+                )
+            time.sleep(LOOK_S)
+
+    def start_controller(self) -> LineProcess:
+        """Another one, which takes over; it is ready on return."""
+        self._controllers += 1
+        directory = self.directory / f"controller{self._controllers}"
+        directory.mkdir()
+        blocks = POOL_BLOCKS
+        size = PoolSize(blocks, blocks * self.plan.fragments, self.plan.fragments)
+        config = Config(
+            switches=tuple(map(self._with_tenant, switch_configs(self.network, self.artifacts, size))),
+            policy="lru",
+            replicas=REPLICAS,
+            thresholds=Thresholds(report_count=2, fill="on_the_way"),
+        )
+        controller = start_controller(config, self.network, directory)
+        until_said("ready", [controller], READY_TIMEOUT_S)
+        stand_behind(controller)
+        return controller
+
+    def start_store(self, name: str) -> LineProcess:
+        """Not ready yet on return. It finds on its disk what was there."""
+        config = self._common(name) | {
+            "result": str(self.directory / f"{name}.result.json"),
+            "block_bytes": self.plan.block_bytes,
+            "dram_bytes": DRAM_BLOCKS * self.plan.block_bytes,
+            "ssd_dir": str(self.disk(name)),
+            "ssd_bytes": SSD_BLOCKS * self.plan.block_bytes,
+        }
+        store = self._start(name, "hostlib.storage", config)
+        store.send("start")
+        return store
+
+    def disk(self, store: str) -> Path:
+        """The folder of its SSD."""
+        return self.plan.disks.get(store, self.directory) / f"{store}.ssd"
+
+    def cut(self, one: str, other: str, whole: bool) -> None:
+        """Take the link between a switch and its neighbour down (or, `whole`, up again), at the switch."""
+        port = next(port.number for port in self.fabric.ports(one) if port.peer == other)
+        self.network.mininet[one].cmd(f"ip link set {one}-eth{port} {'up' if whole else 'down'}")
+
+    def switch_of(self, host: str) -> str:
+        """The one that a host is linked to."""
+        (switch,) = self.fabric.graph.adj[host]
+        return str(switch)
+
+    def _with_tenant(self, switch: SwitchConfig) -> SwitchConfig:
+        working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != self.plan.intruder}
+        ports = tuple(
+            replace(port, tenants=(TENANT,)) if port.host and port.host.ipv4 in working else port
+            for port in switch.ports
+        )
+        return replace(switch, ports=ports)
+
+    def _start_node(self, name: str) -> LineProcess:
+        config = self._common(name) | {
+            "tenant": TENANT,
+            "secret": SECRET,
+            "result": str(self.directory / f"{name}.result.json"),
+            "records": str(self.directory / f"{name}.records"),
+            "seed": self.plan.seed,
+            "block_bytes": self.plan.block_bytes,
+            "rate_per_s": self.plan.rate_per_s,
+        }
+        return self._start(name, "experiments.faults.load", config)
+
+    def _common(self, name: str) -> dict[str, Any]:
+        return {
+            "address": str(self.fabric.hosts[name].ipv4),
+            "homes": self._homes,
+            "replicas": REPLICAS,
+            "controller": str(self.fabric.controller_of(name).ipv4),
+        }
+
+    def _start(self, name: str, module: str, config: dict[str, Any]) -> LineProcess:
+        path = self.directory / f"{name}.json"
+        path.write_text(json.dumps(config))
+
+        def popen(*arguments: Any, **options: Any) -> Any:
+            return self.network.popen(name, *arguments, **options)
+
+        command = [sys.executable, "-m", module, str(path)]
+        return LineProcess(name, command, self.directory / f"{name}.log", popen)
+
+
+@contextlib.contextmanager
+def cluster(network: Network, artifacts: Artifacts, plan: Plan, name: str) -> Iterator[Cluster]:
+    """A cluster with fresh disks, gone with the context."""
+    directory = network.directory / name
+    directory.mkdir()
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        stack.callback(network.stop_switches)
+        started = Cluster(network, artifacts, plan, directory)
+        stack.callback(started.stop)
+        yield started
+
+
+def until_said(event: str, processes: Iterable[LineProcess], timeout_s: float) -> None:
+    """Until each has said `event` at least once; ProcessError if one ends before, or after `timeout_s`."""
+    deadline_s = time.monotonic() + timeout_s
+    waiting = list(processes)
+    while waiting := [process for process in waiting if event not in process.said]:
+        for process in waiting:
+            if process.process.poll() is not None:
+                raise process.failure()
+        if time.monotonic() > deadline_s:
+            names = ", ".join(process.name for process in waiting)
+            raise ProcessError(f"{names} did not say '{event}' within {timeout_s:g} s")
+        time.sleep(LOOK_S)
+
+
+def kill(process: LineProcess) -> None:
+    """SIGKILL, and wait until it is gone."""
+    process.stopping = True
+    process.process.kill()
+    process.process.wait()
+
+
+@contextlib.contextmanager
+def halted(process: LineProcess) -> Iterator[None]:
+    """SIGSTOP until the context ends."""
+    os.kill(process.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process.process.pid, signal.SIGCONT)
+
+
+def _all_up(node: LineProcess) -> bool:
+    members = node.said.get("members", {})
+    return bool(members.get("epoch", 0)) and set(members["states"]) == {"UP"}
+
+
+Fault = Callable[[Cluster, float], None]
+"""Does harm for so many seconds; when it returns, all parts are as they were."""

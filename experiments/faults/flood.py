@@ -1,0 +1,87 @@
+"""Frames from one port at a fixed rate, whatever anyone thinks of them; and what comes back.
+
+    python -m experiments.faults.flood INTERFACE
+
+    stdout  < {"event": "ready"}
+    stdin   > {"rate_per_s": N, "frames": [HEXADECIMAL, ...]}     sends them in turn until the next line
+    stdin   > {"rest": true}
+    stdout  < {"event": "rested", "sent": N, "received": {OPERATION: {TENANT: N}}}
+    stdin   > stop                                                or its end
+
+Sends into INTERFACE, and counts what comes from there.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+from hostlib import wire
+from hostlib.errors import MalformedError
+
+PERIOD_S = 0.01
+HEADERS_BYTES = 14 + 20 + 8
+ETH_P_ALL = 3
+
+
+def main(arguments: list[str]) -> int:
+    """Until "stop"."""
+    (interface,) = arguments
+    out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    out.bind((interface, 0))
+    back = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    back.bind((interface, ETH_P_ALL))
+    back.setblocking(False)
+    print(json.dumps({"event": "ready"}), flush=True)
+    while (line := sys.stdin.readline().strip()) and line != "stop":
+        command = json.loads(line)
+        if "frames" in command:
+            frames = [bytes.fromhex(frame) for frame in command["frames"]]
+            _flood(out, back, frames, round(command["rate_per_s"] * PERIOD_S))
+    return 0
+
+
+def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once: int) -> None:
+    sent, received = 0, Counter[tuple[int, int]]()
+    due_s = time.monotonic()
+    while not select.select([sys.stdin], [], [], max(0.0, due_s - time.monotonic()))[0]:
+        for at in range(sent, sent + at_once):
+            out.send(frames[at % len(frames)])
+        sent += at_once
+        due_s = max(due_s + PERIOD_S, time.monotonic() - PERIOD_S)
+        _take(back, received)
+    sys.stdin.readline()  # that it may rest
+    _take(back, received)
+    by_operation: dict[str, dict[str, int]] = {}
+    for (operation, tenant), count in received.items():
+        by_operation.setdefault(str(operation), {})[str(tenant)] = count
+    _say_rested(sent, by_operation)
+
+
+def _take(back: socket.socket, received: Counter[tuple[int, int]]) -> None:
+    """Count the messages of the protocol that came in, bounded so that it can't hold up the flood."""
+    for _ in range(4096):
+        try:
+            frame, address = back.recvfrom(2048)
+        except BlockingIOError:
+            return
+        if address[2] == socket.PACKET_OUTGOING:
+            continue
+        try:
+            message = wire.decode(frame[HEADERS_BYTES:])
+        except MalformedError:
+            continue
+        received[message.op, message.tenant] += 1
+
+
+def _say_rested(sent: int, received: dict[str, Any]) -> None:
+    print(json.dumps({"event": "rested", "sent": sent, "received": received}), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

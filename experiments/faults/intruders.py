@@ -1,0 +1,233 @@
+"""make intruders: one port floods the network while others work.
+
+For each attack the other nodes work twice: while the generator sends into a sink (it takes CPU, too), and
+while it sends to the switch. What they do must succeed, nothing may be wrong or lost, and nothing of their
+tenant's may come back to the intruder. Needs root.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
+from experiments.faults.attacks import ATTACKS, frames
+from experiments.faults.cluster import TENANT, Cluster, Plan, cluster, until_said
+from experiments.faults.load import RIGHT, WRONG
+from experiments.interrupt import raise_on_signals
+from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.run.__main__ import BAD_INPUT
+from experiments.run.processes import READY_TIMEOUT_S, LineProcess
+from experiments.run.result import ROOT, percentiles, revision
+from topologies.engines import Embedded
+from topologies.network import Network, check_root
+from topologies.registry import make_topology
+
+NODES = 3
+"""The last of them is the intruder."""
+FRAGMENTS = 16
+SINK = "sink"
+START_DELAY_S = 0.3
+MOST_SLOWER = 2.0
+"""p99 of the others under attack, beside that with the generator sending into a sink."""
+MOST_GROWTH_BYTES = 64 << 20
+"""Of switch, storage nodes and controller together, in one attack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one `make intruders` plays."""
+
+    attacks: tuple[str, ...]
+    seconds: float
+    rate_per_s: float
+    flood_per_s: int
+    seed: int
+    results: Path
+
+
+_OPTIONS = (
+    Option("ATTACKS", list_of(one_of(tuple(ATTACKS))), tuple(ATTACKS), "attacks, separated by commas"),
+    Option("SECONDS", number(1, 600), 4.0, "of load, into the sink and then to the switch"),
+    Option("RATE", number(1, 1000), 25.0, "operations a second and node of those who work"),
+    Option("FLOOD", whole(100, 100_000), 2000, "packets a second of the intruder"),
+    Option("SEED", whole(0, 2**31), 1, "of load and attacks"),
+    Option("RESULTS", Path, ROOT / "results" / "intruders", "folder for summary.json"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One attack, as summary.json has it."""
+
+    attack: str
+    sent: int
+    operations: int
+    failed: int
+    wrong_blocks: int
+    lost_blocks: int
+    stolen: int
+    """Messages of the others' tenant that came to the intruder."""
+    p99_ms_sink: float
+    p99_ms: float
+    growth_bytes: int
+
+    def missed(self) -> list[str]:
+        """The goals that are not met."""
+        found = [
+            f"{count} {what}"
+            for count, what in (
+                (self.failed, "operations of others failed"),
+                (self.wrong_blocks, "blocks were wrong"),
+                (self.lost_blocks, "blocks are lost"),
+                (self.stolen, "messages of the others' tenant came to the intruder"),
+            )
+            if count
+        ]
+        if self.p99_ms > MOST_SLOWER * self.p99_ms_sink:
+            found.append(f"p99 {self.p99_ms:.0f} ms, with a sink {self.p99_ms_sink:.0f} ms")
+        if self.growth_bytes > MOST_GROWTH_BYTES:
+            found.append(f"memory grew by {self.growth_bytes >> 20} MB")
+        if not self.operations or not self.sent:
+            found.append("nothing was measured")
+        return found
+
+
+class Intruder:
+    """The generator in the namespace of a node, for its link and for a sink."""
+
+    def __init__(self, running: Cluster, name: str) -> None:
+        made = f"ip link add {SINK} type veth peer name {SINK}p"
+        running.network.mininet[name].cmd(f"{made} && ip link set {SINK} up && ip link set {SINK}p up")
+        self._ways = {way: self._start(running, name, way) for way in (SINK, f"{name}-eth0")}
+        self._link = f"{name}-eth0"
+        until_said("ready", self._ways.values(), READY_TIMEOUT_S)
+
+    def flood(self, into_sink: bool, sent: Sequence[str], rate_per_s: int) -> None:
+        """Until `rest`."""
+        generator = self._ways[SINK if into_sink else self._link]
+        generator.said.pop("rested", None)
+        generator.send(json.dumps({"frames": sent, "rate_per_s": rate_per_s}))
+
+    def rest(self, into_sink: bool) -> dict[str, Any]:
+        """How many frames were sent, and what came back."""
+        generator = self._ways[SINK if into_sink else self._link]
+        generator.send('{"rest": true}')
+        until_said("rested", [generator], READY_TIMEOUT_S)
+        return generator.said["rested"]
+
+    @staticmethod
+    def _start(running: Cluster, name: str, interface: str) -> LineProcess:
+        def popen(*arguments: Any, **options: Any) -> Any:
+            return running.network.popen(name, *arguments, **options)
+
+        command = [sys.executable, "-m", "experiments.faults.flood", interface]
+        return LineProcess(f"flood {interface}", command, running.directory / f"{interface}.log", popen)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: no attack succeeded, and others were not slowed down; 1: not so; 2: it could not run."""
+    console = Console(highlight=False)
+    raise_on_signals()
+    try:
+        program = "python -m experiments.faults.intruders"
+        options = parse_into(Options, _OPTIONS, arguments, program, __doc__ or "")
+        check_root()
+        results = _play(console, options)
+    except BAD_INPUT as error:
+        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        console.print("interrupted; everything that was started has ended")
+        return 130
+    options.results.mkdir(parents=True, exist_ok=True)
+    about = {"engine": Embedded.name, "seed": options.seed, "flood_per_s": options.flood_per_s}
+    text = json.dumps(
+        {**about, "revision": revision(), "attacks": [asdict(one) for one in results]}, indent=1
+    )
+    (options.results / "summary.json").write_text(text + "\n")
+    return _report(console, results)
+
+
+def _play(console: Console, options: Options) -> list[Result]:
+    results = []
+    fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
+    with console.status("compiling the P4 program") as status, Network(fabric, Embedded()) as network:
+        artifacts = compile_program(network, FRAGMENTS)
+        plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=fabric.nodes[-1])
+        for name in options.attacks:
+            status.update(f"attack: {name}")
+            with cluster(network, artifacts, plan, name) as running:
+                results.append(attack(running, Intruder(running, fabric.nodes[-1]), name, options))
+            network.mininet[fabric.nodes[-1]].cmd(f"ip link del {SINK}")
+            console.print(f"{name}: {'; '.join(results[-1].missed()) or 'in vain'}")
+    return results
+
+
+def attack(running: Cluster, intruder: Intruder, name: str, options: Options) -> Result:
+    """One attack: into the sink, then to the switch."""
+    sent = frames(name, running.fabric, options.seed)
+    operations: dict[bool, list[dict[str, Any]]] = {}
+    said: dict[str, Any] = {}
+    before = _memory_bytes(running)
+    for into_sink in (True, False):
+        intruder.flood(into_sink, sent, options.flood_per_s)
+        running.play(time.monotonic() + START_DELAY_S, options.seconds)
+        operations[into_sink] = running.played()
+        said = intruder.rest(into_sink)
+    grown = _memory_bytes(running) - before
+    wrong, lost = running.check()
+    under_attack = operations[False]
+    outcomes = [one["outcome"] for one in under_attack]
+    p99_ms = {
+        into_sink: percentiles([1000 * (one["end_s"] - one["start_s"]) for one in some]).p99
+        for into_sink, some in operations.items()
+    }
+    return Result(
+        name,
+        said["sent"],
+        len(outcomes),
+        sum(outcome not in (RIGHT, WRONG) for outcome in outcomes),
+        outcomes.count(WRONG) + wrong,
+        len(lost),
+        sum(tenants.get(str(TENANT), 0) for tenants in said["received"].values()),
+        p99_ms[True],
+        p99_ms[False],
+        grown,
+    )
+
+
+def _memory_bytes(running: Cluster) -> int:
+    processes = [running.controller, *running.stores.values()]
+    pids = [one.process.pid for one in processes]
+    pids += [process.pid for process in running.network.switch_processes.values()]
+    return sum(psutil.Process(pid).memory_info().rss for pid in pids)
+
+
+def _report(console: Console, results: Sequence[Result]) -> int:
+    table = Table(
+        "attack", "packets", "operations", "failed", "wrong", "lost", "stolen", "p99 with a sink, ms",
+        "p99 under attack, ms", "memory, MB",
+    )  # fmt: skip
+    for one in results:
+        counts = (one.sent, one.operations, one.failed, one.wrong_blocks, one.lost_blocks, one.stolen)
+        times = (f"{one.p99_ms_sink:.0f}", f"{one.p99_ms:.0f}", f"{one.growth_bytes / 2**20:+.0f}")
+        table.add_row(one.attack, *map(str, counts), *times)
+    console.print(table)
+    for one in results:
+        for goal in one.missed():
+            console.print(f"[bold red]missed:[/] {one.attack}: {goal}")
+    return 1 if any(one.missed() for one in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,248 @@
+"""A node that loads the network and knows by itself what is right: it keeps a digest of all that it wrote.
+
+    python -m experiments.faults.load CONFIG.json
+
+    stdout  < {"event": "ready"}                            its first blocks are written
+    stdin   > {"play": SECONDS, "at_s": CLOCK_MONOTONIC}    load, at a fixed rate whatever is slow
+    stdout  < {"event": "played"}                           all operations have ended and are in `records`
+    stdin   > {"check": true}                               read back every block that was acknowledged
+    stdout  < {"event": "checked", "blocks": N, "lost": [...], "wrong": N}
+    stdout  < {"event": "members", "states": [...]}         whenever the list of storage nodes changes
+    stdin   > stop                                          or its end
+
+A PUT is durable at R homes, of random content under a key that no other node writes. A GET is of a block of
+its own, or of one of the hot blocks, which all nodes read (and have written: the same bytes under one key).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import random
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b, shake_128
+from pathlib import Path
+from typing import Any
+
+from hostlib.client import Client
+from hostlib.client_options import ClientOptions
+from hostlib.config import HostConfig, check_address, check_positive, load_config
+from hostlib.endpoint import UdpEndpoint
+from hostlib.errors import BlockNotFoundError, HostlibError, PutRefusedError, TransferError
+from hostlib.members import Members, State
+from hostlib.tenancy import seal_of
+from hostlib.transfer import BlockRef
+
+RIGHT, WRONG, MISSING, REFUSED, FAILED, SKIPPED = "right", "wrong", "missing", "refused", "failed", "skipped"
+MAX_ACTIVE = 512
+"""Operations of a node at once; more are recorded as skipped, which counts as failed."""
+PUT_SHARE = 0.3
+HOT_SHARE = 0.5
+"""Of the reads, those of hot blocks."""
+CHECK_TRIES = 3
+CHECK_AT_ONCE = 16
+LOOK_S = 0.05
+LOOKS_PER_QUESTION = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadConfig(HostConfig):
+    """The configuration file of a loading node."""
+
+    homes: list[str]
+    replicas: int
+    controller: str
+    tenant: int
+    secret: str
+    records: str
+    """File for one record an operation."""
+    seed: int
+    block_bytes: int
+    rate_per_s: float
+    hot_blocks: int = 8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for home in self.homes:
+            check_address("homes", home)
+        check_positive(block_bytes=self.block_bytes, rate_per_s=self.rate_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One GET or PUT; times are CLOCK_MONOTONIC, its start the time at which it was due."""
+
+    kind: str
+    start_s: float
+    end_s: float
+    outcome: str
+    detail: str = ""
+
+
+@dataclass
+class Load:
+    """A node at work; `digests` are of the blocks that were acknowledged."""
+
+    config: LoadConfig
+    client: Client
+    operations: list[Operation] = field(default_factory=list)
+    digests: dict[bytes, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(f"{self.config.seed} {self.config.address}")
+        self._hot = [_digest(b"hot %d" % at) for at in range(self.config.hot_blocks)]
+        self._active: set[asyncio.Task[None]] = set()
+        self._written = 0
+
+    async def prepare(self) -> None:
+        """Write the hot blocks, and a block of its own; raises TransferError."""
+        for key in self._hot:
+            content = shake_128(key).digest(self.config.block_bytes)
+            await self.client.put(BlockRef(key), content, durable=True, replicas=self.config.replicas)
+            self.digests[key] = _digest(content)
+        if (said := await self._put()) != (RIGHT, ""):
+            raise TransferError(self._hot[0], f"the first block could not be written: {said}")
+
+    async def play(self, at_s: float, seconds: float) -> None:
+        """Begin an operation when it is due, however many others wait; end when all have ended."""
+        loop = asyncio.get_running_loop()
+        self.operations.clear()
+        count = round(seconds * self.config.rate_per_s)
+        for number in range(count):
+            due_s = at_s + number / self.config.rate_per_s
+            await asyncio.sleep(max(0.0, due_s - loop.time()))
+            kind, work = self._next()
+            if len(self._active) >= MAX_ACTIVE:
+                self.operations.append(Operation(kind, due_s, loop.time(), SKIPPED))
+                continue
+            task = asyncio.create_task(self._record(kind, due_s, work))
+            self._active.add(task)
+            task.add_done_callback(self._active.discard)
+        while self._active:
+            await asyncio.wait(self._active)
+        lines = (json.dumps(asdict(operation)) for operation in self.operations)
+        Path(self.config.records).write_text("\n".join(lines) + "\n")
+
+    async def check(self) -> dict[str, Any]:
+        """Read back every block that was acknowledged."""
+        room = asyncio.Semaphore(CHECK_AT_ONCE)
+
+        async def read(key: bytes) -> tuple[str, str]:
+            async with room:
+                for _ in range(CHECK_TRIES):
+                    said = await self._get(key)
+                    if said[0] in (RIGHT, WRONG):
+                        break
+                return said
+
+        said = await asyncio.gather(*map(read, list(self.digests)))
+        return {
+            "blocks": len(said),
+            "wrong": sum(outcome == WRONG for outcome, _ in said),
+            "lost": [detail for outcome, detail in said if outcome not in (RIGHT, WRONG)],
+        }
+
+    def _next(self) -> tuple[str, Callable[[], Awaitable[tuple[str, str]]]]:
+        if self._random.random() < PUT_SHARE:
+            return "put", self._put
+        keys = self._hot if self._random.random() < HOT_SHARE else list(self.digests)
+        key = self._random.choice(keys)
+        return "get", lambda: self._get(key)
+
+    async def _record(self, kind: str, due_s: float, work: Callable[[], Awaitable[tuple[str, str]]]) -> None:
+        outcome, detail = await work()
+        end_s = asyncio.get_running_loop().time()
+        self.operations.append(Operation(kind, due_s, end_s, outcome, detail))
+
+    async def _put(self) -> tuple[str, str]:
+        self._written += 1
+        key = _digest(f"{self.config.seed} {self.config.address} {self._written}".encode())
+        content = self._random.randbytes(self.config.block_bytes)
+        try:
+            await self.client.put(BlockRef(key), content, durable=True, replicas=self.config.replicas)
+        except PutRefusedError as error:
+            return REFUSED, str(error)
+        except TransferError as error:
+            return FAILED, str(error)
+        self.digests[key] = _digest(content)
+        return RIGHT, ""
+
+    async def _get(self, key: bytes) -> tuple[str, str]:
+        try:
+            block = await self.client.get(BlockRef(key))
+        except BlockNotFoundError as error:
+            return MISSING, str(error)
+        except TransferError as error:
+            return FAILED, str(error)
+        return (RIGHT, "") if _digest(block.content) == self.digests[key] else (WRONG, key.hex())
+
+
+def _digest(data: bytes | memoryview) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _say(event: str, **more: Any) -> None:
+    print(json.dumps({"event": event, **more}), flush=True)
+
+
+async def _tell_members(client: Client) -> None:
+    """Polled: a client tells nobody when its list changes. An idle one learns of a newer list from the answer
+    to whatever it asks."""
+    epoch = -1
+    for look in itertools.count():
+        if look % LOOKS_PER_QUESTION == 0 and any(
+            node.state is not State.UP for node in client.members.nodes
+        ):
+            with contextlib.suppress(TransferError):
+                await client.exists([BlockRef(_digest(b"hot %d" % (look % 8)))])
+        if client.members.epoch != epoch:
+            epoch = client.members.epoch
+            _say("members", epoch=epoch, states=[node.state.name for node in client.members.nodes])
+        await asyncio.sleep(LOOK_S)
+
+
+async def _run(config: LoadConfig) -> None:
+    loop = asyncio.get_running_loop()
+    lines = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    members = Members.of(config.homes, config.replicas)
+    endpoint = UdpEndpoint(config.address)
+    seal = seal_of(config.tenant, config.secret)
+    client = Client(endpoint, members, seal, ClientOptions(controller=config.controller))
+    watch = asyncio.create_task(_tell_members(client))
+    try:
+        load = Load(config, client)
+        await load.prepare()
+        _say("ready")
+        while (line := (await lines.readline()).strip()) and line != b"stop":
+            command = json.loads(line)
+            if "play" in command:
+                await load.play(command["at_s"], command["play"])
+                _say("played", stats=asdict(client.stats))
+            else:
+                _say("checked", **await load.check())
+    finally:
+        watch.cancel()
+        client.close()
+        endpoint.close()
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 2 when it could not begin."""
+    if len(arguments) != 1:
+        print("usage: python -m experiments.faults.load CONFIG.json", file=sys.stderr)
+        return 2
+    try:
+        asyncio.run(_run(load_config(LoadConfig, Path(arguments[0]))))
+    except (HostlibError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,9 @@
+"""Pages of results: one HTML file that opens offline, with plots (plotly, embedded) and tables to save.
+
+Plots can be told apart without colour: each series has a dash and a marker of its own (`style`).
+"""
+
+from experiments.page.document import Page
+from experiments.page.style import SERIES, base_layout, series_style
+
+__all__ = ["SERIES", "Page", "base_layout", "series_style"]

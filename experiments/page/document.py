@@ -1,0 +1,105 @@
+"""The HTML document: sections of text, plots and tables. Everything that comes from outside is escaped."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff; margin: 0 auto; max-width: 1360px; padding: 0 12px 48px; }
+h1 { font-size: 1.6em; margin: 24px 0 4px; } h2 { font-size: 1.25em; margin: 36px 0 4px; border-top: 1px solid #ccc; padding-top: 16px; }
+p { max-width: 76ch; margin: 6px 0; } p.lead { font-size: 1.1em; } p.warning { border-left: 6px solid #d55e00; padding-left: 10px; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92em; }
+th, td { padding: 3px 10px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
+thead th { border-bottom: 2px solid #111; } a.download { font-size: .85em; } .plot { min-height: 320px; }
+.columns > div { min-width: 0; overflow: hidden; }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 12px; }
+"""  # noqa: E501  (CSS, a line a rule)
+
+_CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False}
+
+
+class Page:
+    """Built from top to bottom, then written."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._parts: list[str] = [f"<h1>{escape(title)}</h1>"]
+        self._plots = 0
+
+    def heading(self, text: str) -> None:
+        """Begin a section."""
+        self._parts.append(f"<h2>{escape(text)}</h2>")
+
+    def text(self, text: str, kind: str = "") -> None:
+        """A paragraph; `kind`: "lead" or "warning"."""
+        self._parts.append(f'<p class="{escape(kind)}">{escape(text)}</p>')
+
+    def plot(self, figure: go.Figure, description: str) -> None:
+        """A plot; `description` is what it shows, for those who can't see it."""
+        self._parts.append(self._plot(figure, description))
+
+    def plots(self, figures: Sequence[tuple[go.Figure, str]]) -> None:
+        """Plots side by side where there is room: (figure, description)."""
+        cells = "".join(f"<div>{self._plot(figure, text)}</div>" for figure, text in figures)
+        self._parts.append(f'<div class="columns">{cells}</div>')
+
+    def table(self, name: str, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """A table, with a link that saves it as NAME.csv."""
+        head = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in titles)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_shown(cell))}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        self._parts.append(
+            f'<div class="scroll"><table id="{escape(name)}"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>{_download(name, titles, rows)}"
+        )
+
+    def write(self, path: Path) -> None:
+        """Write the page; a reader never sees half of it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(self._html(), encoding="utf-8")
+        part.replace(path)
+
+    def _plot(self, figure: go.Figure, description: str) -> str:
+        self._plots += 1
+        drawn = figure.to_html(
+            full_html=False, include_plotlyjs=False, config=_CONFIG, div_id=f"plot{self._plots}"
+        )
+        return f'<div class="plot" role="img" aria-label="{escape(description)}">{drawn}</div>'
+
+    def _html(self) -> str:
+        return (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{escape(self._title)}</title><style>{_STYLE}</style>"
+            f"<script>{get_plotlyjs()}</script></head><body>{''.join(self._parts)}</body></html>\n"
+        )
+
+
+def _shown(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.1f}" if abs(cell) < 1e6 else f"{cell:,.0f}"
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return f"{cell:,}"
+    return str(cell)
+
+
+def _download(name: str, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(titles)
+    writer.writerows(rows)
+    data = base64.b64encode(file.getvalue().encode()).decode()
+    return (
+        f'<a class="download" download="{escape(name)}.csv" href="data:text/csv;base64,{data}">'
+        f"Save this table ({escape(name)}.csv)</a>"
+    )

@@ -1,0 +1,108 @@
+"""Which sigma this machine can carry now: what a fragment costs it, and how many of them the run would move.
+
+A scale model counts only while the machine keeps up. The larger sigma, the fewer fragments a block has; the
+smallest one that leaves this machine enough is the most detailed model that still counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psutil
+
+from hostlib.wire import VALUE_FRAME_BYTES
+from workload.scale import ScaleModel
+from workload.trace import Request
+
+IDLE_SAMPLE_S = 0.5
+BENCH_BLOCKS = 2000
+"""Some two seconds for the measurement in all."""
+BENCH_TIMEOUT_S = 60.0
+PATH_FACTOR = 2.0
+"""CPU of a fragment's whole way, with the switch and the kernel's links, over that of its two ends alone."""
+MOST_MEAN_SHARE = 0.35
+"""Of what is idle now: the mean of a run may take. Bursts need the rest."""
+MOST_BURST_SHARE = 0.8
+"""The busiest second may take."""
+SIGMA_STEP = 2.0
+
+
+class CapacityError(Exception):
+    """The machine could not be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the machine has left."""
+
+    idle_cores: float
+    fragment_us: float
+    """CPU time that a fragment takes at its two ends."""
+
+    @property
+    def fragments_per_s(self) -> float:
+        """Fragments a second that would take all that is idle."""
+        return self.idle_cores / (1e-6 * self.fragment_us * PATH_FACTOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Blocks a second that a run moves at the most: all that its requests name, fetched or written."""
+
+    mean_blocks_s: float
+    busiest_blocks_s: float
+    """Of the busiest second."""
+    link_bit_s: float
+    """Real rate of all storage nodes' links together, both directions: no second can move more."""
+
+    def fragments_per_s(self, scale: ScaleModel, real_block_bytes: float) -> tuple[float, float]:
+        """(mean, busiest second) under a scale."""
+        fragments = scale.block_bytes(real_block_bytes) // scale.fragment_bytes
+        limit = scale.rate_bit_s(self.link_bit_s) / (8 * VALUE_FRAME_BYTES)
+        return min(limit, self.mean_blocks_s * fragments), min(limit, self.busiest_blocks_s * fragments)
+
+
+def demand_of(requests: Iterable[Request], link_bit_s: float) -> Demand:
+    """Of requests whose times are already those of the run."""
+    seconds: Counter[int] = Counter()
+    for request in requests:
+        seconds[int(request.arrival_s)] += len(request.blocks)
+    if not seconds:
+        return Demand(0.0, 0.0, link_bit_s)
+    duration_s = max(seconds) - min(seconds) + 1
+    return Demand(sum(seconds.values()) / duration_s, max(seconds.values()), link_bit_s)
+
+
+def measure() -> Capacity:
+    """About two seconds; raises CapacityError."""
+    idle_cores = (os.cpu_count() or 1) * (1 - psutil.cpu_percent(IDLE_SAMPLE_S) / 100)
+    command = [sys.executable, "-m", "hostlib.bench", "--blocks", str(BENCH_BLOCKS)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=BENCH_TIMEOUT_S, check=True)
+        said = json.loads(done.stdout)
+        cost_us = said["client_us_per_fragment"] + said["storage_us_per_fragment"]
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        raise CapacityError(
+            f"the machine could not be measured ({error}): give a SCALE, such as SCALE=20000"
+        ) from None
+    return Capacity(max(0.1, idle_cores), float(cost_us))
+
+
+def choose_sigma(
+    capacity: Capacity, demand: Demand, real_block_bytes: float, least: float, speed: float
+) -> float:
+    """The smallest of `least`, twice that, ... that the machine can carry; a block keeps one fragment."""
+    sigma = least
+    while real_block_bytes / sigma > 2 * ScaleModel().fragment_bytes:
+        mean, busiest = demand.fragments_per_s(ScaleModel(sigma, speed), real_block_bytes)
+        most = capacity.fragments_per_s
+        if mean <= MOST_MEAN_SHARE * most and busiest <= MOST_BURST_SHARE * most:
+            break
+        sigma *= SIGMA_STEP
+    return sigma

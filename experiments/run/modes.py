@@ -1,0 +1,30 @@
+"""What the switch does in each of the runs that are compared: nothing, merging, or merging and a pool.
+
+And what checks the comparison: a pool that is managed as any other but whose entries no GET finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One run of the comparison; `name` is its key in the summary."""
+
+    name: str
+    title: str
+    merging: bool
+    pool: bool
+    phantom: bool = False
+    """Whether no GET finds the pool's entries."""
+
+
+_ALL = (
+    Mode("no_pool", "switch forwards", merging=False, pool=False),
+    Mode("merging", "merges", merging=True, pool=False),
+    Mode("pool", "merges and pools", merging=True, pool=True),
+    Mode("phantom", "pools, and no GET finds it", merging=False, pool=True, phantom=True),
+)
+MODES = {mode.name: mode for mode in _ALL}
+COMPARED = ("no_pool", "merging", "pool")

@@ -1,0 +1,190 @@
+"""Links between hosts and the switch that lose, reorder, repeat and damage, and can be cut.
+
+A datagram becomes the frame that a host would send. Its UDP checksum is left out (0: none), so that a flipped
+bit gets past it; in the first 32 bytes of the message, which only that checksum covers, a flipped bit is a
+lost datagram, as it would be on a real host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import struct
+from collections.abc import Callable, Sequence
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Final
+
+from controller.addressing import Mac
+from controller.frames import internet_checksum
+from hostlib import wire
+
+if TYPE_CHECKING:
+    from experiments.simulate_faults.switch import SimulatedSwitch
+    from hostlib.transport import Receiver
+
+LINK_S: Final = 0.0001
+"""From the switch to a host; what comes in this time arrives together."""
+LATE_S: Final = 0.02
+"""How much later what is reordered arrives, at most."""
+_UDP_BYTES: Final = 8
+_IPV4_BYTES: Final = 20
+_PAYLOAD_AT: Final = 14 + _IPV4_BYTES + _UDP_BYTES
+_COVERED_AT: Final = 32
+"""Of a message: what checksum and tag cover begins here."""
+_MAC_BASE: Final = 0x02_00_00_00_00_00
+
+
+class Rates:
+    """Shares of frames that suffer, on each link."""
+
+    def __init__(self) -> None:
+        self.lose = self.reorder = self.duplicate = self.flip = 0.0
+
+    @property
+    def calm(self) -> bool:
+        """Whether none does."""
+        return not (self.lose or self.reorder or self.duplicate or self.flip)
+
+
+class Network:
+    """One switch and the hosts at its ports."""
+
+    def __init__(self, seed: int, delivered: Callable[[bytes], None] = lambda frame: None) -> None:
+        """`delivered` hears of each frame that reaches a host."""
+        self.rates = Rates()
+        self.frames = 0
+        self.switch: SimulatedSwitch | None = None
+        self._ports: dict[int, HostPort] = {}
+        self._random = random.Random(seed)
+        self._delivered = delivered
+
+    def port(self, number: int, address: str) -> HostPort:
+        """Of a host; one that was there before hears nothing any more."""
+        self._ports[number] = HostPort(self, number, address)
+        return self._ports[number]
+
+    def send(self, port: HostPort, frames: Sequence[bytes]) -> None:
+        """From a host to the switch."""
+        if self.switch is None or self._ports[port.number] is not port or port.cut:
+            return
+        self.frames += len(frames)
+        if self.rates.calm:
+            self.switch.receive(port.number, frames)
+            return
+        loop = asyncio.get_running_loop()
+        for frame, delay_s in self._suffer(frames):
+            if delay_s:
+                loop.call_later(delay_s, self.switch.receive, port.number, [frame])
+            else:
+                self.switch.receive(port.number, [frame])
+
+    def transmit(self, number: int, frame: bytes) -> None:
+        """From the switch to a host."""
+        port = self._ports.get(number)
+        if port is None or port.cut:
+            return
+        if self.rates.calm and not port.slow_s:
+            port.arrive(frame)
+            return
+        loop = asyncio.get_running_loop()
+        for damaged, delay_s in self._suffer([frame]):
+            if delay_s or port.slow_s:
+                loop.call_later(delay_s + port.slow_s, port.arrive, damaged)
+            else:
+                port.arrive(damaged)
+
+    def deliver(self, port: HostPort, frames: Sequence[bytes]) -> None:
+        """All that came in a moment, to the host that is there by now."""
+        receiver = port.receiver
+        if receiver is None or self._ports[port.number] is not port or port.cut:
+            return
+        for frame in frames:
+            self._delivered(frame)
+            length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
+            payload = memoryview(frame)[_PAYLOAD_AT : _PAYLOAD_AT + length]
+            receiver(_address(frame[26:30]), [payload])
+
+    def _suffer(self, frames: Sequence[bytes]) -> list[tuple[bytes, float]]:
+        """What is left of these frames, and how much later each comes."""
+        rng, rates = self._random, self.rates
+        left = []
+        for frame in frames:
+            for _ in range(2 if rng.random() < rates.duplicate else 1):
+                if rng.random() < rates.lose:
+                    continue
+                suffering: bytes | None = self._flip(frame) if rng.random() < rates.flip else frame
+                if suffering is not None:
+                    late_s = rng.uniform(0, LATE_S) if rng.random() < rates.reorder else 0.0
+                    left.append((suffering, late_s))
+        return left
+
+    def _flip(self, frame: bytes) -> bytes | None:
+        at = self._random.randrange(len(frame))
+        if at < _PAYLOAD_AT + _COVERED_AT:
+            return None
+        flipped = bytearray(frame)
+        flipped[at] ^= 1 << self._random.randrange(8)
+        return bytes(flipped)
+
+
+class HostPort:
+    """A `hostlib.transport.Transport`."""
+
+    def __init__(self, network: Network, number: int, address: str) -> None:
+        self.number, self.address = number, address
+        self.receiver: Receiver | None = None
+        self.queued_bytes = 0
+        self.cut = False
+        self.slow_s = 0.0
+        self._network = network
+        self._heads: dict[tuple[str, int], bytes] = {}
+        self._arriving: list[bytes] = []
+
+    def set_receiver(self, receiver: Receiver) -> None:
+        """See Transport."""
+        self.receiver = receiver
+
+    def send(self, address: str, datagrams: Sequence[bytes]) -> None:
+        """See Transport."""
+        self._network.send(self, [self._head(address, len(data)) + data for data in datagrams])
+
+    def arrive(self, frame: bytes) -> None:
+        """From the switch."""
+        if not self._arriving:
+            asyncio.get_running_loop().call_later(LINK_S, self._deliver)
+        self._arriving.append(frame)
+
+    def _deliver(self) -> None:
+        frames, self._arriving = self._arriving, []
+        self._network.deliver(self, frames)
+
+    def _head(self, address: str, payload_bytes: int) -> bytes:
+        head = self._heads.get((address, payload_bytes))
+        if head is None:
+            head = self._heads[address, payload_bytes] = _headers(
+                self.number, self.address, address, payload_bytes
+            )
+        return head
+
+
+def mac(number: int) -> Mac:
+    """Of the host at a port."""
+    return Mac(_MAC_BASE + number)
+
+
+def _headers(number: int, source: str, destination: str, payload_bytes: int) -> bytes:
+    udp_bytes = _UDP_BYTES + payload_bytes
+    ends = IPv4Address(source).packed + IPv4Address(destination).packed
+    ipv4 = struct.pack(">BBHHHBBH", 0x45, 0, _IPV4_BYTES + udp_bytes, 0, 0, 64, 17, 0) + ends
+    ipv4 = ipv4[:10] + struct.pack(">H", internet_checksum(ipv4)) + ipv4[12:]
+    ethernet = mac(0xFE).packed + mac(number).packed + b"\x08\x00"
+    return ethernet + ipv4 + struct.pack(">HHHH", wire.KV_PORT, wire.KV_PORT, udp_bytes, 0)
+
+
+_ADDRESSES: dict[bytes, str] = {}
+
+
+def _address(packed: bytes) -> str:
+    if packed not in _ADDRESSES:
+        _ADDRESSES[packed] = str(IPv4Address(packed))
+    return _ADDRESSES[packed]

@@ -1,0 +1,131 @@
+"""What is done in one run, and what goes wrong: all of it follows from a seed."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NODES: Final = 4
+STORES: Final = 4
+MEAN_GAP_S: Final = 0.01
+MEAN_FAULT_GAP_S: Final = 1.5
+READS: Final = 0.72
+DURABLE: Final = 0.7
+MAX_FRAGMENTS: Final = 8
+OPERATIONS_PER_KEY: Final = 5
+KEY_SPREAD: Final = 6.0
+"""A write is of a key this far behind the newest, in keys, on average."""
+READS_BEHIND: Final = 4
+"""And a read so many keys further behind, as most of them have been written by then."""
+
+NETWORK_FAULTS: Final = ("lose", "reorder", "duplicate", "flip")
+STORE_FAULTS: Final = ("kill_store", "slow_store", "full_disk", "failing_disk")
+OTHER_FAULTS: Final = (
+    "cut", "restart_switch", "restart_controller", "kill_node", "stop_clock", "step_wall_clock", "flip_slots",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A block read, or (`fragments` above 0) written."""
+
+    at_s: float
+    number: int
+    """Also says what is written."""
+    node: int
+    key: int
+    fragments: int = 0
+    durable: bool = False
+    replicas: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong from `at_s` on, for `for_s`."""
+
+    at_s: float
+    kind: str
+    targets: tuple[int, ...] = ()
+    """Stores by number from 0; of a cut, hosts: stores, then nodes."""
+    for_s: float = 0.0
+    amount: float = 0.0
+    """A share of packets, or seconds; by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run. `seed` also decides which packets suffer."""
+
+    seed: int
+    replicas: int
+    """Of the list of members."""
+    operations: tuple[Operation, ...]
+    faults: tuple[Fault, ...]
+
+    def write(self, path: Path) -> None:
+        """As JSON, for `read`."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self)) + "\n")
+
+
+def read(path: Path) -> Plan:
+    """A plan that was written; ValueError or OSError for anything else."""
+    try:
+        given: dict[str, Any] = json.loads(path.read_text())
+        operations = tuple(Operation(**one) for one in given["operations"])
+        faults = tuple(Fault(**{**one, "targets": tuple(one["targets"])}) for one in given["faults"])
+        return Plan(given["seed"], given["replicas"], operations, faults)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path}: no plan of this program ({error})") from None
+
+
+def make(seed: int, operations: int) -> Plan:
+    """The plan of a seed."""
+    rng = random.Random(seed)
+    replicas = rng.randint(1, 3)
+    made = tuple(_operations(rng, operations, replicas))
+    end_s = made[-1].at_s if made else 0.0
+    return Plan(seed, replicas, made, tuple(_faults(rng, end_s)))
+
+
+def _operations(rng: random.Random, count: int, replicas: int) -> list[Operation]:
+    at_s, made = 1.0, []
+    for number in range(count):
+        at_s += rng.expovariate(1 / MEAN_GAP_S)
+        newest, behind = number // OPERATIONS_PER_KEY, int(rng.expovariate(1 / KEY_SPREAD))
+        node = rng.randrange(NODES)
+        if rng.random() < READS:
+            made.append(Operation(at_s, number, node, max(0, newest - behind - READS_BEHIND)))
+            continue
+        key = max(0, newest - behind)
+        fragments, durable = rng.randint(1, MAX_FRAGMENTS), rng.random() < DURABLE
+        made.append(Operation(at_s, number, node, key, fragments, durable, rng.randint(1, replicas)))
+    return made
+
+
+def _faults(rng: random.Random, end_s: float) -> list[Fault]:
+    kinds = (*NETWORK_FAULTS, *STORE_FAULTS, *STORE_FAULTS, *OTHER_FAULTS)
+    at_s, made = 1.0, []
+    while (at_s := at_s + rng.expovariate(1 / MEAN_FAULT_GAP_S)) < end_s:
+        made.append(_fault(rng, at_s, rng.choice(kinds)))
+    return made
+
+
+def _fault(rng: random.Random, at_s: float, kind: str) -> Fault:
+    for_s = rng.choice((0.05, 0.4, 2.0)) * rng.uniform(0.5, 1.5)
+    if kind in NETWORK_FAULTS:
+        return Fault(at_s, kind, (), for_s, rng.choice((0.001, 0.01, 0.05, 0.2)))
+    if kind == "cut":
+        hosts = rng.sample(range(STORES + NODES), rng.randint(1, 3))
+        return Fault(at_s, kind, tuple(hosts), for_s)
+    if kind == "slow_store":
+        return Fault(at_s, kind, (rng.randrange(STORES),), for_s, rng.choice((0.005, 0.05, 0.25)))
+    if kind in ("stop_clock", "step_wall_clock"):
+        return Fault(at_s, kind, (), 0.0, rng.choice((0.03, 0.3, 3.0)))
+    target = rng.randrange(NODES if kind == "kill_node" else STORES)
+    return Fault(at_s, kind, (target,), for_s, rng.choice((1, 3)))

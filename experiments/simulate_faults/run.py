@@ -1,0 +1,256 @@
+"""Carries out a plan."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from experiments.simulate_faults.history import History
+from experiments.simulate_faults.plan import NETWORK_FAULTS, STORES
+from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, run_virtual
+from experiments.simulate_faults.world import World
+from hostlib.block import Place
+from hostlib.errors import BlockNotFoundError, TransferError
+from hostlib.transfer import BlockRef
+
+if TYPE_CHECKING:
+    from experiments.simulate_faults.plan import Fault, Operation, Plan
+    from topologies.engines import Artifacts
+
+OPERATION_S: Final = 60.0
+"""Every operation ends within this. A fragment has 10 s, and a block that changes under its reader several
+homes, one after the other."""
+RECOVERY_S: Final = 60.0
+"""When nothing is wrong any more, everybody is back within this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one run."""
+
+    seed: int
+    violations: tuple[str, ...]
+    counts: dict[str, int]
+    """Operations by what became of them, and others."""
+    trace: str
+    """Of what happened when; equal for equal runs."""
+    virtual_s: float
+    cpu_s: float
+
+
+def run(plan: Plan, artifacts: Artifacts) -> Outcome:
+    """Play it and check it."""
+    began_s = time.process_time()
+    player = Player(plan, artifacts)
+    try:
+        run_virtual(player.play())
+    except StuckError as error:
+        player.history.violation(f"stuck: {error}")
+    history = player.history
+    counts = dict(history.outcomes)
+    trace = player.trace.hexdigest()[:16]
+    cpu_s = time.process_time() - began_s
+    return Outcome(plan.seed, tuple(history.violations), counts, trace, player.ended_s, cpu_s)
+
+
+class Player:
+    """One run of a plan."""
+
+    def __init__(self, plan: Plan, artifacts: Artifacts) -> None:
+        self.history = History()
+        self.trace = hashlib.blake2b()
+        self.ended_s = 0.0
+        self._plan, self._artifacts = plan, artifacts
+        self._running: dict[asyncio.Task[None], Operation] = {}
+        self._world: World
+        self._loop: VirtualLoop
+
+    async def play(self) -> None:
+        """From the start to the last check."""
+        self._loop = cast("VirtualLoop", asyncio.get_running_loop())
+        world = self._world = World(self._plan, self._artifacts)
+        for operation in self._plan.operations:
+            self._loop.call_at(operation.at_s, self._begin, operation)
+        for fault in self._plan.faults:
+            self._loop.call_at(fault.at_s, self._befall, fault)
+        ends_s = [fault.at_s + fault.for_s for fault in self._plan.faults]
+        ends_s += [operation.at_s for operation in self._plan.operations]
+        await asyncio.sleep(max(ends_s, default=0.0) + 0.001)
+        await self._finish_operations()
+        await self._recover()
+        await self._read_back()
+        for store in world.stores:
+            store.kill(keep=False)
+        self.history.check_disks([store.disk for store in world.stores])
+        self.history.outcomes["frames"] = world.network.frames
+        self.history.outcomes["pool_fragments"] += sum(one.stats.from_pool for one in world.clients)
+        self.ended_s = self._loop.time()
+        world.close()
+
+    # Operations.
+
+    def _begin(self, operation: Operation) -> None:
+        task = self._loop.create_task(self._do(operation))
+        self._running[task] = operation
+        task.add_done_callback(self._running.pop)
+
+    async def _do(self, operation: Operation) -> None:
+        began_s = self._loop.time()
+        try:
+            await (self._write(operation) if operation.fragments else self._read(operation))
+            outcome = "done"
+        except asyncio.CancelledError:
+            outcome = "killed"  # its node was
+        except TransferError as error:
+            outcome = type(error).__name__
+        if outcome != "done":
+            self.history.outcomes[outcome] += 1
+        now_s = self._loop.time()
+        self.trace.update(f"{operation.number} {outcome} {now_s:.6f}\n".encode())
+        if now_s - began_s > OPERATION_S:
+            self.history.violation(
+                f"{now_s:.4f} s: operation {operation.number} took {now_s - began_s:.1f} s"
+            )
+
+    async def _read(self, operation: Operation) -> None:
+        place = self._place(operation)
+        try:
+            block = await self._world.clients[operation.node].get(BlockRef(place.key))
+        except BlockNotFoundError:
+            self.history.not_read(place)
+            return
+        self.trace.update(block.content)
+        self.history.read(operation, place, bytes(block.content), self._loop.time())
+
+    async def _write(self, operation: Operation) -> None:
+        place = self._place(operation)
+        content = self.history.offered(operation, place)
+        await self._world.clients[operation.node].put(
+            BlockRef(place.key), content, durable=operation.durable, replicas=operation.replicas
+        )
+        disks = [store.disk for store in self._world.stores]
+        self.history.acknowledged(operation, place, disks, self._loop.time())
+
+    def _place(self, operation: Operation) -> Place:
+        tenant = self._world.tenant(operation.node)
+        return Place(tenant, self._world.seals[tenant].key(operation.key.to_bytes(8, "big")))
+
+    # The end.
+
+    async def _finish_operations(self) -> None:
+        if self._running:
+            await asyncio.wait(list(self._running), timeout=OPERATION_S)
+        for operation in self._running.values():
+            self.history.violation(f"operation {operation.number} never ends")
+
+    async def _recover(self) -> None:
+        until_s = self._loop.time() + RECOVERY_S
+        while not self._world.recovered():
+            if self._loop.time() > until_s:
+                self.history.violation(f"not all are back {RECOVERY_S:g} s after the last fault")
+                return
+            await asyncio.sleep(0.1)
+
+    async def _read_back(self) -> None:
+        """What was acknowledged as durable can be read by who comes anew."""
+        for place in self.history.durable:
+            node = next(node for node in range(4) if self._world.tenant(node) == place.tenant)
+            try:
+                async with asyncio.timeout(OPERATION_S):
+                    block = await self._world.clients[node].get(BlockRef(place.key))
+            except TimeoutError:
+                self.history.violation(f"block {place.key.hex()}: the last read never ends")
+                return
+            except TransferError as error:
+                self.history.violation(f"was acknowledged, and can't be read in the end: {error}")
+                continue
+            if not self.history.is_one_write(place, bytes(block.content)):
+                self.history.violation(f"block {place.key.hex()}: read in the end what nobody wrote")
+
+    # What goes wrong.
+
+    def _befall(self, fault: Fault) -> None:
+        self.history.outcomes["faults"] += 1
+        self.trace.update(f"{fault.kind} {fault.targets}\n".encode())
+        self._fault_named(fault)(fault)
+
+    def _fault_named(self, fault: Fault) -> Callable[[Fault], None]:
+        if fault.kind in NETWORK_FAULTS:
+            return self._worsen_network
+        named: Callable[[Fault], None] = getattr(self, f"_{fault.kind}")
+        return named
+
+    def _later(self, fault: Fault, work: Callable[[], None]) -> None:
+        self._loop.call_later(fault.for_s, work)
+
+    def _worsen_network(self, fault: Fault) -> None:
+        rates = self._world.network.rates
+        setattr(rates, fault.kind, fault.amount)
+        self._later(fault, lambda: setattr(rates, fault.kind, 0.0))
+
+    def _kill_store(self, fault: Fault) -> None:
+        (index,) = fault.targets
+        store = self._world.stores[index]
+        if store.node is not None:
+            store.kill()
+            self._later(fault, store.start)
+
+    def _slow_store(self, fault: Fault) -> None:
+        store, port = self._world.stores[fault.targets[0]], self._world.stores[fault.targets[0]].port
+        store.slow_s = port.slow_s = fault.amount
+
+        def fast() -> None:
+            store.slow_s = port.slow_s = 0.0
+
+        self._later(fault, fast)
+
+    def _full_disk(self, fault: Fault) -> None:
+        disk = self._world.stores[fault.targets[0]].disk
+        disk.full = True
+        self._later(fault, lambda: setattr(disk, "full", False))
+
+    def _failing_disk(self, fault: Fault) -> None:
+        disk = self._world.stores[fault.targets[0]].disk
+        disk.failing = True
+        self._later(fault, lambda: setattr(disk, "failing", False))
+
+    def _cut(self, fault: Fault) -> None:
+        ports = [self._world.hosts()[index] for index in fault.targets]
+        for port in ports:
+            port.cut = True
+
+        def join() -> None:
+            for port in ports:
+                port.cut = False
+
+        self._later(fault, join)
+
+    def _restart_switch(self, fault: Fault) -> None:
+        switch = self._world.switch
+        switch.up = False
+        switch.remove()
+        self._later(fault, lambda: setattr(switch, "up", True))
+
+    def _restart_controller(self, fault: Fault) -> None:
+        self._world.control.stop()
+        self._later(fault, self._world.control.start)
+
+    def _kill_node(self, fault: Fault) -> None:
+        node = fault.targets[0] % (len(self._world.hosts()) - STORES)
+        self.history.outcomes["pool_fragments"] += self._world.clients[node].stats.from_pool
+        self._world.restart_client(node)
+
+    def _stop_clock(self, fault: Fault) -> None:
+        self._loop.step_clock(fault.amount)
+
+    def _step_wall_clock(self, fault: Fault) -> None:
+        offset_s = self._world.control.wall_offset_s
+        self._world.control.wall_offset_s = -10 * fault.amount if offset_s > 0 else 10 * fault.amount
+
+    def _flip_slots(self, fault: Fault) -> None:
+        for _ in range(int(fault.amount)):
+            self._world.flip_slot()

@@ -1,0 +1,180 @@
+"""The switch: the pipeline in its library form, in virtual time; P4Runtime's messages without a socket."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from controller.errors import ConnectionLostError, SwitchError
+from controller.p4_constants import CPU_PORT
+from v1model.compile import compile_text
+from v1model.dataplane import DataPlaneError
+from v1model.p4runtime.device_config import DeviceConfig
+from v1model.p4runtime.pipeline import Pipeline
+from v1model.p4runtime.status import canonical_code
+from v1model.protos.google.rpc import code_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2
+from v1model.switch import Switch
+
+if TYPE_CHECKING:
+    from controller.costs import Costs
+    from v1model.backend import CompiledProgram
+    from v1model.dataplane import DigestConfig, Output
+
+PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
+Transmit = Callable[[int, bytes], None]
+"""Of a port and a frame."""
+
+
+class _Plane(Switch):
+    """A switch whose packets all come by `clock_us`; its digests leave at once, not by another clock."""
+
+    def __init__(self, compiled: CompiledProgram, clock_us: Callable[[], int]) -> None:
+        super().__init__(compiled, CPU_PORT)
+        self._clock_us = clock_us
+        self.left: list[Output] = []
+
+    def packet_out(self, data: bytes) -> None:
+        self.left += self.inject(CPU_PORT, data, self._clock_us())
+
+    def set_digest(self, digest: str, config: DigestConfig | None) -> None:
+        super().set_digest(digest, config and replace(config, max_list_size=1))
+
+
+class SimulatedSwitch:
+    """One switch. `transmit` takes what leaves it; `clock_s` is the time that the program sees."""
+
+    def __init__(self, transmit: Transmit, clock_s: Callable[[], float]) -> None:
+        self.up = True
+        self.plane: _Plane | None = None
+        self.pipeline: Pipeline | None = None
+        self._transmit, self._clock_s = transmit, clock_s
+        self._on_message: Callable[[Any], None] | None = None
+
+    def receive(self, port: int, frames: Iterable[bytes]) -> None:
+        """Frames came in at a port; a switch without a program drops them."""
+        if self.plane is None or not self.up:
+            return
+        now_us, outputs = self.now_us(), []
+        for frame in frames:
+            outputs += self.plane.inject(port, frame, now_us)
+        self._emit(outputs)
+
+    def attach(self, on_message: Callable[[Any], None] | None) -> None:
+        """Who hears what the switch says, if anybody."""
+        self._on_message = on_message
+
+    def install(self, config: Any) -> None:
+        """A new program, without entries."""
+        self.remove()
+        source = DeviceConfig.decode(config.p4_device_config)
+        self.plane = _Plane(compiled(source.source, source.name), self.now_us)
+        self.pipeline = Pipeline(config, self.plane)
+
+    def remove(self) -> None:
+        """Nothing is left of what it held."""
+        if self.plane is not None:
+            self.plane.close()
+        self.plane = self.pipeline = None
+
+    def emit(self) -> None:
+        """Send on what left because of packets of the controller."""
+        if self.plane is not None and self.plane.left:
+            left, self.plane.left = self.plane.left, []
+            self._emit(left)
+
+    def now_us(self) -> int:
+        """The time that the program sees."""
+        return 1_000_000 + int(self._clock_s() * 1e6)
+
+    def _emit(self, outputs: Iterable[Output]) -> None:
+        for output in outputs:
+            if output.port == CPU_PORT:
+                self._tell(output)
+            else:
+                self._transmit(output.port, output.data)
+        assert self.plane is not None
+        for event in self.plane.wait_events(0):
+            self._tell(event)
+
+    def _tell(self, event: Any) -> None:
+        if self._on_message is not None and self.pipeline is not None:
+            self._on_message(self.pipeline.encode_event(event, self.now_us() * 1000))
+
+
+class InProcessClient:
+    """What `controller.p4runtime_client.SwitchClient` is, with the server's code called directly."""
+
+    def __init__(
+        self,
+        switch: SimulatedSwitch,
+        device_id: int,
+        address: str,
+        election_id: tuple[int, int],
+        on_message: Callable[[Any], None],
+        on_change: Callable[[], None],
+        costs: Costs,
+        *rest: Any,
+    ) -> None:
+        self.device_id, self.primary, self.ended = device_id, True, threading.Event()
+        self._switch, self._costs = switch, costs
+        self._check()
+        switch.attach(on_message)
+
+    def tear_down(self) -> None:
+        """End the session."""
+        self._switch.attach(None)
+        self.ended.set()
+
+    def send(self, request: Any) -> None:
+        """Put a message on the stream."""
+        if self._switch.up and self._switch.pipeline is not None:
+            self._switch.pipeline.packet_out(request.packet)
+            self._switch.emit()
+
+    def write_updates(self, updates: Sequence[Any]) -> list[int]:
+        """Each update's canonical code, 0 for success."""
+        self._costs.p4runtime_writes += 1
+        self._costs.p4runtime_updates += len(updates)
+        results = self._pipeline().write(updates)
+        return [code_pb2.OK if error is None else canonical_code(error) for error in results]
+
+    def read(self, entities: Iterable[Any]) -> Iterator[Any]:
+        """Entities that match."""
+        self._costs.p4runtime_reads += 1
+        try:
+            yield from self._pipeline().read_entities(entities)
+        except DataPlaneError as error:
+            raise SwitchError(str(error)) from None
+
+    def pipeline(self) -> Any | None:
+        """The switch's pipeline configuration, None if it has none."""
+        self._check()
+        return self._switch.pipeline.config if self._switch.pipeline is not None else None
+
+    def set_pipeline(self, p4info: Any, device_config: bytes, cookie: int) -> None:
+        """Install a program."""
+        self._check()
+        config = p4runtime_pb2.ForwardingPipelineConfig(p4info=p4info, p4_device_config=device_config)
+        config.cookie.cookie = cookie
+        self._switch.install(config)
+
+    def _pipeline(self) -> Pipeline:
+        self._check()
+        if self._switch.pipeline is None:
+            raise ConnectionLostError("the switch has no program")
+        return self._switch.pipeline
+
+    def _check(self) -> None:
+        if not self._switch.up or self.ended.is_set():
+            raise ConnectionLostError("the switch does not answer")
+
+
+@lru_cache(maxsize=2)
+def compiled(source: str, name: str) -> CompiledProgram:
+    """A program, loaded once for all switches of this process."""
+    return compile_text(source, name)

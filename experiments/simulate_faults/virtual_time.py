@@ -1,0 +1,47 @@
+"""An event loop whose clock jumps to the next timer instead of waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+class StuckError(Exception):
+    """Nothing is scheduled any more, and what runs waits for ever."""
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Nothing ever becomes readable: waiting means that the clock moves."""
+
+    now_s = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            raise StuckError("nothing is scheduled and nobody can wake the loop")
+        self.now_s += max(0.0, timeout)
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Runs timers in order without waiting for them."""
+
+    def __init__(self) -> None:
+        self._jumping = _JumpingSelector()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.now_s
+
+    def step_clock(self, by_s: float) -> None:
+        """Let the clock go forward at once, as for a machine that stood still."""
+        self._jumping.now_s += by_s
+
+
+def run_virtual(main: Coroutine[Any, Any, Result]) -> Result:
+    """asyncio.run with virtual time."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)

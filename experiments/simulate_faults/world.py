@@ -1,0 +1,149 @@
+"""The hosts of one run, and what can befall them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from controller.p4_constants import SLOT_CHECK
+from experiments.simulate_faults.control import ADDRESS, Control, switch_config, tenant_of
+from experiments.simulate_faults.network import HostPort, Network
+from experiments.simulate_faults.plan import NODES, STORES
+from experiments.simulate_faults.switch import SimulatedSwitch
+from hostlib.client import Client
+from hostlib.client_options import ClientOptions
+from hostlib.content import derivation
+from hostlib.members import Members, State
+from hostlib.seal import Seal
+from hostlib.simulated_disk import SimulatedDisk
+from hostlib.ssd import SsdTier
+from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.store import BlockStore
+
+if TYPE_CHECKING:
+    from experiments.simulate_faults.plan import Plan
+    from topologies.engines import Artifacts
+
+COMMIT_S: Final = 0.002
+DRAM_BYTES: Final = 64 << 10
+"""So little that most blocks are read from the disk."""
+SSD_BYTES: Final = 1 << 30
+SECRETS: Final = {7: b"a secret of sixteen bytes or more", 8: b"another secret of sixteen bytes "}
+
+
+class Store:
+    """A storage node: its disk outlives it."""
+
+    def __init__(self, world: World, index: int) -> None:
+        self.number, self.address = 1 + index, f"10.0.1.{1 + index}"
+        self.disk = SimulatedDisk(seed=world.plan.seed * STORES + index)
+        self.slow_s = 0.0
+        self.node: StorageNode | None = None
+        self.port: HostPort
+        self._world = world
+
+    def start(self) -> None:
+        """On what the disk has."""
+        world = self._world
+        self.port = world.network.port(self.number, self.address)
+        ssd = SsdTier(self.disk, SSD_BYTES, run=self._commit)
+        store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]))
+        options = StorageOptions(self.address, controller=ADDRESS)
+        self.node = StorageNode(self.port, store, options, world.members)
+        self.node.start()
+
+    def kill(self, keep: bool | None = None) -> None:
+        """The machine loses its power."""
+        if self.node is not None:
+            self.node.crash()
+            self.node = None
+        self.port.receiver = None
+        self.disk.power_cut(keep)
+
+    async def _commit(self, work: Callable[[], None]) -> None:
+        """In place of a thread."""
+        await asyncio.sleep(COMMIT_S + self.slow_s)
+        work()
+
+
+class World:
+    """All of it; everything that can go wrong is a method or an attribute of a part."""
+
+    def __init__(self, plan: Plan, artifacts: Artifacts) -> None:
+        self.plan = plan
+        self.seals = {tenant: Seal(tenant, secret) for tenant, secret in SECRETS.items()}
+        self.random = random.Random(plan.seed)
+        self.network = Network(plan.seed)
+        self.stores = [Store(self, index) for index in range(STORES)]
+        self.members = Members.of([store.address for store in self.stores], plan.replicas)
+        self.switch = SimulatedSwitch(self.network.transmit, asyncio.get_running_loop().time)
+        self.network.switch = self.switch
+        nodes = {self._port_of(node): self._address_of(node) for node in range(NODES)}
+        config = switch_config(artifacts, {store.number: store.address for store in self.stores}, nodes)
+        self.control = Control(config, plan.replicas, self.switch, plan.seed)
+        self.ports: list[HostPort] = []
+        self.clients = [self._client(node) for node in range(NODES)]
+        for store in self.stores:
+            store.start()
+
+    def tenant(self, node: int) -> int:
+        """Of a node."""
+        return tenant_of(self._port_of(node))
+
+    def restart_client(self, node: int) -> None:
+        """Of a node that was killed, or is."""
+        self.clients[node].close()
+        self.clients[node] = self._client(node)
+
+    def hosts(self) -> list[HostPort]:
+        """The ports of stores, then of nodes."""
+        return [store.port for store in self.stores] + self.ports
+
+    def flip_slot(self) -> None:
+        """A bit of a pool's slot flips."""
+        plane = self.switch.plane
+        if plane is None:
+            return
+        name = self.random.choice((SLOT_CHECK, "ingress.pool.slot_first", "ingress.pool.slot_tag"))
+        base = self.random.choice([one.slots.base_slot for one in self.control.resident.values()] or [0])
+        bit = 1 << self.random.randrange(48 if name == SLOT_CHECK else 128)
+        plane.set_register(name, base, plane.register(name, base) ^ bit)
+
+    def recovered(self) -> bool:
+        """Whether everybody is back and knows it."""
+        members = self.control.membership.members
+        return (
+            all(store.node is not None and store.node.caught_up for store in self.stores)
+            and all(member.state is State.UP for member in members.nodes)
+            and all(client.members.epoch == members.epoch for client in self.clients)
+            and not any(client.suspects for client in self.clients)
+        )
+
+    def close(self) -> None:
+        """Nothing goes on after this."""
+        self.control.stop()
+        for client in self.clients:
+            client.close()
+        for store in self.stores:
+            if store.node is not None:
+                store.node.crash()
+        self.switch.remove()
+
+    def _client(self, node: int) -> Client:
+        number, address = self._port_of(node), self._address_of(node)
+        port = self.network.port(number, address)
+        self.ports[node : node + 1] = [port]
+        options = ClientOptions(
+            controller=ADDRESS, new_content=lambda: self.random.getrandbits(64) or 1, latencies_kept=1
+        )
+        return Client(port, self.members, self.seals[tenant_of(number)], options)
+
+    @staticmethod
+    def _port_of(node: int) -> int:
+        return 1 + STORES + node
+
+    @staticmethod
+    def _address_of(node: int) -> str:
+        return f"10.0.0.{1 + node}"

@@ -1,0 +1,127 @@
+"""What else could be bought for the price of a pool, and the words that a comparison may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from experiments.study.benefit import Benefit, benefit
+from experiments.study.plan import Point
+from experiments.study.sample import MEAN, STEADY, Sample, below, percent_change, ratio, seconds
+from experiments.study.systems import NAMES
+
+Done = Sequence[tuple[Point, Sample]]
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """A system that could be bought at one fan-in."""
+
+    system: str
+    stores: int
+    sample: Sample
+
+    @property
+    def label(self) -> str:
+        """As a reader knows it."""
+        if self.system not in ("stores", "switch"):
+            return NAMES[self.system]
+        nodes = f"{self.stores} storage node{'s' if self.stores > 1 else ''}"
+        return f"{nodes} and pool" if self.system == "switch" else nodes
+
+    @property
+    def pooled(self) -> bool:
+        """Whether it is one with a pool in the switch."""
+        return self.system in ("switch", "sram")
+
+    def told(self, path: Sequence[str] = MEAN) -> str:
+        """Label, time and cost."""
+        return f"{self.label} {seconds(self.sample.interval(*path))} for {self.sample.cost:.2f} $/h"
+
+
+def purchases(done: Done, nodes: int) -> list[Purchase]:
+    """All at one fan-in."""
+    return [
+        Purchase(point.system, point.setting.stores, sample)
+        for point, sample in done
+        if point.sweep == "rivals" and point.value == nodes
+    ]
+
+
+def fan_ins(done: Done) -> list[int]:
+    """Those at which rivals were simulated."""
+    return sorted({point.value for point, _ in done if point.sweep == "rivals"})
+
+
+def beating(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
+    """Systems without a pool that cost no more than this one and are faster, the fastest first."""
+    found = [
+        rival
+        for rival in bought
+        if not rival.pooled
+        and rival.sample.cost <= pool.sample.cost
+        and below(rival.sample, pool.sample, *path)
+    ]
+    return sorted(found, key=lambda rival: rival.sample.mean(*path))
+
+
+class Verdict(Enum):
+    """What may be said of a pool at one place; PAYS is never said where something cheaper is faster."""
+
+    PAYS = "pays"
+    BEATEN = "is beaten by what costs no more"
+    UNDECIDED = "is undecided"
+    LOSES = "costs more than it earns"
+
+
+def verdict(switch: Sample, stores: Sample, others: Mapping[str, Sample]) -> tuple[Verdict, list[str]]:
+    """Against the same storage nodes without a pool, and against all `others` that cost no more.
+
+    The second value names those others whose steady state is faster, the fastest first.
+    """
+    found: Benefit = benefit(switch, stores)
+    if not found.pays:
+        return (Verdict.LOSES if found.loses else Verdict.UNDECIDED), []
+    bought = [
+        Purchase(name, 0, sample) for name, sample in others.items() if name not in ("stores", "switch")
+    ]
+    better = beating(Purchase("switch", 0, switch), bought, STEADY)
+    return (Verdict.BEATEN if better else Verdict.PAYS), [rival.label for rival in better]
+
+
+def rivals_answer(done: Done) -> list[str]:
+    """For each fan-in: which pools nothing beats at their price, in the whole run and in steady state."""
+    told = []
+    for nodes in fan_ins(done):
+        bought = purchases(done, nodes)
+        for path, when in ((MEAN, "cold start included"), (STEADY, "steady state")):
+            told.append(f"{nodes} nodes, {when}: {_fan_in(bought, path)}")
+    return told
+
+
+def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> str:
+    pools = [one for one in bought if one.pooled]
+    unbeaten = [pool for pool in pools if not beating(pool, bought, path)]
+    fastest_pool = min(pools, key=lambda one: one.sample.mean(*path))
+    rivals = beating(fastest_pool, bought, path)
+    text = f"of {len(pools)} purchases with a pool {len(unbeaten)} "
+    text += f"{'is' if len(unbeaten) == 1 else 'are'} unbeaten at the same cost or less"
+    if unbeaten:
+        text += f" ({'; '.join(one.told(path) for one in unbeaten)})"
+    if rivals:
+        text += f"; {rivals[0].told(path)} beats the fastest with a pool, {fastest_pool.told(path)}"
+        change = ratio(rivals[0].sample, fastest_pool.sample, *path)
+        text += f" (seed by seed {percent_change(change)})"
+    return text + "."
+
+
+def start_sentence(bought: Sequence[Purchase]) -> str:
+    """What a cold start costs, in seconds and once; only of systems whose interval lies above 0."""
+    waits = [(one.label, one.sample.start_wait_s) for one in bought]
+    certain = sorted((pair for pair in waits if pair[1].low > 0), key=lambda pair: -pair[1].mean)
+    if not certain:
+        return "A cold start costs no system more waiting than steady state, beyond the interval."
+    told = "; ".join(f"{wait.mean:.0f} ± {wait.half:.0f} s with {label}" for label, wait in certain)
+    others = "" if len(certain) == len(waits) else " With the others the interval contains or lies below 0."
+    return f"A cold start costs, once, in waiting of all requests beyond steady state: {told}.{others}"

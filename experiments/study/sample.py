@@ -1,0 +1,98 @@
+"""A point's figures with several seeds, the same for every system: differences are taken in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from experiments.intervals import Interval, mean_interval
+from experiments.simulator.scenario import Scenario
+from experiments.study.results import Figures
+
+MEAN = ("ttft_s", "mean")
+P99 = ("ttft_s", "p99")
+START = ("start_ttft_s", "mean")
+STEADY = ("steady_ttft_s", "mean")
+STEADY_P99 = ("steady_ttft_s", "p99")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Figures by seed, in the order of the seeds."""
+
+    runs: tuple[Figures, ...]
+
+    def values(self, path: Sequence[str]) -> list[float]:
+        """One figure of each run, such as ("ttft_s", "mean")."""
+        return [figure(run, path) for run in self.runs]
+
+    def mean(self, *path: str) -> float:
+        """Over the seeds."""
+        return sum(self.values(path)) / len(self.runs)
+
+    def interval(self, *path: str) -> Interval:
+        """Its 95 % interval; infinite with one seed."""
+        return mean_interval(self.values(path))
+
+    @property
+    def cost(self) -> float:
+        """Of the cache, dollars an hour: hardware, so the same with every seed."""
+        cost: float = self.runs[0]["cache_dollars_per_hour"]
+        return cost
+
+    @property
+    def total_cost(self) -> float:
+        """Of everything, dollars an hour."""
+        cost: float = self.runs[0]["dollars_per_hour"]
+        return cost
+
+    @property
+    def start_wait_s(self) -> Interval:
+        """What a cold start costs, once: what the first half waits beyond the second half's mean, seconds."""
+        waits = []
+        for run in self.runs:
+            extra_s = figure(run, START) - figure(run, STEADY)
+            waits.append(extra_s * (run["completed"] // 2))
+        return mean_interval(waits)
+
+
+def figure(run: Figures, path: Sequence[str]) -> float:
+    """A figure by the names that lead to it."""
+    found = run
+    for name in path:
+        found = found[name]
+    return float(found)  # type: ignore[arg-type]
+
+
+def ratio(sample: Sample, reference: Sample, *path: str) -> Interval:
+    """Of one figure over the reference's, seed by seed."""
+    pairs = zip(sample.values(path), reference.values(path), strict=True)
+    return mean_interval([one / other if other else 1.0 for one, other in pairs])
+
+
+def below(sample: Sample, reference: Sample, *path: str) -> bool:
+    """Whether a figure is lower than the reference's, the whole interval of the ratio below 1."""
+    return ratio(sample, reference, *path).high < 1
+
+
+def seeded(scenario: Scenario, first: int, count: int) -> list[Scenario]:
+    """A scenario with each seed. A trace is one sample of traffic, whatever the seed: it is played once."""
+    if scenario.workload.trace:
+        count = 1
+    return [scenario.changed(workload={"seed": first + place}) for place in range(count)]
+
+
+def seconds(interval: Interval) -> str:
+    """A mean and half its 95 % interval as text, seconds."""
+    return f"{interval.mean:.3f}" + (f" ± {interval.half:.3f} s" if isfinite(interval.half) else " s")
+
+
+def percent_change(interval: Interval) -> str:
+    """A ratio as a change of a time, "sooner" or "later" only where the interval leaves 1 out."""
+    if not isfinite(interval.half):
+        return f"{interval.mean - 1:+.1%} (one run, no interval)"
+    if interval.low <= 1 <= interval.high:
+        return f"no different ({interval.mean - 1:+.1%} ± {interval.half:.1%})"
+    word = "sooner" if interval.mean < 1 else "later"
+    return f"{abs(1 - interval.mean):.1%} ± {interval.half:.1%} {word}"

@@ -1,0 +1,194 @@
+"""How a storage node gets what it missed: it lists its peers' blocks whose home it is, and copies those it
+lacks.
+
+Each block is copied whole, from one peer, with its content id and its tags: fragment by fragment, past the
+pool. What a copy must be is what its writer sealed; a storage node has no secret to check that, readers do.
+It goes on in the background, a few fragments at a time, and what a peer does not answer is asked for again a
+few times and then left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostlib import wire
+from hostlib.assembly import is_whole_fragment
+from hostlib.block import Block, Place
+from hostlib.catalog import FIRST, LAST, Entry, read_page
+from hostlib.errors import MalformedError
+from hostlib.members import Members, State
+
+if TYPE_CHECKING:
+    from hostlib.transport import Transport
+
+TRIES = 8
+AGAIN_S = 0.1
+MAX_AGAIN_S = 0.5
+"""After the first try; each further one waits twice as long, up to this: peers that start together find each
+other soon."""
+WINDOW_FRAGMENTS = 16
+BLOCKS_AT_ONCE = 4
+
+
+@dataclass(slots=True)
+class CatchUpStats:
+    """Blocks unless the name says otherwise."""
+
+    passes: int = 0
+    """Lists read to their end."""
+    listed: int = 0
+    copied: int = 0
+    failed: int = 0
+    """Not to be had from the peer that listed them."""
+    silent_peers: int = 0
+    """Lists given up because the peer did not answer."""
+
+
+class CatchUp:
+    """`holds(place)` says whether a block is here, `keep(place, block)` takes one that was copied."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        number: int,
+        holds: Callable[[Place], bool],
+        keep: Callable[[Place, Block], None],
+    ) -> None:
+        self.stats = CatchUpStats()
+        self._transport = transport
+        self.number = number
+        self._holds, self._keep = holds, keep
+        self._window = asyncio.Semaphore(WINDOW_FRAGMENTS)
+        self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
+        """By peer, operation, place and fragment."""
+        self._copying: set[Place] = set()
+        self._sequence = 0
+        self._epoch = 0
+
+    async def run(self, members: Members, own_address: str) -> bool:
+        """Copy what is missing from all peers that are not down; whether all of them answered."""
+        self._epoch = members.epoch & 0xFF
+        complete = True
+        for peer in members.nodes:
+            if peer.address != own_address and peer.state is not State.DOWN:
+                complete = await self._from_peer(peer.address) and complete
+        return complete
+
+    async def copy(self, peer: str, entry: Entry) -> bool:
+        """Copy one block; whether it is here now."""
+        if self._holds(entry.place) or entry.place in self._copying:
+            return True
+        self._copying.add(entry.place)
+        try:
+            return await self._copy(peer, entry)
+        finally:
+            self._copying.discard(entry.place)
+
+    async def repair(self, place: Place, peers: list[str]) -> bool:
+        """Copy one block from the first of these that has it."""
+        for peer in peers:
+            found = await self._ask(peer, wire.OP_STAT, place, 0, 0, 0)
+            if found is None or found.op != wire.OP_FOUND:
+                continue
+            if await self.copy(peer, Entry(place, found.content, found.fragments)):
+                return True
+        return False
+
+    def on_reply(self, message: wire.Message, address: str) -> bool:
+        """A VALUE, NOT_FOUND, FOUND or KEYS; whether something here waited for it."""
+        asked = {
+            wire.OP_VALUE: (wire.OP_GET,),
+            wire.OP_FOUND: (wire.OP_STAT,),
+            wire.OP_KEYS: (wire.OP_LIST,),
+            wire.OP_NOT_FOUND: (wire.OP_GET, wire.OP_STAT),
+            wire.OP_REFUSED: (wire.OP_GET,),
+        }.get(message.op, ())
+        for op in asked:
+            place = Place(message.tenant, message.key)
+            future = self._waiting.get((address, op, place, message.fragment))
+            if future is not None and not future.done():
+                value = message.value
+                future.set_result(message._replace(value=bytes(value)))
+                return True
+        return False
+
+    async def _from_peer(self, peer: str) -> bool:
+        start = FIRST
+        while start != LAST:
+            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0)
+            if page is None or page.op != wire.OP_KEYS:
+                self.stats.silent_peers += 1
+                return False
+            try:
+                following, entries = read_page(page.value)
+            except MalformedError:
+                return False
+            if following <= start and following != LAST:
+                return False  # else a peer could keep this node busy for ever
+            start = following
+            missing = [entry for entry in entries if not self._holds(entry.place)]
+            self.stats.listed += len(entries)
+            for at in range(0, len(missing), BLOCKS_AT_ONCE):
+                group = missing[at : at + BLOCKS_AT_ONCE]
+                done = await asyncio.gather(*(self.copy(peer, entry) for entry in group))
+                self.stats.failed += done.count(False)
+        self.stats.passes += 1
+        return True
+
+    async def _copy(self, peer: str, entry: Entry) -> bool:
+        parts = await asyncio.gather(
+            *(self._fragment(peer, entry, fragment) for fragment in range(entry.fragments))
+        )
+        values = [part for part in parts if part is not None]
+        if not values or len(values) < entry.fragments or self._holds(entry.place):
+            return self._holds(entry.place)
+        block = Block(
+            entry.write,
+            b"".join(bytes(part.value) for part in values),
+            b"".join(part.tag for part in values),
+        )
+        self._keep(entry.place, block)
+        self.stats.copied += 1
+        return True
+
+    async def _fragment(self, peer: str, entry: Entry, fragment: int) -> wire.Message | None:
+        async with self._window:
+            reply = await self._ask(
+                peer, wire.OP_GET, entry.place, fragment, entry.fragments, entry.write, wire.FLAG_BYPASS
+            )
+        if (
+            reply is None
+            or reply.op != wire.OP_VALUE
+            or (reply.content, reply.fragments) != (entry.write, entry.fragments)
+            or not is_whole_fragment(reply)
+        ):
+            return None
+        return reply
+
+    async def _ask(
+        self, peer: str, op: int, place: Place, fragment: int, fragments: int, write: int, flags: int = 0
+    ) -> wire.Message | None:
+        """The reply, None if there is none after some tries."""
+        key = (peer, op, place, fragment)
+        future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = future
+        try:
+            for attempt in range(TRIES):
+                self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+                again = wire.FLAG_RETRY if attempt and op == wire.OP_GET else 0
+                message = wire.Message(
+                    op, place.key, fragment, fragments, flags | again, sequence=self._sequence,
+                    tenant=place.tenant, content=write, homes=(self.number, 0, 0), epoch=self._epoch,
+                )  # fmt: skip
+                self._transport.send(peer, [wire.encode(message)])
+                wait_s = min(MAX_AGAIN_S, AGAIN_S * (1 << attempt))
+                done, _ = await asyncio.wait([future], timeout=wait_s)
+                if done:
+                    return future.result()
+            return None
+        finally:
+            if self._waiting.get(key) is future:
+                del self._waiting[key]

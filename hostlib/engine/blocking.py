@@ -1,0 +1,225 @@
+"""The pool for code that blocks, as engines do: an event loop in a thread, one client per address.
+
+Both ends of the protocol use the same UDP port, so all parts of a process behind one address share a client.
+What begins with `begin_` returns a future at once; the rest blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hostlib.client import Client
+from hostlib.client_options import ClientOptions
+from hostlib.endpoint import UdpEndpoint
+from hostlib.engine.objects import Item, ObjectPool, OnMoved
+from hostlib.engine.pool import KvPool
+from hostlib.errors import ConfigError
+from hostlib.health import HealthOptions
+from hostlib.members import Members
+from hostlib.seal import Seal
+
+if TYPE_CHECKING:
+    from hostlib.engine.config import PoolConfig
+    from hostlib.engine.space import KvSpace
+    from hostlib.transfer import BlockRef
+
+Result = TypeVar("Result")
+
+
+class BlockingObjects:
+    """An `ObjectPool` in a thread of its own. Get one with `open_objects`; close it as often as opened."""
+
+    def __init__(self, config: PoolConfig, space: KvSpace | None = None) -> None:
+        self.config, self.space = config, space
+        self.seal = Seal(config.tenant, config.secret_bytes())
+        self.users = 0
+        self._waiting_bytes = 0
+        self._counting = threading.Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="weir", daemon=True)
+        self._thread.start()
+        try:
+            self._endpoint, self._objects = self._run(self._open())
+        except BaseException:
+            self._stop_loop()
+            raise
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether the pool answered when it was asked last."""
+        return self._objects.is_answering
+
+    def prefix(self, blocks: Sequence[BlockRef]) -> int:
+        """How many of the objects are there, from the first on."""
+        return self._run(self._objects.prefix(blocks))
+
+    def begin_present(self, blocks: Sequence[BlockRef]) -> Future[list[bool]]:
+        """Which objects are there."""
+        return self._submit(self._objects.present(blocks))
+
+    def begin_load(
+        self, items: Sequence[Item], on_moved: OnMoved = lambda index, moved: None
+    ) -> Future[list[bool]]:
+        """Fetch objects into their buffers; the pool's thread calls `on_moved` as they arrive, or fail."""
+        return self._submit(self._objects.load(items, on_moved))
+
+    def begin_store(self, items: Sequence[Item]) -> Future[list[bool]]:
+        """Offer objects, whose buffers stay as they are until the future is done."""
+        return self._within_bounds(items, self._objects.store, items, [False] * len(items))
+
+    def load(self, items: Sequence[Item]) -> list[bool]:
+        """Fetch objects into their buffers; which of them arrived."""
+        return self.begin_load(items).result()
+
+    def store(self, items: Sequence[Item]) -> list[bool]:
+        """Offer objects; which of them are held."""
+        return self.begin_store(items).result()
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of pool and socket."""
+
+        async def report() -> dict[str, Any]:
+            return self._objects.stats.report() | {"endpoint": self._endpoint.stats.report()}
+
+        return self._run(report())
+
+    def close(self) -> None:
+        """Give the pool back; with its last user it ends, and with it what is still under way."""
+        with _opening:
+            self.users -= 1
+            if self.users > 0:
+                return
+            _open_pools.pop(self.config.address, None)
+
+        if self.config.report is not None:
+            Path(self.config.report).write_text(json.dumps(self.stats()) + "\n", encoding="utf-8")
+
+        async def close() -> None:
+            self._objects.close()
+            self._endpoint.close()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+        self._run(close())
+        self._stop_loop()
+
+    def _make(self, client: Client) -> ObjectPool:
+        return ObjectPool(client, self.config)
+
+    async def _open(self) -> tuple[UdpEndpoint, ObjectPool]:
+        endpoint = UdpEndpoint(self.config.address)
+        members = Members.of(self.config.homes, self.config.replicas)
+        health = HealthOptions(silence_s=self.config.silence_s)
+        options = ClientOptions(health=health, controller=self.config.controller)
+        return endpoint, self._make(Client(endpoint, members, self.seal, options))
+
+    def _within_bounds(
+        self,
+        items: Sequence[Item],
+        store: Callable[[Any], Coroutine[Any, Any, Result]],
+        what: Any,
+        refused: Result,
+    ) -> Future[Result]:
+        """Not more than `waiting_bytes` wait to be stored: what comes on top is not stored, and counted."""
+        size = sum(memoryview(item.buffer).nbytes for item in items)
+        with self._counting:
+            has_room = self._waiting_bytes + size <= self.config.waiting_bytes
+            self._waiting_bytes += size if has_room else 0
+        if not has_room:
+            self._objects.stats.not_stored += len(items)
+            done: Future[Result] = Future()
+            done.set_result(refused)
+            return done
+        future = self._submit(store(what))
+        future.add_done_callback(lambda _: self._left(size))
+        return future
+
+    def _left(self, size: int) -> None:
+        with self._counting:
+            self._waiting_bytes -= size
+
+    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return self._submit(work).result()
+
+    def _stop_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class BlockingPool(BlockingObjects):
+    """A `KvPool` in a thread of its own. Get one with `open_pool`; close it as often as it was opened."""
+
+    space: KvSpace
+
+    def __init__(self, config: PoolConfig, space: KvSpace) -> None:
+        super().__init__(config, space)
+        assert isinstance(self._objects, KvPool)
+        self.blocks: KvPool = self._objects
+        """The pool itself, whose `references` may be used in any thread."""
+
+    def join(self) -> bool:
+        """Compare parameters with the sharers': False without an answer, KeySpaceError where they differ."""
+        return self._run(self.blocks.join())
+
+    def exists(self, block_keys: Sequence[bytes], first: int = 0) -> int:
+        """How many whole blocks of a chain are in the pool, from number `first` on."""
+        return self.begin_exists(block_keys, first).result()
+
+    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
+        """`exists` without waiting."""
+        return self._submit(self.blocks.exists(block_keys, first))
+
+    def begin_store_blocks(self, objects: Sequence[Sequence[Item]]) -> Future[int]:
+        """Offer blocks (`KvPool.store_blocks`), whose buffers stay as they are until the future is done."""
+        items = [item for block in objects for item in block]
+        return self._within_bounds(items, self.blocks.store_blocks, objects, 0)
+
+    def _make(self, client: Client) -> ObjectPool:
+        return KvPool(client, self.config, self.seal, self.space)
+
+
+_open_pools: dict[str, BlockingObjects] = {}
+_opening = threading.Lock()
+
+
+def open_pool(config: PoolConfig, space: KvSpace) -> BlockingPool:
+    """The process's pool at `config.address`; ConfigError if it is open there with other settings."""
+    pool = _shared(config, space, lambda: BlockingPool(config, space))
+    assert isinstance(pool, BlockingPool)
+    return pool
+
+
+def open_objects(config: PoolConfig) -> BlockingObjects:
+    """The same for who names objects himself, and so needs no key space."""
+    return _shared(config, None, lambda: BlockingObjects(config))
+
+
+def open_pools() -> list[BlockingObjects]:
+    """What this process has open."""
+    with _opening:
+        return list(_open_pools.values())
+
+
+def _shared(
+    config: PoolConfig, space: KvSpace | None, make: Callable[[], BlockingObjects]
+) -> BlockingObjects:
+    with _opening:
+        pool = _open_pools.get(config.address)
+        if pool is None:
+            pool = _open_pools[config.address] = make()
+        elif (pool.config, pool.space) != (config, space):
+            raise ConfigError(f"the pool at {config.address} is open in this process with other settings")
+        pool.users += 1
+        return pool

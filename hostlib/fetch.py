@@ -1,0 +1,422 @@
+"""Fetches: blocks being put together from fragments that are asked for one by one.
+
+Fragment 0 is a block's probe. It is asked for without knowing the block's length or which write of it there
+is; its value says both, and from then on only fragments of that write are taken. A fragment counts when its
+tag is right. One whose tag is wrong is asked for again past the pool, with a report if it came from there. A
+home that is silent is left for the next replica; a replica that lacks a fragment is left for the next, from
+the probe on.
+
+Replies are matched by key, fragment and content id, not by sequence: a switch may answer with a copy of the
+reply to another node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hostlib import wire
+from hostlib.client_options import RateLimit
+from hostlib.errors import (
+    BlockNotFoundError,
+    BlockTooLongError,
+    CorruptBlockError,
+    OverloadedError,
+    TransferError,
+    TransferTimeoutError,
+)
+from hostlib.exchange import POOL, Exchange, fail
+from hostlib.lane import Request
+from hostlib.transfer import BlockRef, FetchedBlock
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections import deque
+
+    from hostlib.pushed import PushedBlocks
+    from hostlib.seal import Seal
+
+MAX_HINT_MS = 0xFFFF
+TRIES_BEFORE_BYPASS = 3
+"""Then a fragment is asked for past the pool and the pending table: they may be what is wrong."""
+BLACKOUT_LOOK_S = 0.05
+"""How often a read whose homes all fell silent looks whether one was heard of again."""
+
+
+@dataclass(slots=True, eq=False)
+class Fetch:
+    """One block on its way in."""
+
+    fetches: Fetches
+    block: BlockRef
+    homes: list[str]
+    """Where it may be, from the one asked now on."""
+    silent_home: bool
+    """Whether a home that may hold it did not answer."""
+    target: memoryview | None
+    future: asyncio.Future[FetchedBlock]
+    flags: int = 0
+    """That every request carries."""
+    requests: list[Request[Fetch]] = field(default_factory=list)
+    template: bytearray | None = None
+    """Of the GETs of one write; None before one is sent."""
+    buffer: memoryview = field(default_factory=lambda: memoryview(b""))
+    content: int = 0
+    """Which write it is; 0 before that is known."""
+    fragments: int = 0
+    length: int = 0
+    missing: int = 1
+    waiters: int = 0
+    probe_from_pool: bool = False
+    restarts: int = 0
+    started_s: float | None = None
+    """When the first request left."""
+    waits_until_s: float | None = None
+    """For any of its homes, if all fell silent; None if they never did."""
+    corrupt: int = 0
+    pool_fragments: int = 0
+    merged_fragments: int = 0
+
+    def address(self) -> str:
+        """The home that is asked now."""
+        return self.homes[0]
+
+    def datagram(self, request: Request[Fetch], sequence: int, now_s: float) -> bytes:
+        """The GET of one fragment."""
+        if self.started_s is None:
+            self.started_s = now_s
+        flags = self.flags | request.flags | (wire.FLAG_RETRY if request.tries else 0)
+        if self.template is None:
+            self.template = bytearray(self._encode(request.fragment))
+        return wire.encode_variant(self.template, flags, sequence, request.fragment)
+
+    def _encode(self, fragment: int) -> bytes:
+        block = self.block
+        return wire.encode(
+            wire.Message(
+                wire.OP_GET, block.key, fragment, self.fragments, 0, 0, 0, block.depth,
+                block.chain_blocks, block.parent, 0, min(block.recompute_ms, MAX_HINT_MS),
+                self.fetches.tenant, self.content, epoch=self.fetches.epoch,
+            )
+        )  # fmt: skip
+
+    def retried(self, request: Request[Fetch]) -> None:
+        """What the pool did not answer after all is its home's turn."""
+        if request.tries >= TRIES_BEFORE_BYPASS:
+            request.flags |= wire.FLAG_BYPASS
+        if request.lane is not None and request.lane.home == POOL:
+            self.fetches.ask_at_home(self, request)
+
+    def gave_up(self, request: Request[Fetch]) -> None:
+        """No answer before the deadline."""
+        self.fetches.stats.timeouts += 1
+        self.fetches.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
+
+    def silent(self, home: str) -> None:
+        """Go on with the next replica if it is the one asked."""
+        if home == self.homes[0]:
+            self.fetches.fail_over(self)
+        elif home in self.homes:
+            self.homes.remove(home)
+            self.silent_home = True
+
+
+class Fetches:
+    """The fetches of a client, by key."""
+
+    def __init__(
+        self, exchange: Exchange, seal: Seal, pushed: PushedBlocks | None, latencies: deque[float]
+    ) -> None:
+        self.active: dict[bytes, Fetch] = {}
+        self.stats = exchange.stats
+        self.tenant = seal.tenant
+        self._seal = seal
+        self._exchange = exchange
+        self._pushed = pushed
+        self._latencies_s = latencies
+        self._reports = RateLimit(exchange.options.repairs_per_s)
+        exchange.handlers[wire.OP_VALUE] = self._on_value
+
+    @property
+    def epoch(self) -> int:
+        """Of the list of members, as messages carry it."""
+        return self._exchange.members.epoch & 0xFF
+
+    def open(self, block: BlockRef, target: memoryview | None = None) -> Fetch:
+        """Ask for the probe of a block that is not being fetched; OverloadedError if there are too many."""
+        if len(self.active) >= self._exchange.options.max_transfers:
+            self.stats.overloaded += 1
+            raise OverloadedError(block.key, f"{len(self.active)} blocks are being fetched already")
+        homes, silent = self._exchange.health.reads(block.key)
+        fetch = Fetch(self, block, homes, silent, target, self._exchange.new_future())
+        self.active[block.key] = fetch
+        if homes:
+            self._start(fetch)
+        else:
+            self._nowhere(fetch)
+        now_s = self._exchange.loop.time()
+        if fetch.requests and self._pushed is not None and self._pushed.asks(block, now_s):
+            fetch.requests[0].flags |= wire.FLAG_SUBSCRIBE
+        return fetch
+
+    def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
+        """The same fragment, from the home instead of the pool."""
+        self._exchange.drop([old])
+        again = Request(fetch, old.fragment, old.flags, tries=old.tries)
+        again.first_sent_s = old.first_sent_s
+        fetch.requests[old.fragment] = again
+        self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
+
+    def fail_over(self, fetch: Fetch) -> None:
+        """The home asked is silent: ask the next for what is missing, of the same write."""
+        fetch.silent_home = True
+        fetch.homes.pop(0)
+        if not fetch.homes:
+            self._nowhere(fetch)
+            return
+        self.stats.failovers += 1
+        missing = [request for request in fetch.requests if not request.done]
+        self._exchange.drop(missing)
+        home = fetch.homes[0]
+        for old in missing:
+            again = fetch.requests[old.fragment] = Request(fetch, old.fragment, old.flags)
+            op = wire.OP_GET if fetch.content else wire.OP_STAT
+            self._exchange.ask(self._exchange.lane(home, op), [again])
+
+    def finish(self, fetch: Fetch, error: TransferError | None = None) -> None:
+        """With an error, or (None) cancelled: nobody wants it any more."""
+        if self.active.get(fetch.block.key) is fetch:
+            del self.active[fetch.block.key]
+        self._exchange.askers.pop(fetch, None)
+        self._exchange.drop(fetch.requests)
+        if error is not None:
+            fail(fetch.future, error)
+        elif not fetch.future.done():
+            fetch.future.cancel()
+
+    def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked lacks the block, or that write of it."""
+        fetch = self._asked_there(message, address)
+        if fetch is None:
+            return
+        self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
+        self._next_home(fetch)
+
+    def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked can't give the block: for good, or (asked again after a while) not now."""
+        fetch = self._asked_there(message, address)
+        if fetch is not None and message.generation not in (wire.REFUSED_BUSY, wire.REFUSED_QUOTA):
+            self.stats.refused += 1
+            self._next_home(fetch)
+
+    def _start(self, fetch: Fetch) -> None:
+        """From the probe, knowing nothing."""
+        self._exchange.askers[fetch] = None
+        self._exchange.drop(fetch.requests)
+        fetch.content = fetch.fragments = fetch.length = 0
+        fetch.template = None
+        fetch.pool_fragments = fetch.merged_fragments = 0
+        fetch.missing = 1
+        fetch.requests = [Request(fetch, 0)]
+        self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_STAT), fetch.requests)
+
+    def _next_home(self, fetch: Fetch) -> None:
+        """The home asked does not have what was asked for."""
+        if not fetch.content:  # not even the block
+            fetch.homes.pop(0)
+            if not fetch.homes:
+                self._nowhere(fetch)
+                return
+        else:  # another write of it, perhaps: what has arrived is of no use there
+            fetch.restarts += 1
+            if fetch.restarts > 2 * len(fetch.homes):
+                self.stats.not_found += 1
+                self.finish(fetch, BlockNotFoundError(fetch.block.key, "no home holds one whole write of it"))
+                return
+            fetch.homes.append(fetch.homes.pop(0))
+            fetch.flags |= wire.FLAG_BYPASS
+            if fetch.probe_from_pool and self._may_report():
+                fetch.flags |= wire.FLAG_REPAIR
+        self._start(fetch)
+
+    def _nowhere(self, fetch: Fetch) -> None:
+        key = fetch.block.key
+        now_s = self._exchange.loop.time()
+        if fetch.silent_home and self._exchange.health.in_blackout(key):
+            if fetch.waits_until_s is None:
+                fetch.waits_until_s = now_s + self._exchange.options.blackout_s
+            if now_s < fetch.waits_until_s:
+                self._wait(fetch)
+                return
+        if fetch.silent_home:
+            self.stats.timeouts += 1
+            self.finish(fetch, TransferTimeoutError(key, "a home that may hold it does not answer"))
+        else:
+            self.stats.not_found += 1
+            self.finish(fetch, BlockNotFoundError(key, "none of its homes holds it"))
+
+    def _wait(self, fetch: Fetch) -> None:
+        """For any of its homes to be heard of again."""
+        members = self._exchange.members
+        fetch.homes = [home.address for home in members.order(fetch.block.key)[: members.replicas]]
+        self._exchange.askers.pop(fetch, None)
+        self._exchange.drop(fetch.requests)
+        self._exchange.seek(fetch.homes)
+        self._exchange.loop.call_later(BLACKOUT_LOOK_S, self._look_again, fetch)
+
+    def _look_again(self, fetch: Fetch) -> None:
+        if self.active.get(fetch.block.key) is not fetch:
+            return
+        homes, fetch.silent_home = self._exchange.health.reads(fetch.block.key)
+        if homes:
+            fetch.homes = homes
+            self._start(fetch)
+        else:
+            self._nowhere(fetch)
+
+    def _asked_there(self, message: wire.Message, address: str) -> Fetch | None:
+        """The fetch with a request in flight that is what this reply echoes."""
+        fetch = self.active.get(message.key)
+        if (
+            fetch is not None
+            and message.tenant == self.tenant
+            and fetch.homes[0] == address
+            and (message.content, message.fragments) == (fetch.content, fetch.fragments)
+            and message.fragment < len(fetch.requests)
+            and not fetch.requests[message.fragment].done
+        ):
+            return fetch
+        self.stats.late += 1
+        return None
+
+    def _awaited(self, message: wire.Message) -> tuple[Fetch, Request[Fetch]] | None:
+        """The request that a value answers; a request past the pool takes only a reply from past the pool."""
+        fetch = self.active.get(message.key)
+        if fetch is not None and message.fragment < len(fetch.requests):
+            request = fetch.requests[message.fragment]
+            past = (fetch.flags | request.flags) & wire.FLAG_BYPASS
+            if (
+                not request.done
+                and not past & ~message.flags
+                and (
+                    not fetch.content
+                    or (fetch.content == message.content and fetch.fragments == message.fragments)
+                )
+            ):
+                return fetch, request
+        self.stats.late += 1
+        return None
+
+    def _on_value(self, message: wire.Message, address: str, now_s: float) -> None:
+        if self._pushed is not None and message.flags & wire.FLAG_PUSHED and message.key not in self.active:
+            self._pushed.offer(message)
+            return
+        awaited = self._awaited(message)
+        if awaited is None:
+            return
+        fetch, request = awaited
+        short = len(message.value) != wire.VALUE_BYTES and message.fragment + 1 != message.fragments
+        if short or not self._seal.is_genuine(message):
+            self._refetch(fetch, request, message.flags, now_s)
+            return
+        flags = message.flags
+        if flags & wire.FLAG_FROM_POOL:
+            self.stats.from_pool += 1
+            fetch.pool_fragments += 1
+        else:
+            self.stats.from_home += 1
+            self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
+        if flags & wire.FLAG_MERGED:
+            self.stats.merged += 1
+            fetch.merged_fragments += 1
+        self._exchange.settle(request, message, now_s)
+        if not fetch.content and not self._learn(fetch, message):
+            return
+        if not self._place(fetch, message):
+            return
+        if not fetch.missing:
+            self._complete(fetch, now_s)
+        elif not message.fragment:
+            self._ask_body(fetch)
+
+    def _learn(self, fetch: Fetch, message: wire.Message) -> bool:
+        """What the probe says of the block; whether it fits where it is to go."""
+        fetch.content, fetch.fragments = message.content, message.fragments
+        fetch.template = None
+        fetch.missing = message.fragments
+        fetch.probe_from_pool = bool(message.flags & wire.FLAG_FROM_POOL)
+        fetch.requests += [Request(fetch, index) for index in range(1, message.fragments)]
+        if fetch.target is None:
+            fetch.buffer = memoryview(bytearray(message.fragments * wire.VALUE_BYTES))
+        else:
+            fetch.buffer = fetch.target
+        if (message.fragments - 1) * wire.VALUE_BYTES < len(fetch.buffer):
+            return True
+        self._too_long(fetch)
+        return False
+
+    def _place(self, fetch: Fetch, message: wire.Message) -> bool:
+        at = message.fragment * wire.VALUE_BYTES
+        end = at + len(message.value)
+        if end > len(fetch.buffer):
+            self._too_long(fetch)
+            return False
+        fetch.buffer[at:end] = message.value
+        fetch.missing -= 1
+        if message.fragment + 1 == fetch.fragments:
+            fetch.length = end
+        return True
+
+    def _too_long(self, fetch: Fetch) -> None:
+        why = f"{fetch.fragments} fragments do not fit a buffer of {len(fetch.buffer)} bytes"
+        self.finish(fetch, BlockTooLongError(fetch.block.key, why))
+
+    def _ask_body(self, fetch: Fetch) -> None:
+        """What the probe came from will have the rest, too."""
+        home = POOL if fetch.probe_from_pool else fetch.homes[0]
+        body = [request for request in fetch.requests[1:] if request.lane is None]
+        self._exchange.ask(self._exchange.lane(home, wire.OP_GET), body)
+
+    def _complete(self, fetch: Fetch, now_s: float) -> None:
+        content = fetch.buffer[: fetch.length]
+        elapsed_s = now_s - fetch.started_s if fetch.started_s is not None else 0.0
+        block = FetchedBlock(
+            fetch.block.key,
+            bytes(content) if fetch.target is None else content,
+            fetch.fragments,
+            fetch.pool_fragments,
+            fetch.merged_fragments,
+            elapsed_s,
+        )
+        self.stats.blocks_fetched += 1
+        self._latencies_s.append(elapsed_s)
+        del self.active[fetch.block.key]
+        self._exchange.askers.pop(fetch, None)
+        if not fetch.future.done():
+            fetch.future.set_result(block)
+
+    def _refetch(self, fetch: Fetch, request: Request[Fetch], flags: int, now_s: float) -> None:
+        """A value was wrong: past the pool, and if it was wrong there, at the next home."""
+        self.stats.corrupt += 1
+        fetch.corrupt += 1
+        if fetch.corrupt > self._exchange.options.corrupt_limit:
+            self.stats.corrupt_blocks += 1
+            self.finish(fetch, CorruptBlockError(fetch.block.key, f"wrong {fetch.corrupt} times"))
+            return
+        if flags & wire.FLAG_BYPASS and len(fetch.homes) > 1:
+            fetch.flags |= wire.FLAG_BYPASS
+            fetch.homes.append(fetch.homes.pop(0))
+            self._start(fetch)
+            return
+        request.flags |= wire.FLAG_BYPASS
+        if flags & wire.FLAG_FROM_POOL and self._may_report():
+            request.flags |= wire.FLAG_REPAIR
+        if request.lane is not None and request.lane.home == POOL:
+            self.ask_at_home(fetch, request)
+        else:
+            self._exchange.again(request)
+
+    def _may_report(self) -> bool:
+        allowed = self._reports.allows(self._exchange.loop.time())
+        self.stats.repairs += allowed
+        return allowed

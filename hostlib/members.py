@@ -1,0 +1,133 @@
+"""The storage nodes there are: a small list with a version (its epoch) that the controller hands to every
+host.
+
+The value of a MEMBERS message, integers big-endian:
+
+    epoch u32, replicas u8, count u8, then for each node: number u8, state u8, IPv4 address u32
+
+A node in the list keeps its place in the order of each key's homes whatever its state, so one that dies or
+returns moves only its own share. Hosts without a controller make a list of their own (`Members.of`), which
+has epoch 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from ipaddress import IPv4Address
+from typing import Final
+
+from hostlib import wire
+from hostlib.errors import MalformedError
+from hostlib.homes import home_order
+
+_HEAD = struct.Struct(">IBB")
+_NODE = struct.Struct(">BBI")
+MAX_NODES: Final = (wire.VALUE_BYTES - _HEAD.size) // _NODE.size
+HEARTBEAT_S: Final = 0.1
+"""How often a storage node says HELLO; three missing ones make it count as down."""
+_ORDERS_KEPT = 65_536
+_NO_KEY: Final = bytes(wire.KEY_BYTES)
+
+
+class State(IntEnum):
+    """Of a storage node."""
+
+    UP = 0
+    JOINING = 1
+    """It is back, and copies what it missed: it takes PUTs, and is read last."""
+    DOWN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A storage node; `number`, 1 to 255, stands for it in PUTs."""
+
+    number: int
+    address: str
+    state: State = State.UP
+
+
+@dataclass(frozen=True)
+class Members:
+    """See the module. ValueError for a list that cannot be."""
+
+    epoch: int
+    replicas: int
+    nodes: tuple[Member, ...]
+    _orders: dict[bytes, tuple[Member, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.replicas <= wire.MAX_REPLICAS:
+            raise ValueError(f"a block has 1 to {wire.MAX_REPLICAS} homes, not {self.replicas}")
+        if len(self.nodes) > MAX_NODES:
+            raise ValueError(f"{len(self.nodes)} storage nodes; a list holds {MAX_NODES}")
+        numbers, addresses = {m.number for m in self.nodes}, {m.address for m in self.nodes}
+        if len(numbers) < len(self.nodes) or len(addresses) < len(self.nodes):
+            raise ValueError("two storage nodes with one number or one address")
+        if not all(0 < number < 256 for number in numbers):
+            raise ValueError("a storage node's number is 1 to 255")
+
+    @classmethod
+    def of(cls, addresses: Iterable[str], replicas: int = 1) -> Members:
+        """All of them up, numbered in the order of their addresses, so that every host numbers them alike."""
+        ordered = sorted(set(addresses), key=IPv4Address)
+        return cls(0, replicas, tuple(Member(at, address) for at, address in enumerate(ordered, 1)))
+
+    def order(self, key: bytes) -> tuple[Member, ...]:
+        """All nodes in the order in which they are the key's homes, whatever their state."""
+        order = self._orders.get(key)
+        if order is None:
+            if len(self._orders) >= _ORDERS_KEPT:
+                self._orders.clear()
+            by_address = {member.address: member for member in self.nodes}
+            order = tuple(by_address[address] for address in home_order(key, list(by_address)))
+            self._orders[key] = order
+        return order
+
+    def homes(self, key: bytes, replicas: int | None = None) -> tuple[Member, ...]:
+        """Who shall hold the key: the first R that are not down."""
+        alive = [member for member in self.order(key) if member.state is not State.DOWN]
+        return tuple(alive[: replicas or self.replicas])
+
+    def is_home(self, number: int, key: bytes) -> bool:
+        """Whether the node holds the key as soon as it is there, whatever is known of its state."""
+        alive = [m.number for m in self.order(key) if m.state is not State.DOWN or m.number == number]
+        return number in alive[: self.replicas]
+
+    def at(self, address: str) -> Member | None:
+        """The node with this address."""
+        return next((member for member in self.nodes if member.address == address), None)
+
+    def is_newer(self, epoch_byte: int) -> bool:
+        """Whether a message's `epoch`, which is one modulo 256, is of a later list than this."""
+        return 0 < (epoch_byte - self.epoch) % 256 < 128
+
+    def encode(self) -> bytes:
+        """The value of a MEMBERS message."""
+        nodes = (_NODE.pack(m.number, m.state, int(IPv4Address(m.address))) for m in self.nodes)
+        return _HEAD.pack(self.epoch, self.replicas, len(self.nodes)) + b"".join(nodes)
+
+    @classmethod
+    def decode(cls, value: wire.Buffer) -> Members:
+        """From the value of a MEMBERS message; MalformedError for anything that is none."""
+        try:
+            epoch, replicas, count = _HEAD.unpack_from(value)
+            if len(value) != _HEAD.size + count * _NODE.size:
+                raise ValueError("length")
+            nodes = _NODE.iter_unpack(memoryview(value)[_HEAD.size :])
+            members = (Member(n, str(IPv4Address(a)), State(s)) for n, s, a in nodes)
+            return cls(epoch, replicas, tuple(members))
+        except (ValueError, struct.error):
+            raise MalformedError("members") from None
+
+
+def hello(members: Members, tenant: int = wire.TENANT_PUBLIC, caught_up: bool = True) -> wire.Message:
+    """I am here. A storage node that is not `caught_up` still copies what it missed (the flag HELD says that
+    it did)."""
+    flags = wire.FLAG_HELD if caught_up else 0
+    return wire.Message(
+        wire.OP_HELLO, _NO_KEY, 0, 0, flags, members.epoch, tenant=tenant, epoch=members.epoch & 0xFF
+    )

@@ -1,0 +1,54 @@
+"""What a node may have in flight towards all homes together: the bound of the incast at its own link.
+
+Each home bounds its own queue (`hostlib.lane`), but many homes that answer one node fill the queue before
+that node. Nobody reports that queue, so the window is learned from losses, as TCP does it: one fragment more
+a round trip while it is what limits the node, half of it when something was lost, at most once in `calm_s`.
+Pure: time is a parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWindowOptions:
+    """In fragments; the first burst fits a switch queue of 64 packets."""
+
+    initial: int = 64
+    least: int = 16
+    most: int = 256
+    calm_s: float = 0.2
+    """Losses closer together are one event."""
+
+
+class NodeWindow:
+    """See the module."""
+
+    def __init__(self, options: NodeWindowOptions) -> None:
+        self._options = options
+        self._size = float(options.initial)
+        self._halved_s = float("-inf")
+        self._was_full = False
+
+    @property
+    def size(self) -> int:
+        """Fragments that may be in flight."""
+        return int(self._size)
+
+    def room(self, in_flight: int) -> int:
+        """How many more may be sent."""
+        room = max(0, self.size - in_flight)
+        self._was_full = not room
+        return room
+
+    def answered(self) -> None:
+        """A fragment came."""
+        if self._was_full:
+            self._size = min(self._options.most, self._size + 1 / self._size)
+
+    def lost(self, now_s: float) -> None:
+        """Something did not come in time."""
+        if now_s - self._halved_s >= self._options.calm_s:
+            self._halved_s = now_s
+            self._size = max(self._options.least, self._size / 2)

@@ -1,0 +1,146 @@
+"""Questions: whether a block is there, without moving it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostlib import wire
+from hostlib.errors import TransferError, TransferTimeoutError
+from hostlib.exchange import Exchange, fail
+from hostlib.lane import Request
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from hostlib.transfer import BlockRef
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """About one block."""
+
+    presence: Presence
+    block: BlockRef
+    homes: list[str]
+    silent_home: bool
+    future: asyncio.Future[bool]
+    request: Request[Question] | None = None
+
+    def address(self) -> str:
+        """The home that is asked now."""
+        return self.homes[0]
+
+    def datagram(self, request: Request[Question], sequence: int, now_s: float) -> bytes:
+        """The STAT."""
+        block = self.block
+        message = wire.Message(
+            wire.OP_STAT, block.key, 0, 0, 0, 0, sequence, block.depth, block.chain_blocks, block.parent,
+            tenant=self.presence.tenant,
+        )  # fmt: skip
+        return wire.encode(message)
+
+    def retried(self, request: Request[Question]) -> None:
+        """Asked again."""
+
+    def gave_up(self, request: Request[Question]) -> None:
+        """No answer before the deadline."""
+        self.presence.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
+
+    def silent(self, home: str) -> None:
+        """Ask the next home if it is the one asked."""
+        if home == self.homes[0]:
+            self.silent_home = True
+            self.presence.next_home(self)
+        elif home in self.homes:
+            self.homes.remove(home)
+            self.silent_home = True
+
+
+class Presence:
+    """Questions without an answer yet, by key."""
+
+    def __init__(self, exchange: Exchange, tenant: int) -> None:
+        self.active: dict[bytes, Question] = {}
+        self.tenant = tenant
+        self._exchange = exchange
+        exchange.handlers[wire.OP_FOUND] = self._on_found
+
+    def ask(self, block: BlockRef) -> Question:
+        """The question about a block, new or already asked; its future raises a TransferError if nobody
+        answers."""
+        question = self.active.get(block.key)
+        if question is not None:
+            return question
+        homes, silent = self._exchange.health.reads(block.key)
+        question = Question(self, block, homes, silent, self._exchange.new_future())
+        self.active[block.key] = question
+        self._exchange.askers[question] = None
+        if homes:
+            self._send(question)
+        else:
+            self._nowhere(question)
+        return question
+
+    def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked lacks the block."""
+        question = self._asked_there(message, address)
+        if question is not None:
+            self._settle(question, message, now_s)
+            self.next_home(question)
+
+    def finish(self, question: Question, error: TransferError | None = None) -> None:
+        """With an error, or (None) because nobody wants to know any more."""
+        self.active.pop(question.block.key, None)
+        self._exchange.askers.pop(question, None)
+        if question.request is not None:
+            self._exchange.drop([question.request])
+        if error is not None:
+            fail(question.future, error)
+        elif not question.future.done():
+            question.future.cancel()
+
+    def next_home(self, question: Question) -> None:
+        """The home asked does not have it, or does not answer."""
+        question.homes.pop(0)
+        if question.request is not None:
+            self._exchange.drop([question.request])
+        if question.homes:
+            self._send(question)
+        else:
+            self._nowhere(question)
+
+    def _send(self, question: Question) -> None:
+        question.request = Request(question, 0)
+        self._exchange.ask(self._exchange.lane(question.homes[0], wire.OP_STAT), [question.request])
+
+    def _nowhere(self, question: Question) -> None:
+        if question.silent_home:
+            error = TransferTimeoutError(question.block.key, "a home that may hold it does not answer")
+            self.finish(question, error)
+        else:
+            self._answer(question, found=False)
+
+    def _on_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        question = self._asked_there(message, address)
+        if question is None:
+            self._exchange.stats.late += 1
+            return
+        self._settle(question, message, now_s)
+        self._answer(question, found=True)
+
+    def _asked_there(self, message: wire.Message, address: str) -> Question | None:
+        question = self.active.get(message.key)
+        if question is None or message.tenant != self.tenant or question.homes[0] != address:
+            return None
+        return question
+
+    def _settle(self, question: Question, message: wire.Message, now_s: float) -> None:
+        if question.request is not None and not question.request.done:
+            self._exchange.settle(question.request, message, now_s)
+
+    def _answer(self, question: Question, found: bool) -> None:
+        self.active.pop(question.block.key, None)
+        self._exchange.askers.pop(question, None)
+        if not question.future.done():
+            question.future.set_result(found)

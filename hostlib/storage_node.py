@@ -1,0 +1,399 @@
+"""A storage node: the home of blocks, answers what it is asked and keeps what it is given.
+
+It has no secret and believes nobody: what it hands out is what it was given, tags and all, and readers check
+it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hostlib import wire
+from hostlib.block import Block, Place
+from hostlib.catalog import FIRST, make_page
+from hostlib.catch_up import CatchUp
+from hostlib.errors import DiskError, MalformedError, UnreadableError
+from hostlib.members import HEARTBEAT_S, Members, State, hello
+from hostlib.ssd_reader import SsdReader
+from hostlib.store import BlockStore, Kept
+from hostlib.successors import Successors
+
+if TYPE_CHECKING:
+    from hostlib.transport import Transport
+
+MAX_WAITING_BLOCKS = 4096
+MAX_WAITING_GETS = 256
+"""For one block."""
+MAX_WAITING_ACKS = 4096
+"""For one block: a sender that repeats itself has one for each fragment."""
+SETTLED_S = 3.0
+"""After a new list of members, every host knows it: the controller has told each of them twice."""
+_ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
+_REPLIES = frozenset((wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_FOUND, wire.OP_KEYS, wire.OP_REFUSED))
+
+
+@dataclass(slots=True)
+class StorageStats:
+    """What a storage node saw, in messages."""
+
+    gets: int = 0
+    retries: int = 0
+    """GETs that were asked before."""
+    bypasses: int = 0
+    """GETs past the pool."""
+    repairs: int = 0
+    """GETs because the pool's value was wrong."""
+    fills: int = 0
+    """GETs on behalf of a pool."""
+    values: int = 0
+    not_found: int = 0
+    puts: int = 0
+    reclaims: int = 0
+    """PUTs on their way out of a pool."""
+    stats: int = 0
+    lists: int = 0
+    refused: int = 0
+    other_writes: int = 0
+    """GETs for another write of a block than is here, or another length."""
+    unreadable: int = 0
+    """Blocks that the disk could not give back."""
+    unexpected: int = 0
+    overloaded: int = 0
+    """Dropped because too much waited for the disk."""
+    malformed: dict[str, int] = field(default_factory=dict)
+    """By reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """What a storage node is told of its world."""
+
+    address: str = ""
+    """Its own; empty where it has no peers."""
+    link_bit_s: float = 0.0
+    """Turns what is queued into a backlog in ms; 0 for unlimited."""
+    ssd_bytes_per_s: float = 0.0
+    """Of the modelled device; 0 for unlimited."""
+    read_ahead_blocks: int = 0
+    controller: str | None = None
+    """Address of who is told, by HELLO, that this node lives."""
+
+
+class StorageNode:
+    """Answers from `store`."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        store: BlockStore,
+        options: StorageOptions | None = None,
+        members: Members | None = None,
+    ) -> None:
+        self.stats = StorageStats()
+        self.members = members or Members(0, 1, ())
+        self.caught_up = False
+        """Whether it has what its peers have for it."""
+        self._transport = transport
+        self._store = store
+        self._options = options or StorageOptions()
+        self._successors = Successors()
+        self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
+        self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
+        """GETs of blocks that are being read, by block, then by sender and fragment."""
+        self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
+        """PUTs whose acknowledgement waits for the disk."""
+        self._listing: list[Place] = []
+        own = self.members.at(self._options.address)
+        self.catch_up = CatchUp(transport, own.number if own else 0, store.__contains__, self._copied)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._joining: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
+        transport.set_receiver(self._on_datagrams)
+
+    def start(self) -> None:
+        """Join the others: copy what was missed, and tell the controller, if there is one, that this node
+        lives."""
+        self._start_joining()
+        if self._options.controller is not None:
+            self._spawn(self._beat(self._options.controller))
+
+    def backlog_ms(self) -> int:
+        """How long what is asked for now waits: for the SSD, or on the link for what waits to leave."""
+        link_bit_s = self._options.link_bit_s
+        link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
+        return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s())))
+
+    def learn(self, keys: Sequence[bytes]) -> None:
+        """Take what is there from the start, chain by chain, for what follows in a chain."""
+        self._successors.learn(keys)
+
+    def close(self) -> None:
+        """Read, copy and say nothing any more."""
+        self._reader.close()
+        for task in self._tasks:
+            task.cancel()
+
+    def crash(self) -> None:
+        """As if its machine lost its power: it does nothing any more, not even what it began."""
+        self.close()
+        self._store.abandon()
+        self._transport.set_receiver(lambda address, datagrams: None)
+
+    async def _beat(self, controller: str) -> None:
+        while True:
+            message = hello(self.members, caught_up=self.caught_up)
+            self._transport.send(controller, [wire.encode(message)])
+            await asyncio.sleep(HEARTBEAT_S)
+
+    def _start_joining(self) -> None:
+        """From the beginning, whatever was copied already: others may have been written to meanwhile."""
+        self.caught_up = False
+        if self._joining is not None:
+            self._joining.cancel()
+        self._joining = self._spawn(self._join())
+
+    async def _join(self) -> None:
+        """Twice: what was written to others while the first pass went on is in the second."""
+        for _ in range(2):
+            while not await self.catch_up.run(self.members, self._options.address):
+                if self._options.controller is None:
+                    break  # peers that are not there yet will not be missed by anyone
+                await asyncio.sleep(1.0)
+        self.caught_up = True
+
+    async def _settle(self) -> None:
+        """Copy what was put meanwhile to other homes, by those who did not know the newest list."""
+        await asyncio.sleep(SETTLED_S)
+        await self.catch_up.run(self.members, self._options.address)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _copied(self, place: Place, block: Block) -> None:
+        if place not in self._store:
+            self._store.put(place, block, durable=self._store.has_disk)
+
+    def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
+        replies: list[bytes] = []
+        backlog_ms = self.backlog_ms()
+        for datagram in datagrams:
+            try:
+                message = wire.decode(datagram)
+            except MalformedError as error:
+                self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
+                continue
+            op = message.op
+            if op == wire.OP_GET:
+                reply = self._on_get(address, message, backlog_ms)
+            elif op == wire.OP_PUT:
+                reply = self._on_put(address, message)
+            else:
+                reply = self._on_other(address, message, backlog_ms)
+            if reply is not None:
+                replies.append(wire.encode(reply))
+        if replies:
+            self._transport.send(address, replies)
+
+    def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> wire.Message | None:
+        if message.op == wire.OP_STAT:
+            return self._on_stat(message, backlog_ms)
+        if message.op == wire.OP_LIST and self.members.at(address) is not None:
+            return self._on_list(message)
+        if message.op == wire.OP_MEMBERS:
+            self._on_members(message)
+        elif message.op not in _REPLIES or not self.catch_up.on_reply(message, address):
+            self.stats.unexpected += 1
+        return None
+
+    def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> wire.Message | None:
+        self._count_get(message.flags)
+        if not message.fragment:
+            self._successors.seen(address, message)
+        place = Place(message.tenant, message.key)
+        if self._store.on_ssd_only(place):
+            self._wait(address, place, message)
+            return None
+        return self._answer(place, message, backlog_ms)
+
+    def _wait(self, address: str, place: Place, message: wire.Message) -> None:
+        """The GET waits for its block; what follows that in the chain is read next."""
+        if place not in self._waiting:
+            if len(self._waiting) >= MAX_WAITING_BLOCKS:
+                self.stats.overloaded += 1
+                return
+            self._waiting[place] = {}
+            self._reader.ask(place)
+            behind = min(self._options.read_ahead_blocks, message.chain_blocks - message.depth - 1)
+            following = self._successors.rest(place.key, behind)
+            self._reader.read_ahead(Place(place.tenant, key) for key in following)
+        waiting = self._waiting[place]
+        if len(waiting) < MAX_WAITING_GETS:
+            waiting[address, message.fragment] = message
+        else:
+            self.stats.overloaded += 1
+
+    def _on_read(self, place: Place, error: UnreadableError | None) -> None:
+        """The block is in DRAM, or can't be had from the disk: then it is copied from another home."""
+        backlog_ms = self.backlog_ms()
+        waiting = self._waiting.pop(place, {})
+        if error is not None:
+            self.stats.unreadable += 1
+            peers = [
+                member.address
+                for member in self.members.order(place.key)
+                if member.address != self._options.address and member.state is not State.DOWN
+            ]
+            self._spawn(self._repair(place, peers))
+        for (address, _), message in waiting.items():
+            if error is not None:
+                reply = self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms)
+            else:
+                reply = self._answer(place, message, backlog_ms)
+            self._transport.send(address, [wire.encode(reply)])
+
+    async def _repair(self, place: Place, peers: list[str]) -> None:
+        await self.catch_up.repair(place, peers)
+
+    def _answer(self, place: Place, message: wire.Message, backlog_ms: int) -> wire.Message:
+        block = self._store.get(place)
+        asked = message.content, message.fragments
+        if block is not None:
+            if message.content in (0, block.write) and message.fragments in (0, block.fragments):
+                self.stats.values += 1
+                return self._value(message, block, backlog_ms)
+            self.stats.other_writes += 1
+        self.stats.not_found += 1
+        return self._reply(message, wire.OP_NOT_FOUND, message.flags & _ECHOED_FLAGS, *asked, backlog_ms)
+
+    def _value(self, message: wire.Message, block: Block, backlog_ms: int) -> wire.Message:
+        at = message.fragment
+        return wire.Message(
+            wire.OP_VALUE, message.key, at, block.fragments, message.flags & _ECHOED_FLAGS, 0,
+            message.sequence, message.depth, message.chain_blocks, message.parent, backlog_ms,
+            message.recompute_ms, message.tenant, block.write, (0, 0, 0), self.members.epoch & 0xFF,
+            block.tag(at), block.value(at),
+        )  # fmt: skip
+
+    def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
+        self.stats.stats += 1
+        found = self._store.find(Place(message.tenant, message.key))
+        if found is None:
+            return self._reply(message, wire.OP_NOT_FOUND, 0, message.content, message.fragments, backlog_ms)
+        length, write = found
+        return self._reply(message, wire.OP_FOUND, 0, write, wire.fragment_count(length), backlog_ms)
+
+    def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
+        if not message.fragment:
+            self._successors.seen(address, message)
+        self.stats.puts += 1
+        flags = message.flags & wire.FLAG_RECLAIM
+        self.stats.reclaims += bool(flags)
+        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        kept, write, reason = self._store.put_fragment(message)
+        if kept is Kept.REFUSED:
+            return self._refuse(message, reason, backlog_ms)
+        if kept is Kept.COMMITTING:
+            self._hold_ack(address, message)
+            return None
+        if kept is Kept.HELD:
+            return self._ack(message, flags | wire.FLAG_HELD, write, backlog_ms)
+        return self._ack(message, flags, message.content, backlog_ms)
+
+    def _hold_ack(self, address: str, message: wire.Message) -> None:
+        """Until the block is on stable storage."""
+        place = Place(message.tenant, message.key)
+        acks = self._unsafe.get(place)
+        if acks is not None:
+            if len(acks) < MAX_WAITING_ACKS:
+                acks[address, message.fragment] = message
+            else:
+                self.stats.overloaded += 1
+            return
+        self._unsafe[place] = {(address, message.fragment): message._replace(value=b"")}
+        self._store.when_safe(place, lambda error: self._on_safe(place, error))
+
+    def _on_safe(self, place: Place, error: DiskError | None) -> None:
+        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        found = self._store.find(place)
+        for (address, _), message in self._unsafe.pop(place, {}).items():
+            if error is not None or found is None:
+                reply = self._refuse(message, wire.REFUSED_FULL, backlog_ms)
+            else:
+                flags = message.flags & wire.FLAG_RECLAIM | wire.FLAG_HELD
+                reply = self._ack(message, flags, found[1], backlog_ms)
+            self._transport.send(address, [wire.encode(reply)])
+
+    def _ack(self, message: wire.Message, flags: int, write: int, backlog_ms: int) -> wire.Message:
+        return self._reply(message, wire.OP_PUT_ACK, flags, write, message.fragments, backlog_ms)
+
+    def _refuse(self, message: wire.Message, reason: int, backlog_ms: int) -> wire.Message:
+        self.stats.refused += 1
+        echoed = message.flags & (_ECHOED_FLAGS | wire.FLAG_RECLAIM)
+        asked = message.content, message.fragments
+        reply = self._reply(message, wire.OP_REFUSED, echoed, *asked, backlog_ms)
+        return reply._replace(generation=reason)
+
+    def _on_list(self, message: wire.Message) -> wire.Message | None:
+        """None where the asker knows a newer list of members: by this one, its blocks may be another's. It
+        asks again."""
+        self.stats.lists += 1
+        if message.epoch and self.members.is_newer(message.epoch):
+            return None
+        start = Place(message.tenant, message.key)
+        if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
+            self._listing = self._store.places()
+        asker = message.homes[0]
+
+        def wanted(place: Place) -> tuple[int, int] | None:
+            if not self.members.is_home(asker, place.key):
+                return None
+            found = self._store.find(place)
+            return (found[1], wire.fragment_count(found[0])) if found is not None else None
+
+        page = make_page(self._listing, start, wanted)
+        reply = self._reply(message, wire.OP_KEYS, 0, 0, 0, 0)
+        return reply._replace(value=page)
+
+    def _on_members(self, message: wire.Message) -> None:
+        try:
+            members = Members.decode(message.value)
+        except MalformedError as error:
+            self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
+            return
+        if members.epoch <= self.members.epoch:
+            return
+        before, own = (known.at(self._options.address) for known in (self.members, members))
+        self.members = members
+        if own is None:
+            return
+        self.catch_up.number = own.number
+        if own.state is State.JOINING and (before is None or before.state is not State.JOINING):
+            self._start_joining()  # it counted as dead for a while, and missed what was written then
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling = self._spawn(self._settle())
+
+    def _reply(
+        self, message: wire.Message, op: int, flags: int, write: int, fragments: int, backlog_ms: int
+    ) -> wire.Message:
+        """A reply echoes what says which fragment it is, and who asked in which order."""
+        return wire.Message(
+            op, message.key, message.fragment, fragments, flags, 0, message.sequence, message.depth,
+            message.chain_blocks, message.parent, backlog_ms, message.recompute_ms, message.tenant, write,
+            (0, 0, 0), self.members.epoch & 0xFF,
+        )  # fmt: skip
+
+    def _count_get(self, flags: int) -> None:
+        self.stats.gets += 1
+        if not flags:
+            return
+        self.stats.retries += bool(flags & wire.FLAG_RETRY)
+        self.stats.bypasses += bool(flags & wire.FLAG_BYPASS)
+        self.stats.repairs += bool(flags & wire.FLAG_REPAIR)
+        self.stats.fills += bool(flags & wire.FLAG_FILL)

@@ -1,0 +1,48 @@
+#!/bin/sh
+# The inference engines' own environment, .venv-engines: vLLM on CPU, LMCache, Mooncake (2.5 GB, some minutes, once).
+# Apart from the project's, whose p4runtime-shell needs a protobuf that LMCache can't be run with. Idempotent.
+set -eu
+cd "$(dirname "$0")/.."
+
+stamp=.venv-engines/.ready
+if [ -e "$stamp" ] && cmp -s requirements-engines.lock "$stamp"; then
+  exit 0
+fi
+
+# Mooncake's libraries; the rest needs only what make setup installs.
+packages="libibverbs1 libnuma1 libcurl4 liburing2 libnl-3-200 libnl-route-3-200"
+missing=""
+for package in $packages; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "setup-engines: these Debian packages are missing and need root to install:$missing" >&2
+    exit 1
+  fi
+  echo "setup-engines: installing Debian packages:$missing"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  # shellcheck disable=SC2086 # a list of words
+  apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
+
+python=$(command -v python3.11 || command -v python3)
+if [ ! -x .venv-engines/bin/python ]; then
+  echo "setup-engines: creating the virtual environment .venv-engines"
+  "$python" -m venv .venv-engines
+fi
+total=$(grep -c == requirements-engines.lock)
+echo "setup-engines: installing $total packages of requirements-engines.lock into .venv-engines"
+# --no-deps: the list is complete, and what is left out of it stays out.
+if ! .venv-engines/bin/python -m pip install --disable-pip-version-check --no-deps --progress-bar off \
+  -r requirements-engines.lock 2>.venv-engines/pip.log |
+  awk -v total="$total" '/^(Processing|Collecting|Requirement already)/ { n++ }
+    n >= next_at && n { printf "setup-engines: %d of %d found\n", n, total; next_at = n + 25; fflush() }
+    /^Installing/ { print "setup-engines: unpacking"; fflush() }' ||
+  ! .venv-engines/bin/python -c "import torch, vllm" 2>>.venv-engines/pip.log; then
+  echo "setup-engines: the packages of requirements-engines.lock could not be installed:" >&2
+  grep -v '^WARNING' .venv-engines/pip.log | tail -n 5 >&2
+  exit 1
+fi
+cp requirements-engines.lock "$stamp"

@@ -1,0 +1,197 @@
+import random
+
+import pytest
+
+from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss, make_policy
+from controller.policies.checked import Checked
+from controller.policies.learned import LearnedValue
+from controller.policies.reuse import MAX_SAMPLE, SHADOW_BLOCKS, Reuse, sample_of, spread
+from controller.policies.reuse_history import Block
+from controller.policies.reuse_model import TICK_ACCESSES
+from controller.policies.reuse_parts import Parts
+from controller.policies.worth import Worth
+from workload.cost import CostModel
+from workload.generate import generate
+from workload.trace import Trace
+
+
+def ask(policy: Checked | Reuse, trace: Trace) -> tuple[int, int]:
+    """Block hits and prefix hits of a trace."""
+    hits = prefix_hits = 0
+    for request in trace.requests:
+        chain, whole = request.blocks, True
+        for depth, block in enumerate(chain):
+            if block in policy:
+                policy.handle(Hits(block, request.arrival_s))
+                hits += 1
+                prefix_hits += whole
+            else:
+                whole = False
+                parent = chain[depth - 1] if depth else None
+                policy.handle(Miss(block, request.arrival_s, depth, len(chain), parent))
+    return hits, prefix_hits
+
+
+def test_golden_hits() -> None:
+    """Exact counts: whoever changes what the policy does renews them on purpose."""
+    assert ask(Checked(Reuse(1000)), generate("chat", 1, 800)) == GOLDEN
+
+
+GOLDEN = (1432, 1432)
+
+
+@pytest.mark.parametrize("shape", ["agents", "scan", "rag"])
+def test_beats_lru_where_the_pool_is_small(shape: str) -> None:
+    trace = generate(shape, 4, 2500)
+    ours, _ = ask(make_policy("reuse", 300), trace)  # type: ignore[arg-type]
+    lru, _ = ask(make_policy("lru", 300), trace)  # type: ignore[arg-type]
+    assert ours > lru
+
+
+def test_hits_are_prefix_hits() -> None:
+    hits, prefix_hits = ask(Reuse(300), generate("chat", 1, 1500))
+    assert prefix_hits > 0.99 * hits
+
+
+def test_a_scan_does_not_flush_what_is_used_for_long() -> None:
+    policy = Checked(Reuse(20))
+    for step in range(300):
+        for key in range(10):
+            policy.handle(Hits(key, step) if key in policy else Miss(key, step))
+    for key in range(1000, 5000):
+        policy.handle(Miss(key, 400.0))
+        if key % 50 == 0:
+            for hot in range(10):
+                # Until then all that was new had been asked for again at once.
+                assert hot in policy or key < 1500
+                policy.handle(Hits(hot, 400.0) if hot in policy else Miss(hot, 400.0))
+
+
+def test_no_block_without_its_parent_and_leaves_go_first() -> None:
+    policy = Checked(Reuse(4))
+    for depth in range(6):
+        policy.handle(Miss(depth, 0.0, depth, 6, depth - 1 if depth else None))
+    held = sorted(policy)  # type: ignore[type-var]
+    assert held == list(range(len(held)))
+
+
+def test_orphans_are_held_where_prefixes_do_not_matter() -> None:
+    for prefix in (True, False):
+        learned = LearnedValue(2, Worth(CostModel()), Parts(prefix=prefix))
+        parent = Block(1, None, 0, is_last=False)
+        orphan = Block(2, parent, 0, is_last=True)
+        learned.ask(orphan, 1)
+        assert (2 in learned) is not prefix
+
+
+def survivors_of_home_1(wait_s: float, prefill_s: float = 0.0) -> int:
+    policy = Checked(Reuse(40, parts=Parts(experts=False)))
+    chooser = random.Random(1)
+    for step in range(6000):
+        for home in (0, 1):
+            policy.handle(HomeLoad(home, step, wait_s * home))
+        key = chooser.randrange(120)
+        missed = Miss(key, step, home=key % 2, recompute_s=prefill_s)
+        policy.handle(Hits(key, step) if key in policy else missed)
+    return sum(key % 2 for key in policy)  # type: ignore[operator, misc]
+
+
+def test_blocks_of_a_loaded_home_are_worth_more() -> None:
+    assert survivors_of_home_1(wait_s=0.02) > 30 > 25 > survivors_of_home_1(wait_s=0.0)
+
+
+def test_a_loaded_home_is_worth_no_more_than_computing_the_block() -> None:
+    assert survivors_of_home_1(wait_s=0.02, prefill_s=0.003) < 30
+
+
+def test_what_a_block_of_this_request_costs_to_compute_is_what_the_node_says() -> None:
+    policy = Checked(Reuse(40, parts=Parts(experts=False)))
+    chooser = random.Random(1)
+    for step in range(6000):
+        key = chooser.randrange(120)
+        missed = Miss(key, step, recompute_s=0.003 if key % 2 else 0.0005)
+        policy.handle(Hits(key, step) if key in policy else missed)
+    assert sum(key % 2 for key in policy) > 30  # type: ignore[operator, misc]
+
+
+def test_the_pool_goes_over_to_an_expert_that_saves_more() -> None:
+    policy = Checked(Reuse(50))
+    reuse = policy.policy
+    assert isinstance(reuse, Reuse)
+    reuse.leader.now = 1
+    reuse._follow()
+    hits = 0
+    for step in range(20_000):
+        key = step % 60  # a loop just larger than the pool: LRU never hits
+        hits += key in policy
+        policy.handle(Hits(key, step) if key in policy else Miss(key, step))
+    policy.check_all()
+    assert reuse.leader.now == 0
+    assert reuse.leader.changes >= 1
+    assert hits > 0.7 * 20_000
+
+
+@pytest.mark.parametrize("blocks", [60, 4 * SHADOW_BLOCKS])
+def test_the_pool_holds_what_the_leader_holds(blocks: int) -> None:
+    policy = Checked(Reuse(blocks, parts=Parts(learned=False)))
+    ask(policy, generate("chat", 1, 200))
+    reuse = policy.policy
+    assert isinstance(reuse, Reuse)
+    for expert in (3, 2, 1):
+        reuse.leader.now = expert
+        reuse._follow()
+        changes = reuse.leader.changes
+        ask(policy, generate("rag", 1, 1200))
+        if reuse.leader.changes == changes:
+            assert set(policy) == set(reuse._followed)
+        policy.check_all()
+
+
+@pytest.mark.parametrize("sample", [2, 4, MAX_SAMPLE])
+def test_what_is_sampled_is_the_same_share_of_all_keys(sample: int) -> None:
+    chosen = sum(spread(key) % sample == 0 for key in range(20_000))
+    assert chosen == pytest.approx(20_000 / sample, rel=0.05)
+
+
+def test_no_shadow_is_smaller_than_what_says_something() -> None:
+    assert [sample_of(blocks) for blocks in (20, 300, 2 * SHADOW_BLOCKS - 1)] == [1, 1, 1]
+    assert [sample_of(SHADOW_BLOCKS * share) for share in (2, 3, 4, 9)] == [2, 2, 4, 8]
+    assert sample_of(10**6) == MAX_SAMPLE
+
+
+def test_evictions_say_how_likely_reuse_is() -> None:
+    policy, chances = Reuse(200), []
+    for request in generate("chat", 1, 500).requests:
+        for depth, block in enumerate(request.blocks):
+            asked = Miss(block, request.arrival_s, depth, len(request.blocks))
+            decisions = policy.handle(Hits(block, request.arrival_s) if block in policy else asked)
+            chances += [decision.reuse_chance for decision in decisions if isinstance(decision, Evict)]
+    assert len(chances) > 100
+    assert all(chance is not None and 0 <= chance <= 1 for chance in chances)
+
+
+def test_memory_is_bounded() -> None:
+    policy = Reuse(10)
+    remembered = policy._learned._history._remembered
+    for key in range(remembered + 5000):
+        policy.handle(Miss(key, 0.0))
+    assert remembered * 0.9 < len(policy._learned._history.blocks) <= remembered + 10 + 2 * TICK_ACCESSES
+
+
+def test_blocks_read_back_after_a_restart_are_adopted() -> None:
+    policy = Checked(Reuse(3))
+    for key in range(5):
+        policy.handle(Found(key, 0.0))
+    policy.check_all()
+    assert len(policy) == 3
+    policy.handle(Hits(next(iter(policy)), 1.0))
+    policy.handle(Lost(next(iter(policy)), 1.0))
+    assert policy.handle(Miss(9, 2.0)) == (Admit(9),)
+
+
+@pytest.mark.parametrize("part", ["learned", "learning", "memory", "lookahead"])
+def test_every_part_can_be_switched_off_and_matters(part: str) -> None:
+    trace = generate("chat", 1, 400)
+    whole, without = Checked(Reuse(300)), Checked(Reuse(300, parts=Parts(**{part: False})))
+    assert ask(without, trace) != ask(whole, trace)
+    without.check_all()

@@ -1,0 +1,40 @@
+"""Messages that wait for the controller: bounded by kind, answers first."""
+
+from __future__ import annotations
+
+import threading
+
+from controller.inbox import Inbox
+
+
+def inbox(most: int = 3) -> Inbox:
+    return Inbox(most, is_report=lambda message: message.startswith("report"))
+
+
+def test_a_flood_of_reports_pushes_out_no_answer() -> None:
+    box = inbox()
+    assert [box.put(f"report {number}") for number in range(100)].count(True) == 3
+    assert box.put("answer")
+    assert box.take(0, 10) == ["answer", "report 0", "report 1", "report 2"]
+
+
+def test_answers_are_bounded_too() -> None:
+    box = inbox()
+    assert [box.put(f"answer {number}") for number in range(5)] == [True] * 3 + [False] * 2
+
+
+def test_what_is_not_taken_at_once_stays() -> None:
+    box = inbox()
+    for message in ("report", "answer 1", "answer 2"):
+        box.put(message)
+    assert box.take(0, 1) == ["answer 1"]
+    assert box.take(0, 9) == ["answer 2", "report"]
+    assert box.take(0, 9) == []
+
+
+def test_who_waits_is_woken_by_a_message_and_without_one() -> None:
+    box = inbox()
+    threading.Timer(0.01, box.put, ["answer"]).start()
+    assert box.take(60, 9) == ["answer"]
+    threading.Timer(0.01, box.wake).start()
+    assert box.take(60, 9) == []

@@ -1,0 +1,222 @@
+"""Who counts as there: heartbeats, silence, coming back, and what hosts are told when."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.membership import REPEAT_S, SILENCE_S, Announcements, Membership, first_epoch
+from controller.operations import Answer
+from hostlib import wire
+from hostlib.members import HEARTBEAT_S, Members, State
+
+STORES = tuple(IPv4Address(f"10.0.0.{number}") for number in (8, 9, 10))
+ONE, TWO, _ = STORES
+NODE = IPv4Address("10.0.0.1")
+EPOCH = 1_000
+
+
+def hello(membership: Membership, store: IPv4Address, held: bool = True, epoch: int | None = None) -> Answer:
+    known = membership.members.epoch if epoch is None else epoch
+    flags = wire.FLAG_HELD if held else 0
+    return Answer(store, wire.Message(wire.OP_HELLO, bytes(16), 0, 0, flags, epoch=known & 0xFF))
+
+
+class World:
+    """Storage nodes that beat until they are silent."""
+
+    def __init__(self) -> None:
+        self.membership = Membership(STORES, 2, EPOCH)
+        self.now_s = 0.0
+        self.beating: dict[IPv4Address, bool] = dict.fromkeys(STORES, True)
+
+    def beat(self, beats: int = 1) -> None:
+        for _ in range(beats):
+            self.now_s += HEARTBEAT_S
+            for store, held in self.beating.items():
+                self.membership.hello(hello(self.membership, store, held), self.now_s)
+            self.membership.look(self.now_s)
+
+    def state(self, store: IPv4Address) -> State:
+        member = self.membership.members.at(str(store))
+        assert member is not None
+        return member.state
+
+
+def test_all_that_beat_are_up_and_nothing_changes() -> None:
+    world = World()
+    world.beat(50)
+    assert {world.state(store) for store in STORES} == {State.UP}
+    assert world.membership.members.epoch == EPOCH
+
+
+def test_three_missing_heartbeats_are_down_and_two_are_not() -> None:
+    world = World()
+    world.beat(5)
+    del world.beating[ONE]
+    world.beat(2)
+    assert world.state(ONE) is State.UP
+    world.beat(2)
+    assert world.state(ONE) is State.DOWN
+    assert world.state(TWO) is State.UP
+    assert world.membership.members.epoch == EPOCH + 1
+
+
+def test_who_comes_back_is_joining_until_it_has_caught_up() -> None:
+    world = World()
+    world.beat()
+    del world.beating[ONE]
+    world.beat(5)
+    world.beating[ONE] = False
+    world.beat(5)
+    assert world.state(ONE) is State.JOINING
+    world.beating[ONE] = True
+    world.beat()
+    assert world.state(ONE) is State.UP
+
+
+def test_who_does_not_know_that_it_was_away_has_not_caught_up() -> None:
+    """It was cut off, not restarted: what it says it has is what it had before."""
+    world = World()
+    world.beat()
+    before = world.membership.members.epoch
+    del world.beating[ONE]
+    world.beat(5)
+    world.membership.hello(hello(world.membership, ONE, epoch=before), world.now_s)
+    world.membership.hello(hello(world.membership, ONE, epoch=before), world.now_s)
+    assert world.state(ONE) is State.JOINING
+    world.membership.hello(hello(world.membership, ONE), world.now_s)
+    assert world.state(ONE) is State.UP
+
+
+def test_a_restart_that_was_quicker_than_the_silence_is_noticed() -> None:
+    world = World()
+    world.beat()
+    world.beating[ONE] = False
+    world.beat()
+    assert world.state(ONE) is State.JOINING
+
+
+def test_who_never_said_hello_is_taken_to_be_there() -> None:
+    world = World()
+    del world.beating[ONE]
+    world.beat(100)
+    assert world.state(ONE) is State.UP
+
+
+def test_a_controller_that_was_held_up_itself_blames_nobody() -> None:
+    world = World()
+    world.beat()
+    world.now_s += 10 * SILENCE_S
+    world.membership.look(world.now_s)
+    assert {world.state(store) for store in STORES} == {State.UP}
+
+
+def test_silence_behind_a_switch_that_is_not_heard_says_nothing() -> None:
+    world = World()
+    world.beat()
+    del world.beating[ONE]
+    world.membership.out_of_sight([ONE])
+    world.beat(10)
+    assert world.state(ONE) is State.UP
+
+
+def test_hosts_are_told_nothing_before_anybody_said_hello() -> None:
+    membership = Membership(STORES, 2, EPOCH)
+    assert Announcements(membership, [NODE]).poll(1.0) == []
+
+
+def test_hosts_are_told_of_every_change_and_again_from_time_to_time() -> None:
+    world = World()
+    announcements = Announcements(world.membership, [NODE, ONE])
+    world.beat()
+    assert {announce.destination for announce in announcements.poll(world.now_s)} == {NODE, ONE}
+    assert announcements.poll(world.now_s) == []
+    del world.beating[ONE]
+    world.beat(5)
+    told = announcements.poll(world.now_s)
+    assert [Members.decode(announce.value) for announce in told] == [world.membership.members] * 2
+    assert announcements.poll(world.now_s + REPEAT_S / 2) == []
+    assert len(announcements.poll(world.now_s + REPEAT_S)) == 2
+
+
+def test_who_asks_with_an_older_list_is_told_at_once() -> None:
+    world = World()
+    announcements = Announcements(world.membership, [NODE, ONE])
+    world.beat()
+    announcements.poll(world.now_s)
+    announcements.asked(hello(world.membership, NODE))
+    assert announcements.poll(world.now_s) == []
+    announcements.asked(hello(world.membership, NODE, epoch=0))
+    announcements.asked(hello(world.membership, IPv4Address("192.0.2.1"), epoch=0))
+    (announce,) = announcements.poll(world.now_s)
+    message = wire.decode(wire.encode(announce.message()))
+    assert (announce.destination, message.op, message.epoch) == (NODE, wire.OP_MEMBERS, EPOCH & 0xFF)
+
+
+@given(st.lists(st.tuples(st.sampled_from(STORES), st.sampled_from(["stop", "lag", "run"])), max_size=20))
+def test_after_any_history_those_that_beat_are_up_and_those_that_do_not_are_down(steps) -> None:
+    world = World()
+    world.beat()
+    epochs = [world.membership.members.epoch]
+    for store, what in steps:
+        world.beating.pop(store, None)
+        if what != "stop":
+            world.beating[store] = what == "run"
+        world.beat(2)
+        epochs.append(world.membership.members.epoch)
+    assert epochs == sorted(epochs)
+    world.beat(5)
+    for store in STORES:
+        expected = {None: State.DOWN, False: State.JOINING, True: State.UP}[world.beating.get(store)]
+        assert world.state(store) is expected
+
+
+def test_who_knows_a_later_list_than_the_controller_is_told_one_that_is_later_still() -> None:
+    """The controller was started anew, and its clock is behind the epochs that were given."""
+    world = World()
+    later = wire.Message(
+        wire.OP_HELLO, bytes(16), 0, 0, wire.FLAG_HELD, EPOCH + 300, epoch=(EPOCH + 300) & 0xFF
+    )
+    world.membership.hello(Answer(NODE, later), 0.0)
+    assert world.membership.members.epoch == EPOCH  # it is no storage node
+    world.membership.hello(Answer(ONE, later), 0.0)
+    assert world.membership.members.epoch == EPOCH + 301
+    world.membership.hello(Answer(ONE, later._replace(generation=(1 << 32) - 1)), 0.0)
+    assert world.membership.members.epoch == EPOCH + 301  # behind that there would be none
+
+
+def test_a_controller_that_is_started_later_is_ahead_of_all_lists_of_the_one_before() -> None:
+    """Three storage nodes that come and go for ten seconds make more than one list a second."""
+    started_s = 1_795_000_000.0
+    before = Membership(STORES, 2, first_epoch(started_s))
+    for at in range(20):
+        before.hello(hello(before, ONE), at / 2)
+        before.look(at / 2)
+        before.look(at / 2 + HEARTBEAT_S)
+        before.look(at / 2 + HEARTBEAT_S * 2)
+        before.look(at / 2 + HEARTBEAT_S * 4)
+    assert before.members.epoch > first_epoch(started_s) + 10
+    assert first_epoch(started_s + 10) > before.members.epoch
+
+
+def test_a_worker_that_is_held_up_counts_its_hosts_for_nobody_although_others_look() -> None:
+    membership = Membership(STORES, 2, EPOCH)
+    mine, others = STORES[:1], STORES[1:]
+    for store in STORES:
+        membership.hello(hello(membership, store), 0.0)
+    membership.look(0.0, mine)
+    for at in range(1, 20):
+        for store in others:
+            membership.hello(hello(membership, store), at / 10)
+        membership.look(at / 10, others)
+    membership.look(2.0, mine)
+    assert membership.members.at(str(ONE)).state is State.UP
+    membership.look(2.1, mine)
+    membership.look(2.1 + SILENCE_S, mine)
+    assert membership.members.at(str(ONE)).state is State.UP  # held up again
+    for at in range(5):
+        membership.look(2.5 + at / 10, mine)
+    assert membership.members.at(str(ONE)).state is State.DOWN

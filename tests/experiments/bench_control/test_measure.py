@@ -1,0 +1,30 @@
+"""What a digest costs stays of the order that the emulation can bear."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from experiments.bench_control.bursts import frames
+from experiments.bench_control.measure import Bench, Bursts
+from hostlib import wire
+
+MOST_US = 1000.0
+"""Several times what it takes on a quiet machine (docs/emulation.md), a fraction of what it once took."""
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_a_digest_costs_controller_and_switch_little_cpu_time(tmp_path: Path) -> None:
+    with Bench(tmp_path, "lru") as bench:
+        cost = bench.round(Bursts(blocks=600, burst=20, bursts_per_s=20))
+    assert 0 < cost.total_us < MOST_US
+    assert cost.writes < cost.digests  # bursts are written together
+
+
+def test_every_block_is_new_to_the_switch() -> None:
+    made = [wire.decode(frame[wire.FRAME_HEADER_BYTES :]) for seed in (1, 2) for frame in frames(seed, 50)]
+    assert len({message.key for message in made}) == len(made)
+    assert {message.fragment for message in made} == {0}

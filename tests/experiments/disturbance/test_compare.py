@@ -1,0 +1,49 @@
+"""What pairs of runs say of the machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.disturbance.compare import COMPARED, Pair, differences, order_of, verdict
+from experiments.intervals import Interval
+from experiments.run.result import Percentiles
+from tests.experiments.run.test_report import RESULT
+
+
+def pair(no_pool_ms: float, phantom_ms: float, **phantom: object) -> Pair:
+    first, second = (
+        replace(RESULT, get_ms=Percentiles(ms, 2 * ms), ttft_ms=Percentiles(3 * ms, 4 * ms))
+        for ms in (no_pool_ms, phantom_ms)
+    )
+    return Pair(first, replace(second, **phantom))  # type: ignore[arg-type]
+
+
+def test_differences_are_those_of_the_pairs_and_not_of_the_means() -> None:
+    found = differences([pair(10, 11), pair(100, 110), pair(50, 55)])  # the machine's speed drifts
+    for interval in found.values():
+        assert interval.mean == pytest.approx(0.1)
+        assert interval.high - interval.low == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        (Interval(0.0, -0.01, 0.01), "within"),
+        (Interval(0.05, 0.03, 0.07), "outside"),
+        (Interval(-0.05, -0.07, -0.03), "outside"),
+        (Interval(0.0, -0.05, 0.05), "undecided"),
+    ],
+)
+def test_the_verdict_is_of_the_whole_interval(interval: Interval, said: str) -> None:
+    assert verdict(interval).startswith(said)
+
+
+def test_each_kind_of_run_comes_first_as_often() -> None:
+    assert [order_of(number)[0] for number in range(4)] == [*COMPARED, *COMPARED]
+
+
+def test_a_pair_counts_when_the_machine_kept_up_in_both() -> None:
+    assert pair(1, 1).counts
+    assert not pair(1, 1, overloaded=True).counts

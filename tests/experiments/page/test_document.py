@@ -1,0 +1,67 @@
+"""Pages: what they hold is escaped, complete, and drawn by a real browser."""
+
+import base64
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pytest
+
+from experiments.page import SERIES, Page, base_layout, series_style
+
+CHROMIUM = shutil.which("chromium")
+
+
+def page_with_a_plot() -> Page:
+    page = Page("A <title>")
+    page.heading("One & two")
+    figure = go.Figure(layout=base_layout(title_text="plot"))
+    figure.add_scatter(x=[1, 2], y=[3, 4], name="series", **series_style(0))
+    page.plot(figure, 'what "it" shows')
+    page.table("figures", ["name", "value"], [["<b>", 1234], ["a,b", 2.5]])
+    return page
+
+
+def test_text_from_outside_is_escaped(tmp_path: Path) -> None:
+    page_with_a_plot().write(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert "A &lt;title&gt;" in html
+    assert "<td>&lt;b&gt;</td><td>1,234</td>" in html
+    assert 'aria-label="what &quot;it&quot; shows"' in html
+
+
+def test_a_table_can_be_saved_as_csv(tmp_path: Path) -> None:
+    page_with_a_plot().write(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    found = re.search(r'download="figures.csv" href="data:text/csv;base64,([^"]+)"', html)
+    assert found
+    assert base64.b64decode(found[1]).decode() == 'name,value\r\n<b>,1234\r\n"a,b",2.5\r\n'
+
+
+def test_series_differ_without_colour() -> None:
+    assert len({(one.dash, one.marker) for one in SERIES}) == len(SERIES)
+    assert len({one.pattern for one in SERIES}) == len(SERIES)
+
+
+def test_the_page_needs_no_network(tmp_path: Path) -> None:
+    page_with_a_plot().write(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert not re.search(r'<(script|link|img)[^>]+(src|href)="http', html)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+@pytest.mark.parametrize("width", [1400, 400])
+def test_a_browser_draws_it_without_errors(tmp_path: Path, width: int) -> None:
+    page_with_a_plot().write(tmp_path / "page.html")
+    done = subprocess.run(
+        [
+            str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+            f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},1000",
+            "--virtual-time-budget=5000", "--dump-dom", (tmp_path / "page.html").as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert 'class="main-svg"' in done.stdout
+    assert "Uncaught" not in done.stderr

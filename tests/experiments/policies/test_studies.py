@@ -1,0 +1,148 @@
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from controller.policies import Hits, Miss
+from controller.policies.eventlog import to_line
+from controller.policies.reuse import Reuse
+from experiments.policies.__main__ import main
+from experiments.policies.bound import accesses_of, upper_bound_s
+from experiments.policies.cross import BASELINES, CANDIDATES, cross, jobs_of, members_of, quarters
+from experiments.policies.explain import ExplainError, explain_log, explain_trace
+from experiments.policies.live import LivePool, Telling
+from experiments.policies.pools import BELADY, PolicyPool, make_pool
+from experiments.policies.reclaim import Spent, spend
+from experiments.policies.replay import Result, replay
+from workload.cost import CostModel
+from workload.generate import generate
+from workload.trace import MOONCAKE, Request, Trace
+
+COST = CostModel()
+
+
+def live(telling: Telling, policy: Reuse) -> Result:
+    return replay(generate("agents", 1, 400), "reuse", 300, LivePool(policy, telling), COST)
+
+
+def test_what_is_told_at_once_is_worth_more() -> None:
+    late = live(Telling("late"), Reuse(300))
+    soon = live(Telling("soon", report_from=1, fill_now=True, tells_writes=True), Reuse(300))
+    whole = replay(generate("agents", 1, 400), "reuse", 300, PolicyPool(Reuse(300)), COST)
+    assert 0 < late.saved_s < soon.saved_s < 1.03 * whole.saved_s
+
+
+def test_lost_reports_cost_something() -> None:
+    assert live(Telling("all", lost=1.0), Reuse(300)).saved_s == 0
+    assert live(Telling("some", lost=0.5), Reuse(300)).saved_s < live(Telling("none"), Reuse(300)).saved_s
+
+
+def small_trace(*chains: tuple[int, ...]) -> Trace:
+    requests = [Request(10.0 * n, 512 * len(chain), 1, chain) for n, chain in enumerate(chains)]
+    return Trace("small", MOONCAKE, tuple(requests))
+
+
+def best_by_force(trace: Trace, blocks: int) -> float:
+    """Seconds of the best choice of hits, of all there are."""
+    accesses = accesses_of(trace, COST)
+    possible = [n for n, before in enumerate(accesses.before) if before >= 0]
+    best = 0.0
+    for size in range(len(possible) + 1):
+        for hits in combinations(possible, size):
+            chosen = set(hits)
+            whole = all(accesses.parent[n] < 0 or accesses.parent[n] in chosen for n in hits)
+            fits = all(
+                sum(accesses.before[n] <= moment < n for n in hits) <= blocks
+                for moment in range(len(accesses.before))
+            )
+            if whole and fits:
+                best = max(best, sum(accesses.worth_s[n] for n in hits))
+    return best
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_the_bound_is_above_the_best_choice_and_close(blocks: int) -> None:
+    trace = small_trace((1, 2), (3,), (1, 2), (4, 5), (3,), (1, 4), (4, 5))
+    best = best_by_force(trace, blocks)
+    bound = upper_bound_s(accesses_of(trace, COST), blocks, 0.9 * best, steps=500)
+    assert best <= bound * (1 + 1e-9) <= 1.35 * best
+
+
+def test_no_policy_exceeds_the_bound() -> None:
+    trace = generate("rag", 1, 300)
+    saved_s = {
+        name: replay(trace, name, 60, make_pool(name, 60, trace, COST), COST).saved_s
+        for name in ("reuse", "mq", BELADY)
+    }
+    bound_s = upper_bound_s(accesses_of(trace, COST), 60, saved_s[BELADY], steps=50)
+    assert max(saved_s.values()) <= bound_s < accesses_of(trace, COST).worth_s.sum()
+
+
+def test_quarters_are_all_of_a_trace() -> None:
+    trace = generate("chat", 1, 200)
+    parts = quarters(trace)
+    assert len(parts) == 4
+    assert sum(len(part.requests) for part in parts) == 200
+    assert all(part.requests[0].arrival_s >= 0 and part.duration_s <= trace.duration_s / 4 for part in parts)
+
+
+def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.policies.cross.SEEDS", 2)
+    monkeypatch.setattr("experiments.policies.cross.BASELINES", ("lru", "mq"))
+    members = members_of(5, 40, None, ("rag", "loop"))
+    replays = []
+    held = cross(members, (30,), COST, 1, lambda: replays.append(1))
+    assert [(row.family, row.blocks) for row in held] == [("rag", 30), ("loop", 30)]
+    assert all(0 <= row.candidate < len(CANDIDATES) and row.worst <= row.saved for row in held)
+    assert len(replays) == len(jobs_of(members, (30,))) == 4 * (len(CANDIDATES) + 2)
+    assert BELADY not in BASELINES
+
+
+def story(tell: str) -> str:
+    console = Console(width=200, record=True, quiet=False)
+    explain_trace(console, generate("chat", 1, 150), tell, 60, COST)
+    return console.export_text()
+
+
+def test_a_block_is_explained() -> None:
+    told = story("0")
+    assert "0 is in the pool, because learned, which leads, holds it." in told
+    assert "A hit saves 3.4 ms" in told
+    assert "asked for: hit" in told
+    assert "not in the pool: never heard of" in story("99999999")
+    with pytest.raises(ExplainError, match="whole number"):
+        story("x")
+
+
+def test_a_live_pools_log_is_explained(tmp_path: Path) -> None:
+    log, key = tmp_path / "s1.jsonl", bytes(range(16))
+    log.write_text("\n".join(to_line(event) for event in (Miss(key, 1.0, 0, 1), Hits(key, 2.0))) + "\n")
+    console = Console(width=200, record=True)
+    explain_log(console, log, key.hex(), 60, COST)
+    assert "in the pool, because" in console.export_text()
+    with pytest.raises(ExplainError, match="hexadecimal"):
+        explain_log(console, log, "zz", 60, COST)
+    with pytest.raises(ExplainError, match="No such file"):
+        explain_log(console, tmp_path / "none", key.hex(), 60, COST)
+
+
+@pytest.mark.parametrize("study", ["--live", "--bound", "--reclaim"])
+def test_studies_print_a_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([study, "yes", "--shapes", "rag", "--requests", "40", "--blocks", "30", "--jobs", "1"]) == 0
+    assert "rag seed 1" in capsys.readouterr().out
+
+
+def test_homes_that_forget_cost_computing_and_sending_costs_a_transfer() -> None:
+    trace = generate("chat", 1, 150)
+
+    def spent(home_blocks: int, mode: str) -> Spent:
+        return spend(trace, Reuse(60), home_blocks, mode, COST, 200e9)
+
+    keep, forget = spent(10**6, "drop"), spent(5, "drop")
+    assert forget.compute_s > keep.compute_s
+    assert (forget.sent, forget.send_s) == (0, 0.0)
+    assert spent(10**6, "reclaim").sent == 0
+    sending = spent(5, "reclaim")
+    assert sending.sent > 0
+    assert sending.send_s == pytest.approx(sending.sent * COST.fetch_s(COST.block_bytes, 200e9))

@@ -1,0 +1,104 @@
+"""Whole systems with random faults keep their promises and repeat themselves; what is broken is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.simulate_faults import plan as plans
+from experiments.simulate_faults.control import DEFINES
+from experiments.simulate_faults.plan import Fault, Plan
+from experiments.simulate_faults.run import run
+from experiments.simulate_faults.shrink import minimal, shrink
+from experiments.simulate_faults.switch import PROGRAM
+from hostlib.client import Client
+from hostlib.seal import Seal
+from hostlib.simulated_disk import SimulatedDisk
+from topologies.engines import Artifacts, make_engine
+
+OPERATIONS = 300
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet() -> None:
+    """That a switch goes is no news here."""
+    logging.getLogger("controller.worker").setLevel(logging.ERROR)
+
+
+@pytest.fixture(scope="module")
+def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Artifacts:
+    return make_engine("embedded").compile(PROGRAM, DEFINES, tmp_path_factory.mktemp("program"))
+
+
+def plan_with(seed: int, *faults: Fault) -> Plan:
+    """The operations of a seed and these faults."""
+    return replace(plans.make(seed, OPERATIONS), faults=faults)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_faults_break_no_promise(artifacts: Artifacts, seed: int) -> None:
+    outcome = run(plans.make(seed, OPERATIONS), artifacts)
+    assert outcome.violations == ()
+    assert outcome.counts["read"] > OPERATIONS / 10
+    assert outcome.counts["pool_fragments"] > 0
+
+
+def test_a_seed_repeats_itself_exactly(artifacts: Artifacts) -> None:
+    outcomes = [run(plans.make(5, OPERATIONS // 2), artifacts) for _ in range(2)]
+    assert outcomes[0].trace == outcomes[1].trace
+    assert outcomes[0].counts == outcomes[1].counts
+
+
+def test_a_disk_that_does_not_sync_is_noticed(artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedDisk, "sync", lambda disk: None)
+    outcome = run(plan_with(1), artifacts)
+    assert any("was acknowledged as on" in text for text in outcome.violations)
+
+
+def test_a_reader_that_checks_no_tag_is_noticed(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flips = plan_with(1, Fault(0.5, "flip", (), 60.0, 0.05))
+    assert run(flips, artifacts).violations == ()
+    monkeypatch.setattr(Seal, "is_genuine", lambda seal, message: True)
+    outcome = run(flips, artifacts)
+    assert any("read what nobody wrote there" in text for text in outcome.violations)
+
+
+def test_an_operation_that_never_ends_is_noticed(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(client: Client, block: object) -> None:
+        await asyncio.sleep(1e6)
+
+    monkeypatch.setattr(Client, "get", never)
+    outcome = run(replace(plans.make(1, 20), faults=()), artifacts)
+    assert any("never ends" in text for text in outcome.violations)
+
+
+def test_a_failing_plan_shrinks_to_what_it_takes(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(SimulatedDisk, "sync", lambda disk: None)
+    small = shrink(plans.make(1, 60), lambda plan: bool(run(plan, artifacts).violations), tries=40)
+    assert small.faults == ()
+    assert len(small.operations) == 1
+    small.write(tmp_path / "plan.json")
+    assert plans.read(tmp_path / "plan.json") == small
+
+
+def test_nothing_can_be_left_out_of_what_is_minimal() -> None:
+    assert minimal(range(100), lambda some: {3, 47, 48} <= set(some)) == (3, 47, 48)
+    assert minimal(range(100), lambda some: True) == ()
+    assert list(minimal([7], lambda some: 7 in some)) == [7]
+
+
+def test_what_is_no_plan_is_said_so(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{"seed": 1}')
+    with pytest.raises(ValueError, match=r"plan\.json: no plan"):
+        plans.read(path)

@@ -1,0 +1,151 @@
+"""The blocking face over UDP on the loopback interface, and the client as a package of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hostlib
+from hostlib.content import derivation
+from hostlib.endpoint import UdpEndpoint
+from hostlib.engine import Item, KvSpace, PoolConfig, open_pool, open_pools
+from hostlib.errors import ConfigError
+from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.storage_node import StorageNode
+from hostlib.store import BlockStore
+from tests.hostlib.loopback import own_address
+
+SPACE = KvSpace(
+    name="chat", model="weights:1", layout="rows", dtype="float32", block_tokens=4, object_bytes=(4096,)
+)
+ROOM = Path(hostlib.__file__).parent
+
+
+@pytest.fixture
+def config() -> Iterator[PoolConfig]:
+    """Of a node whose home serves in another thread."""
+    home, node = own_address(), own_address()
+    ready, stop = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        endpoint = UdpEndpoint(home)
+        served = StorageNode(endpoint, BlockStore(1 << 24, None, derivation(Seal(0, PUBLIC_SECRET))))
+        ready.set()
+        await asyncio.to_thread(stop.wait)
+        served.close()
+        endpoint.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(60)
+    try:
+        yield PoolConfig.from_mapping({"address": node, "homes": [home], "lookup_timeout_s": 60})
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_arrays_go_in_and_come_out_by_the_buffer_protocol(config: PoolConfig) -> None:
+    pool = open_pool(config, SPACE)
+    try:
+        assert pool.join()
+        keys = list(SPACE.block_keys(pool.seal, range(32)))
+        blocks = pool.blocks.references(keys, 0)
+        stored = np.random.default_rng(1).standard_normal((8, 1024), dtype=np.float32)
+        assert pool.exists(keys) == 0
+        assert all(pool.store([Item(block, row.data) for block, row in zip(blocks, stored, strict=True)]))
+        assert pool.exists(keys) == 8
+        loaded = np.zeros_like(stored)
+        assert all(pool.load([Item(block, row.data) for block, row in zip(blocks, loaded, strict=True)]))
+        assert np.array_equal(stored, loaded)
+        assert pool.stats()["loaded_bytes"] == stored.nbytes
+    finally:
+        pool.close()
+
+
+def test_a_process_shares_a_pool_and_the_last_to_close_ends_it(config: PoolConfig) -> None:
+    one, other = open_pool(config, SPACE), open_pool(config, SPACE)
+    assert one is other
+    with pytest.raises(ConfigError, match="open in this process with other settings"):
+        open_pool(config, replace(SPACE, dtype="bfloat16"))
+    one.close()
+    assert open_pools() == [other]
+    assert other.join()
+    other.close()
+    assert open_pools() == []
+    again = open_pool(config, SPACE)  # the address is free again
+    again.close()
+
+
+def test_what_waits_to_be_stored_is_bounded(config: PoolConfig) -> None:
+    pool = open_pool(replace(config, waiting_bytes=3 * 4096), SPACE)
+    try:
+        keys = list(SPACE.block_keys(pool.seal, range(16)))
+        blocks = [[Item(block, bytes(4096))] for block in pool.blocks.references(keys, 0)]
+        assert pool.begin_store_blocks(blocks).result() == 0
+        assert pool.stats()["not_stored"] == 4
+        assert pool.begin_store_blocks(blocks[:3]).result() == 3
+    finally:
+        pool.close()
+
+
+def test_the_client_needs_the_standard_library_only() -> None:
+    """In a fresh interpreter: nothing of what only the project's environment has may be imported."""
+    program = """
+import sys
+import hostlib.engine
+roots = {name.partition(".")[0] for name in sys.modules if not name.startswith("_")}
+print(sorted(roots - set(sys.stdlib_module_names) - {"hostlib"}))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOM.parent)}
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_the_client_is_a_package_of_its_own(tmp_path: Path) -> None:
+    """Built from a copy: a build leaves files beside its source."""
+    copy = tmp_path / "hostlib"
+    shutil.copytree(ROOM, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "-w",
+            tmp_path,
+            copy,
+        ],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("weir_client-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "hostlib/engine/blocking.py" in names
+    program = "import sys; import hostlib.engine; print(hostlib.engine.__file__)"
+    environment = {**os.environ, "PYTHONPATH": str(wheel)}
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        cwd=tmp_path.parent,
+    )
+    assert str(wheel) in ran.stdout

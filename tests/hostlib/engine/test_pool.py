@@ -1,0 +1,174 @@
+"""The engine's view of the pool against a real client and real storage nodes, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+
+import pytest
+
+from hostlib.client import Client
+from hostlib.content import derivation
+from hostlib.engine import Item, KvPool, KvSpace, PoolConfig
+from hostlib.errors import KeySpaceError
+from hostlib.members import Members
+from hostlib.storage_node import StorageNode
+from hostlib.store import BlockStore
+from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork, run_virtual
+from tests.hostlib.sealed import SEAL
+
+HOME, NODE, OTHER_NODE = "10.0.0.101", "10.0.0.1", "10.0.0.2"
+CONFIG = PoolConfig.from_mapping(
+    {"address": NODE, "homes": [HOME], "lookup_timeout_s": 30.0, "transfer_timeout_s": 60}
+)
+SPACE = KvSpace(
+    name="chat", model="weights:1", layout="rows", dtype="float32", block_tokens=4, object_bytes=(1500, 700)
+)
+TOKENS = list(range(22))
+
+
+class World:
+    """One storage node, and engines by address."""
+
+    def __init__(self) -> None:
+        self.network = MemoryNetwork()
+        self.members = self.network.members = Members.of([HOME])
+        self.store = BlockStore(1 << 24, None, derivation(SEAL))
+        self.home = StorageNode(self.network.port(HOME), self.store)
+
+    def pool(self, address: str = NODE, space: KvSpace = SPACE, config: PoolConfig = CONFIG) -> KvPool:
+        return KvPool(Client(self.network.port(address), self.members, SEAL), config, SEAL, space)
+
+
+KEYS = list(SPACE.block_keys(SEAL, TOKENS))
+
+
+def content(key: bytes, index: int) -> bytes:
+    return (key + bytes([index])) * 100
+
+
+def objects(pool: KvPool, blocks: int) -> list[list[Item]]:
+    found: list[list[Item]] = [[] for _ in range(blocks)]
+    for index, length in enumerate(SPACE.object_bytes):
+        for items, key, block in zip(found, KEYS, pool.references(KEYS, index), strict=False):
+            items.append(Item(block, content(key, index)[:length]))
+    return found
+
+
+def test_what_one_engine_stores_another_finds_and_loads() -> None:
+    async def play() -> None:
+        world = World()
+        one, other = world.pool(), world.pool(OTHER_NODE)
+        assert await one.store_blocks(objects(one, 4)) == 4
+        assert await other.exists(KEYS) == 4
+        assert await other.exists(KEYS, 3) == 1
+        expected = [item for block in objects(other, 4) for item in block]
+        buffers = [bytearray(len(item.buffer)) for item in expected]
+        arrived: list[int] = []
+        loads = [Item(item.block, buffer) for item, buffer in zip(expected, buffers, strict=True)]
+        assert all(await other.load(loads, lambda index, ok: arrived.append(index if ok else -1)))
+        assert [bytes(buffer) for buffer in buffers] == [bytes(item.buffer) for item in expected]
+        assert sorted(arrived) == list(range(8))
+        assert other.stats.store_bytes == other.stats.loaded_bytes == 4 * SPACE.block_bytes
+
+    run_virtual(play())
+
+
+def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
+    async def play() -> None:
+        world = World()
+        pool = world.pool()
+        (first, _), second = objects(pool, 2)
+        await pool.store([first, *second])
+        assert await pool.exists(KEYS[:1]) == 0
+        assert await pool.exists(KEYS, 1) == 1
+
+    run_virtual(play())
+
+
+def test_other_parameters_under_the_same_name_are_refused_then_and_ever_after() -> None:
+    async def play() -> None:
+        world = World()
+        assert await world.pool().join()
+        other = world.pool(OTHER_NODE, replace(SPACE, dtype="bfloat16"))
+        for _ in range(2):
+            with pytest.raises(KeySpaceError, match="dtype is 'bfloat16' here and 'float32' there"):
+                await other.join()
+        assert await other.exists(KEYS) == 0
+        assert not any(await other.store(objects(other, 1)[0]))
+        assert world.store.sizes()["dram"] == 1  # the parameters of the first
+
+    run_virtual(play())
+
+
+def test_two_who_come_at_the_same_time_agree_on_the_parameters_of_one() -> None:
+    async def play() -> None:
+        world = World()
+        one, other = world.pool(), world.pool(OTHER_NODE, replace(SPACE, dtype="bfloat16"))
+        outcomes = await asyncio.gather(one.join(), other.join(), return_exceptions=True)
+        assert sum(outcome is True for outcome in outcomes) == 1
+        assert sum(isinstance(outcome, KeySpaceError) for outcome in outcomes) == 1
+
+    run_virtual(play())
+
+
+def test_a_silent_pool_costs_time_once_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        world = World()
+        pool = world.pool(config=replace(CONFIG, lookup_timeout_s=0.5, retry_s=0.001))
+        await pool.store_blocks(objects(pool, 2))
+        world.network.faults = Faults(lost=1.0)
+        for _ in range(3):
+            assert await pool.exists(KEYS) == 0
+        buffers = [bytearray(1500), bytearray(1500)]
+        loads = [
+            Item(block, buffer) for block, buffer in zip(pool.references(KEYS, 0), buffers, strict=False)
+        ]
+        assert await pool.load(loads) == [False, False]
+        world.network.faults = NO_FAULTS
+        async with asyncio.timeout(1000):
+            while not await pool.exists(KEYS):
+                await asyncio.sleep(1.0)
+        assert all(await pool.load(loads))
+
+    with caplog.at_level(logging.WARNING, "weir"):
+        run_virtual(play())
+    said = [record.message for record in caplog.records]
+    assert len(said) == 2
+    assert said[0].startswith("The pool does not answer")
+    assert said[1] == "The pool answers again."
+
+
+def test_an_object_of_another_length_does_not_arrive() -> None:
+    async def play() -> None:
+        pool = World().pool()
+        await pool.store_blocks(objects(pool, 1))
+        block = pool.references(KEYS, 0)[0]
+        arrived = [await pool.load([Item(block, bytearray(length))]) for length in (1499, 1500, 1501)]
+        assert arrived == [[False], [True], [False]]
+        assert pool.is_answering
+
+    run_virtual(play())
+
+
+def test_a_cancelled_load_writes_nothing_any_more() -> None:
+    async def play() -> None:
+        world = World()
+        pool = world.pool()
+        await pool.store_blocks(objects(pool, 4))
+        world.network.faults = Faults(min_delay_s=1.0, max_delay_s=1.0)
+        buffer, failed = bytearray(1500), []
+        load = asyncio.ensure_future(
+            pool.load(
+                [Item(pool.references(KEYS, 0)[0], buffer)], lambda index, ok: failed.append((index, ok))
+            )
+        )
+        await asyncio.sleep(1.5)
+        load.cancel()
+        await asyncio.wait([load])
+        assert failed == [(0, False)]
+        await asyncio.sleep(10)
+        assert buffer == bytearray(1500)
+
+    run_virtual(play())

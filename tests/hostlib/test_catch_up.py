@@ -1,0 +1,232 @@
+"""A storage node that was away, or whose disk failed, gets from the others what it lacks."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from hostlib import wire
+from hostlib.client_options import ClientOptions
+from hostlib.lane import LaneOptions
+from hostlib.members import Members, State
+from hostlib.storage_node import StorageNode, StorageOptions
+from tests.hostlib.network import Faults, run_virtual
+from tests.hostlib.sealed import place
+from tests.hostlib.world import PATIENT, World, content, key, ref
+
+UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
+BLOCKS = 60
+
+
+async def put_all(world: World, first: int, count: int) -> None:
+    await asyncio.gather(
+        *(
+            world.client.put(ref(n), content(n, 100 + 200 * n), durable=True, replicas=2)
+            for n in range(first, first + count)
+        )
+    )
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.05])
+def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught_up(lost: float) -> None:
+    async def main() -> None:
+        options = ClientOptions(LaneOptions(deadline_s=60), health=PATIENT)
+        world = World(replicas=2, faults=Faults(lost=lost), seed=3, options=options)
+        gone = world.members.nodes[0].address
+        await put_all(world, 0, BLOCKS // 2)
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        await put_all(world, BLOCKS // 2, BLOCKS // 2)
+        world.announce(JOINING, UP, UP)
+        node = world.restart(gone)
+        assert not node.caught_up
+        node.start()
+        async with asyncio.timeout(60):
+            while not node.caught_up:
+                await asyncio.sleep(0.01)
+        for n in range(BLOCKS):
+            assert (gone in world.homes(n)) <= (gone in world.holders(n))
+        world.announce(UP, UP, UP)
+        for other in world.members.nodes[1:]:
+            world.network.dead.add(other.address)
+        world.network.faults = Faults()
+        for n in range(BLOCKS):  # what it copied is what was written, tags and all
+            if world.homes(n)[0] == gone:
+                assert (await world.client.get(ref(n))).content == content(n, 100 + 200 * n)
+
+    run_virtual(main())
+
+
+def test_peers_who_still_think_that_it_is_down_tell_it_all_the_same() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        gone = world.members.nodes[0].address
+        world.nodes[gone].start()  # lists what is not there yet
+        await asyncio.sleep(0.1)
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        await put_all(world, 0, 20)
+        world.restart(gone).start()
+        await asyncio.sleep(5)
+        everything_up = Members(99, 2, tuple(replace(m, state=UP) for m in world.members.nodes))
+        for n in range(20):
+            if gone in [home.address for home in everything_up.homes(key(n))]:
+                assert gone in world.holders(n)
+
+    run_virtual(main())
+
+
+def test_it_copies_only_blocks_whose_home_it_is() -> None:
+    async def main() -> None:
+        world = World(homes=3, replicas=1)
+        await asyncio.gather(*(world.client.put(ref(n), content(n)) for n in range(BLOCKS)))
+        address = world.members.nodes[0].address
+        before = {n for n in range(BLOCKS) if address in world.holders(n)}
+        world.nodes[address].start()
+        await asyncio.sleep(10)
+        assert world.nodes[address].caught_up
+        assert {n for n in range(BLOCKS) if address in world.holders(n)} == before
+
+    run_virtual(main())
+
+
+def test_an_unreadable_block_is_said_so_read_from_the_replica_and_repaired() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        await world.client.put(ref(1), content(1), durable=True, replicas=2)
+        first, second = world.homes(1)
+        world.restart(first)
+        world.disks[first].damage(place(key(1)).name())
+        assert (await world.client.get(ref(1))).content == content(1)
+        assert world.client.stats.refused == 1
+        assert world.nodes[first].stats.unreadable == 1
+        await asyncio.sleep(1)
+        assert first in world.holders(1)
+        world.network.dead.add(second)
+        assert (await world.client.get(ref(1))).content == content(1)
+
+    run_virtual(main())
+
+
+def test_only_members_are_told_what_is_there() -> None:
+    async def main() -> None:
+        world = World()
+        asked = world.network.port("10.0.0.66")
+        replies: list[object] = []
+        asked.set_receiver(lambda address, datagrams: replies.extend(datagrams))
+        home = world.members.nodes[0].address
+        asked.send(home, [wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0)))])
+        await asyncio.sleep(1)
+        assert replies == []
+        assert world.nodes[home].stats.unexpected == 1
+
+    run_virtual(main())
+
+
+def test_a_peer_that_never_ends_its_list_is_left() -> None:
+    async def main() -> None:
+        world = World(homes=2)
+        one, other = (node.address for node in world.members.nodes)
+        port = world.network.ports[other]
+
+        def answer(source: str, datagrams: list[wire.Buffer]) -> None:
+            for datagram in datagrams:
+                asked = wire.decode(bytes(datagram))
+                if asked.op == wire.OP_LIST:
+                    port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=bytes(18)))])
+
+        port.set_receiver(answer)  # type: ignore[arg-type]  # a list, as this network sends it
+        world.nodes[one].start()
+        await asyncio.sleep(10)
+        assert world.nodes[one].caught_up
+        assert len(world.sent(one, wire.OP_LIST)) <= 4
+
+    run_virtual(main())
+
+
+def test_stores_tell_the_controller_that_they_live() -> None:
+    async def main() -> None:
+        world = World(homes=2)
+        one = world.members.nodes[0].address
+        store = world.stores[one]
+        node = StorageNode(
+            world.network.port(one), store, StorageOptions(one, controller="10.255.255.254"), world.members
+        )
+        node.start()
+        await asyncio.sleep(1.05)
+        hellos = world.sent(one, wire.OP_HELLO)
+        assert len(hellos) == 11
+        assert {to for to, _ in hellos} == {"10.255.255.254"}
+        assert not hellos[0][1].flags & wire.FLAG_HELD
+        assert hellos[-1][1].flags & wire.FLAG_HELD
+        node.close()
+
+    run_virtual(main())
+
+
+def test_a_store_that_was_cut_off_without_noticing_catches_up_when_it_is_told() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        gone = world.members.nodes[0].address
+        node = world.nodes[gone]
+        node.start()
+        await asyncio.sleep(5)
+        assert node.caught_up
+        world.network.dead.add(gone)
+        world.announce(DOWN, UP, UP)
+        await put_all(world, 0, 20)
+        world.network.dead.discard(gone)
+        world.announce(JOINING, UP, UP)
+        assert not node.caught_up
+        async with asyncio.timeout(60):
+            while not node.caught_up:
+                await asyncio.sleep(0.01)
+        assert {n for n in range(20) if gone in world.homes(n)} <= {
+            n for n in range(20) if gone in world.holders(n)
+        }
+
+    run_virtual(main())
+
+
+def test_a_peer_with_an_older_list_of_members_does_not_say_what_it_holds() -> None:
+    """By its list the asker may be no home of what is the asker's by now."""
+
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        asker, peer = (member.address for member in world.members.nodes)
+        await put_all(world, 0, 3)
+        asked = wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0), epoch=1)
+        world.network.port(asker).send(peer, [wire.encode(asked)])
+        await asyncio.sleep(1)
+        assert not world.sent(peer, wire.OP_KEYS)
+        world.announce(UP, UP)
+        world.network.port(asker).send(peer, [wire.encode(asked)])
+        await asyncio.sleep(1)
+        assert len(world.sent(peer, wire.OP_KEYS)) == 1
+
+    run_virtual(main())
+
+
+def test_what_was_put_by_an_older_list_is_copied_to_who_is_home_by_the_newer() -> None:
+    async def main() -> None:
+        world = World(homes=2)
+        number = next(n for n in range(99) if world.homes(n)[0] == world.members.nodes[0].address)
+        home, other = world.homes(number, 2)
+        world.announce(DOWN, UP)
+        world.nodes[home].caught_up = True
+        world.announce(UP, UP)
+        await asyncio.sleep(0.01)
+        before = world.members
+        late = world.another_client("10.0.0.2")
+        late._exchange.health.members = replace(
+            before, epoch=before.epoch - 1, nodes=(replace(before.nodes[0], state=DOWN), before.nodes[1])
+        )
+        await late.put(ref(number), content(number), durable=True)
+        assert world.holders(number) == [other]
+        async with asyncio.timeout(10):
+            while home not in world.holders(number):
+                await asyncio.sleep(0.1)
+
+    run_virtual(main())

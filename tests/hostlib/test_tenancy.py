@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from hostlib.errors import ConfigError
+from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.tenancy import seal_of
+
+KEY = bytes(16)
+
+
+def test_a_tenant_with_its_secret_and_the_public_namespace_without() -> None:
+    secret = bytes(range(32))
+    assert seal_of(7, secret.hex()).tag(KEY, 0, 1, 1, b"x") == Seal(7, secret).tag(KEY, 0, 1, 1, b"x")
+    assert seal_of(0, None).tag(KEY, 0, 1, 1, b"x") == Seal(0, PUBLIC_SECRET).tag(KEY, 0, 1, 1, b"x")
+
+
+@pytest.mark.parametrize(
+    ("tenant", "secret", "said"),
+    [
+        (7, None, "tenant 7 needs a secret"),
+        (70_000, "00" * 32, "tenant must be 0 to 65535"),
+        (7, "not hexadecimal", "secret: "),
+        (7, "00", "16 to 64 bytes"),
+    ],
+)
+def test_what_can_not_be_is_said(tenant: int, secret: str | None, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        seal_of(tenant, secret)

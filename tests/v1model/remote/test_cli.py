@@ -1,0 +1,258 @@
+"""simple_switch_CLI's commands against the P4Runtime server of a running switch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.v1model.p4runtime.client import P4RuntimeClient
+from tests.v1model.test_cli import ANY_PORT, running_switch
+from v1model.dataplane import DataPlaneError
+from v1model.ir import Bits, Key, KeyMatch, Var
+from v1model.remote.cli import Commands
+from v1model.remote.data_plane import RemoteDataPlane, running_program
+from v1model.remote.session import Session
+from v1model.remote.values import parse_match, parse_value
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = Path(__file__).with_name("commands.p4")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with running_switch(PROGRAM, *ANY_PORT) as (_, found):
+        yield found
+
+
+class Shell:
+    """Commands, and what they say."""
+
+    def __init__(self, address: str) -> None:
+        self.session = Session(address, 0, election_id=1)
+        program, schema = running_program(self.session, None)
+        self.said: list[str] = []
+        self._commands = Commands(RemoteDataPlane(self.session, program, schema), self.said.append)
+
+    def __call__(self, *lines: str) -> list[str]:
+        self.said.clear()
+        for line in lines:
+            self._commands.run(line)
+        return list(self.said)
+
+
+@pytest.fixture
+def shell(address: str) -> Iterator[Shell]:
+    shell = Shell(address)
+    yield shell
+    for table in ("route", "acl"):
+        shell(f"table_clear {table}", f"table_reset_default {table}")
+    shell.session.close()
+
+
+def test_tables_and_actions_are_listed(shell: Shell) -> None:
+    assert shell("show_tables") == [
+        f"{'In.route':30} [hdr.ip.dst(lpm)]",
+        f"{'In.acl':30} [hdr.ip.src(ternary), hdr.ip.port(range)]",
+        f"{'In.balance':30} [hdr.ip.dst(exact), hdr.ip.src(selector)]",
+    ]
+    assert f"{'In.to':30} [port(9), mac(48)]" in shell("table_info route")
+
+
+def test_entries_by_handle(shell: Shell) -> None:
+    assert shell("table_add route to 10.0.1.0/24 => 3 00:00:00:00:01:02") == [
+        "Entry has been added with handle 0"
+    ]
+    shell("table_add route drop 10.0.2.0/24 =>")
+    assert shell("table_dump route") == [
+        "0: hdr.ip.dst: 0xa000100/24 => In.to(0x3, 0x102)",
+        "1: hdr.ip.dst: 0xa000200/24 => In.drop()",
+    ]
+    shell("table_modify route drop 0", "table_delete route 1")
+    assert shell("table_dump route", "table_num_entries route") == [
+        "0: hdr.ip.dst: 0xa000100/24 => In.drop()",
+        "1",
+    ]
+
+
+def test_another_session_finds_the_entries(shell: Shell, address: str) -> None:
+    shell("table_add route drop 10.9.0.0/16")
+    other = Shell(address)
+    assert other("table_dump route") == ["0: hdr.ip.dst: 0xa090000/16 => In.drop()"]
+    other.session.close()
+
+
+def test_priorities_are_bmv2_s(shell: Shell) -> None:
+    """The smaller one wins; P4Runtime has it the other way round."""
+    shell(
+        "table_add acl drop 10.0.0.0&&&255.0.0.0 1024->2047 => 10", "table_add acl drop 0&&&0 0->65535 => 5"
+    )
+    dumped = shell("table_dump acl")
+    assert (
+        dumped[0]
+        == "0: hdr.ip.src: 0xa000000&&&0xff000000, hdr.ip.port: 0x400->0x7ff, priority 10 => In.drop()"
+    )
+    assert "priority 5" in dumped[1]
+
+
+def test_registers_counters_meters(shell: Shell) -> None:
+    assert shell("register_write cells 2 77", "register_read cells 2") == ["In.cells[2] = 77"]
+    assert shell("register_read cells") == ["In.cells = 0, 0, 77, 0"]
+    assert shell("register_reset cells", "register_read cells 2") == ["In.cells[2] = 0"]
+    assert shell("counter_write seen 1 5 500", "counter_read seen 1") == ["In.seen[1] = 5 packets, 500 bytes"]
+    assert shell("meter_get_rates rate 0") == ["In.rate[0]: no rates"]
+    assert shell("meter_set_rates rate 0 0.5:10 1:20", "meter_get_rates rate 0") == [
+        "In.rate[0]: 0.5:10, 1:20"
+    ]
+
+
+def test_multicast_and_clones(shell: Shell) -> None:
+    shell("mc_mgrp_create 4", "mc_node_create 7 1 2", "mc_node_associate 4 0")
+    assert shell("mc_dump") == ["group 4: port 1 (rid 7), port 2 (rid 7)"]
+    assert shell("mc_mgrp_destroy 4", "mc_dump") == []
+    assert shell("mirroring_add 9 3", "mirroring_get 9") == ["session 9: port 3"]
+    shell("mirroring_delete 9")
+    with pytest.raises(ValueError, match="no clone session 9"):
+        shell("mirroring_get 9")
+
+
+def test_members_groups_and_their_entries(shell: Shell, address: str) -> None:
+    assert shell(
+        "act_prof_create_member paths to 1 00:00:00:00:00:01",
+        "act_prof_create_member paths to 2 0",
+        "act_prof_create_group paths",
+    ) == [
+        "Member has been created with handle 0",
+        "Member has been created with handle 1",
+        "Group has been created with handle 0",
+    ]
+    shell("act_prof_add_member_to_group paths 0 0", "act_prof_add_member_to_group paths 1 0")
+    shell("act_prof_modify_member paths drop 1")
+    other = Shell(address)
+    assert other("act_prof_dump paths") == [
+        "member 0: In.to(0x1, 0x1)",
+        "member 1: In.drop()",
+        "group 0: members 0, 1",
+    ]
+    other.session.close()
+    shell("table_indirect_add balance 10.0.0.1 => 1", "table_indirect_add_with_group balance 10.0.0.2 => 0")
+    assert shell("table_dump balance") == [
+        "0: hdr.ip.dst: 0xa000001 => member 1",
+        "1: hdr.ip.dst: 0xa000002 => group 0",
+    ]
+    shell("table_indirect_delete balance 0", "table_indirect_delete balance 1")
+    shell("act_prof_remove_member_from_group paths 1 0", "act_prof_delete_member paths 1")
+    assert shell("act_prof_dump paths") == ["member 0: In.to(0x1, 0x1)", "group 0: members 0"]
+    shell("act_prof_delete_group paths 0", "act_prof_delete_member paths 0")
+    assert shell("act_prof_dump paths", "table_dump balance") == []
+
+
+def test_value_sets(shell: Shell) -> None:
+    assert shell("pvs_add known 80", "pvs_add known 0x1bb", "pvs_get known") == ["0x50", "0x1bb"]
+    with pytest.raises(DataPlaneError, match="takes 2 members"):
+        shell("pvs_add known 53")
+    assert shell("pvs_remove known 80", "pvs_get known") == ["0x1bb"]
+    assert shell("pvs_clear known", "pvs_get known") == []
+
+
+@pytest.mark.parametrize("command", ["set_queue_depth 64", "set_queue_rate 100 1"])
+def test_queues_are_said_to_have_no_effect(shell: Shell, command: str) -> None:
+    (said,) = shell(command)
+    assert said.startswith(f"{command.split()[0]} does nothing: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("frobnicate", "unknown command frobnicate"),
+        ("table_add nowhere drop 1 =>", "no table nowhere; there are: In.route, In.acl, In.balance"),
+        ("table_add route fly 1 =>", "no action fly"),
+        ("table_add route to 10.0.0.1/24 => 3", "In.to takes 2 parameters \\(port, mac\\)"),
+        ("table_add route drop 10.0.0.1 2 =>", "has 1 keys, 2 matches are given"),
+        ("table_add route drop 10.0.0.256 =>", "256"),
+        ("table_add acl drop 0&&&0 0->1 =>", "need a priority"),
+        ("table_delete route 5", "no entry with handle 5"),
+        ("table_add route", "takes 2 arguments or more"),
+        ("register_read nowhere 0", "no register nowhere"),
+        ("act_prof_create_member nowhere drop", "no action profile nowhere; there are: In.paths"),
+        ("act_prof_add_member_to_group paths 0 7", "In.paths has no group with handle 7"),
+        ("table_indirect_add route 10.0.0.1 => 0", "In.route has no action profile"),
+        ("table_indirect_add balance 10.0.0.1 =>", "one handle of a member is expected"),
+        ("pvs_add known 1 2", "Pa.known has 1 fields, 2 are given"),
+        ("pvs_remove known 77", "Pa.known has no such member"),
+    ],
+)
+def test_what_cannot_be_done(shell: Shell, line: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        shell(line)
+
+
+def test_what_the_switch_refuses(shell: Shell, address: str) -> None:
+    with pytest.raises(DataPlaneError) as caught:
+        shell("register_read cells 4")
+    assert caught.value.code == "OUT_OF_RANGE"
+    primary = P4RuntimeClient(0, address, (0, 9))
+    other = Shell(address)
+    try:
+        with pytest.raises(DataPlaneError, match="election-id"):
+            other("register_write cells 0 1")
+        assert other("register_read cells 0") == ["In.cells[0] = 0"]
+    finally:
+        other.session.close()
+        primary.tear_down()
+
+
+def test_the_command(address: str) -> None:
+    command = [sys.executable, "-m", "v1model", "cli", "--address", address]
+    script = "# a comment\ntable_add route drop 10.1.0.0/16\nnonsense\ntable_dump route\ntable_clear route\n"
+    done = subprocess.run(
+        command, cwd=ROOT, input=script, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "Error: unknown command nonsense\n"
+    assert "0: hdr.ip.dst: 0xa010000/16 => In.drop()" in done.stdout
+    one = [*command, "-c", "register_read cells 0"]
+    done = subprocess.run(one, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "In.cells[0] = 0\n")
+
+
+def test_nobody_there() -> None:
+    command = [sys.executable, "-m", "v1model", "cli", "--address", "127.0.0.1:9", "-c", "show_tables"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("weir-cli: 127.0.0.1:9: UNAVAILABLE")
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "value"),
+    [
+        ("0x10", 8, 16),
+        ("17", 8, 17),
+        ("true", 1, 1),
+        ("10.0.0.1", 32, 0x0A000001),
+        ("00:11:22:33:44:55", 48, 0x001122334455),
+        ("::1", 128, 1),
+        ("2001:db8::5", 128, 0x20010DB8000000000000000000000005),
+    ],
+)
+def test_values(text: str, width: int, value: int) -> None:
+    assert parse_value(text, width) == value
+    with pytest.raises(ValueError, match="does not fit 0 bits"):
+        parse_value(text, 0)
+
+
+def test_matches() -> None:
+    def key(kind: str) -> Key:
+        return Key(Var("x", Bits(16)), kind, "x")
+
+    assert parse_match(key("lpm"), "0x1234/8") == KeyMatch(0x1200, prefix_length=8)
+    assert parse_match(key("lpm"), "0/0") is None
+    assert parse_match(key("ternary"), "0x1234&&&0xff00") == KeyMatch(0x1200, mask=0xFF00)
+    assert parse_match(key("ternary"), "5") == KeyMatch(5, mask=0xFFFF)
+    assert parse_match(key("range"), "1->9") == KeyMatch(1, high=9)
+    assert parse_match(key("optional"), "0&&&0") is None
+    with pytest.raises(ValueError, match="a prefix of 17 bits"):
+        parse_match(key("lpm"), "1/17")

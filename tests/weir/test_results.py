@@ -1,0 +1,70 @@
+"""Results load in one line, into tables."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weir.results
+
+REQUEST = {
+    "node": "node1", "arrival_s": 0.5, "fetch_s": 0.1, "queue_s": 0.0, "prefill_s": 0.2, "ttft_s": None,
+    "end_s": 2.0, "sources": {"gpu": 1, "dram": 0, "pool": 3, "remote": 0, "recomputed": 2},
+}  # fmt: skip
+SAMPLE = {
+    "t_s": 0.5, "link_bytes": {"s1-node1": [10, 20]}, "blocks": {}, "completed": 1, "resident": 2, "hits": 3,
+    "admitted": 4, "evicted": 5, "digests": 6, "outcomes": [],
+}  # fmt: skip
+
+
+def write(folder: Path, **files: object) -> None:
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def test_a_run_loads_into_tables(tmp_path: Path) -> None:
+    run = {"result": {"merged": 7}, "requests": [REQUEST], "timeline": [SAMPLE, SAMPLE], "get_ms": [1.0, 2.5]}
+    write(tmp_path, summary={"seed": 1}, details={"runs": {"pool": run}})
+    loaded = weir.results.load(tmp_path)
+    play = loaded.plays["pool"]
+    assert loaded.summary["seed"] == 1
+    assert play.result["merged"] == 7
+    assert play.requests["pool"].tolist() == [3]
+    assert np.isnan(play.requests["ttft_s"][0])
+    assert play.timeline["s1-node1 from"].tolist() == [20, 20]
+    assert play.get_ms.mean() == 1.75
+
+
+def test_an_experiment_without_details_has_its_summary(tmp_path: Path) -> None:
+    write(tmp_path, summary={"results": [1]})
+    loaded = weir.results.load(str(tmp_path))
+    assert loaded.summary == {"results": [1]}
+    assert not loaded.plays
+
+
+def test_a_play_without_requests_has_empty_tables(tmp_path: Path) -> None:
+    run: dict[str, object] = {"result": {}, "requests": [], "timeline": [], "get_ms": []}
+    write(tmp_path, summary={}, details={"runs": {"pool": run}})
+    play = weir.results.load(tmp_path).plays["pool"]
+    assert len(play.requests) == len(play.timeline) == len(play.get_ms) == 0
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "has the experiment been run"),
+        ({"summary": [1]}, "expected a JSON object, found list"),
+        ({"summary": {}, "details": {"runs": {"pool": {"requests": []}}}}, "not written by this version"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path: Path, files: dict[str, object], said: str) -> None:
+    write(tmp_path, **files)
+    with pytest.raises(weir.results.ResultsError, match=said):
+        weir.results.load(tmp_path)
+
+
+def test_a_torn_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('{"a":')
+    with pytest.raises(weir.results.ResultsError, match=r"summary\.json: not JSON"):
+        weir.results.load(tmp_path)

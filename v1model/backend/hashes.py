@@ -1,0 +1,51 @@
+"""v1model's hash algorithms over lists of fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.backend import fieldlist
+from v1model.backend.layout import is_wide, value_width
+from v1model.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from v1model import ir
+    from v1model.backend.writer import Writer
+
+# Algorithms over plain bytes: the C call up to the bytes. The custom CRCs have their defaults.
+HASHES = {
+    "crc32": "hash_crc32(&sw->crc32, ",
+    "crc32_custom": "hash_crc32(&sw->crc32, ",
+    "crc16": "hash_crc16(",
+    "crc16_custom": "hash_crc16(",
+    "identity": "hash_identity(",
+    "xor16": "hash_xor16(",
+}
+
+
+def hash_of(writer: Writer, algorithm: str, value: ir.Expr, *, with_payload: bool = False) -> str:
+    """Emits the field list; a C expression for its hash, a uint64_t."""
+    function = writer.function
+    if algorithm == "random":
+        return "next_random(sw)"
+    fields = fieldlist.serialize(function, writer.expressions, value, "fields")
+    payload = ("job->data + job->payload_offset", "job->length - job->payload_offset")
+    if algorithm == "csum16":
+        rest = ", ".join(payload) if with_payload else "NULL, 0"
+        return f"hash_csum16({fields.data}, {fields.length}, {rest})"
+    if algorithm not in HASHES:
+        raise UnsupportedError(f"hash algorithm {algorithm}; there are csum16, random, {', '.join(HASHES)}")
+    if not with_payload:
+        return f"{HASHES[algorithm]}{fields.data}, {fields.length})"
+    length = function.name("length")
+    function.emit(f"uint32_t {length} = {fields.length};", f"memcpy(sw->scratch, {fields.data}, {length});")
+    function.emit(f"memcpy(sw->scratch + {length}, {payload[0]}, {payload[1]});")
+    return f"{HASHES[algorithm]}sw->scratch, {length} + {payload[1]})"
+
+
+def integer(writer: Writer, value: ir.Expr) -> str:
+    """The low 64 bits of any Bits."""
+    code = writer.expressions.value(value)
+    if is_wide(value.type):
+        code = f"wide_low128({code}, {value_width(value.type)})"
+    return f"(uint64_t){code}"

@@ -1,0 +1,1 @@
+"""What the compiler says of every v1model program below a folder."""

@@ -1,0 +1,79 @@
+"""Compiles every v1model program below a folder and sorts what came of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+from v1model import isolation
+from v1model.compile import compile_text
+from v1model.errors import CompileError, UnsupportedError
+from v1model.frontend.preprocess import PreprocessorError, preprocess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from v1model.isolation import Outcome
+
+TIMEOUT_S = 120.0
+# Results, as the summary orders them.
+COMPILED = "compiled"
+UNSUPPORTED = "unsupported"  # legal P4_16 that the embedded switch does not have
+REFUSED = "refused"  # wrong, says the checker
+UNREADABLE = "unreadable"  # the preprocessor failed: an include is missing, for example
+C_FAILED = "C compiler failed"
+CRASHED = "crashed"  # or ran out of time
+RESULTS = (COMPILED, UNSUPPORTED, REFUSED, UNREADABLE, C_FAILED, CRASHED)
+
+# A program has the package's instance; what is only included by programs has not.
+_MAIN = re.compile(r"\bV1Switch\s*(<[^;]*>)?\s*\(")
+_SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d+\b")
+
+
+def find_programs(root: Path) -> list[Path]:
+    """The *.p4 files below `root` (or `root` itself) that instantiate V1Switch."""
+    files = [root] if root.is_file() else sorted(root.rglob("*.p4"))
+    return [path for path in files if path.is_file() and _MAIN.search(path.read_text(errors="replace"))]
+
+
+def survey(
+    root: Path, jobs: int, include: Sequence[Path] = (), timeout_s: float = TIMEOUT_S
+) -> Iterator[Outcome]:
+    """Outcomes in the order in which programs are done."""
+    top = root.parent if root.is_file() else root
+    tasks = [(path.relative_to(top).as_posix(), path) for path in find_programs(root)]
+    return isolation.run_all(tasks, partial(compile_one, include=include), CRASHED, jobs, timeout_s)
+
+
+def compile_one(path: Path, include: Sequence[Path] = ()) -> tuple[str, str]:
+    """(result, reason) of one program, in this process."""
+    try:
+        compile_text(preprocess(path, [path.parent, *include]), str(path))
+    except PreprocessorError as error:
+        return UNREADABLE, error.render()
+    except UnsupportedError as error:
+        return UNSUPPORTED, error.render()
+    except CompileError as error:
+        return (REFUSED if error.span else C_FAILED), error.render()
+    return COMPILED, ""
+
+
+def reason_class(reason: str) -> str:
+    """A reason without what is this program's own: place, names and numbers."""
+    message = reason.split("\n", 1)[0].rpartition("error: ")[2]
+    return _SPECIFIC.sub("…", message)
+
+
+def summary(outcomes: Iterable[Outcome]) -> dict[str, object]:
+    """Programs by result, classes of reasons by how many programs they stop, and each program."""
+    ordered = sorted(outcomes, key=lambda outcome: outcome.name)
+    classes = Counter(f"{o.result}: {reason_class(o.reason)}" for o in ordered if o.reason)
+    return {
+        "programs": len(ordered),
+        **{result: sum(o.result == result for o in ordered) for result in RESULTS},
+        "reasons": dict(classes.most_common()),
+        "outcomes": {o.name: {"result": o.result, "reason": o.reason} for o in ordered},
+    }

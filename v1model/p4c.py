@@ -1,0 +1,151 @@
+"""The compiler's command line (`weir-p4c`, `python -m v1model compile`), as p4c-bm2-ss's."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import json_format, text_format
+
+from v1model import without_effect
+from v1model.backend.extern_source import ExternSource
+from v1model.compile import compile_text
+from v1model.errors import CompileError
+from v1model.frontend import render
+from v1model.frontend.preprocess import preprocess
+from v1model.p4info import p4info
+from v1model.p4runtime.device_config import DeviceConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OK, REFUSED, USAGE = 0, 1, 2
+
+DESCRIPTION = """\
+Checks and compiles a v1model program for the embedded switch, with the options of p4c-bm2-ss.
+
+  weir-p4c --p4v 16 --p4runtime-files build/prog.p4info.txtpb -o build/prog.json prog.p4
+  weir-switch -i 1@veth1 -i 2@veth2 build/prog.json
+"""
+FORMATS = {
+    ".bin": "binary",
+    ".json": "JSON",
+    ".txt": "text",
+    ".txtpb": "text",
+    ".pbtxt": "text",
+}
+# p4c's options that say how it works or what it shows, with the values that they take.
+WITHOUT_EFFECT: dict[str, int | str | None] = {
+    "--Wdisable": "?",
+    "--Wwarn": "?",
+    "--Werror": "?",
+    "--Winfo": "?",
+    "--maxErrorCount": None,
+    "--emit-externs": 0,
+    "--disable-annotations": "?",
+    "--pp": None,
+    "--toJSON": None,
+    "--dump": None,
+    "--top4": None,
+    "-T": None,
+    "-g": 0,
+    "-v": 0,
+    "--ndebug": 0,
+    "--parser-inline-opt": 0,
+    "--loopsUnroll": 0,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compiles one program; 1, with the place and the reason, if it is refused."""
+    options = _parser().parse_args(arguments)
+    for option in dict.fromkeys(options.without_effect):
+        print(f"weir-p4c: {option} makes no difference here", file=sys.stderr)
+    try:
+        text = preprocess(
+            options.program, options.include, dict(map(_define, options.define)), options.undefine
+        )
+        if options.preprocess:
+            print(text, end="")
+            return OK
+        externs = ExternSource.read(options.externs) if options.externs else None
+        compiled = compile_text(text, str(options.program), externs)
+        info = p4info(compiled.program)
+        for path in options.p4runtime_files:
+            _write(path, _encoded(info, path))
+        if options.config:
+            _write(options.config, DeviceConfig(str(options.program), text).encode())
+    except CompileError as error:
+        print(render(error), file=sys.stderr)
+        return REFUSED
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return REFUSED
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="weir-p4c", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("program", type=Path, help="a P4_16 program for v1model")
+    parser.add_argument("-I", dest="include", action="append", type=Path, default=[], metavar="DIR")
+    parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument("-U", dest="undefine", action="append", default=[], metavar="NAME")
+    parser.add_argument("-E", dest="preprocess", action="store_true", help="only preprocess, to stdout")
+    parser.add_argument(
+        "-o", "--config", type=Path, metavar="FILE", help="where to write the device config for the switch"
+    )
+    parser.add_argument(
+        "--p4runtime-files",
+        "--p4info",
+        type=_files,
+        default=[],
+        metavar="FILE[,FILE...]",
+        help=f"where to write the P4Info; the format is the suffix's: {', '.join(FORMATS)}",
+    )
+    parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")
+    parser.add_argument(
+        "--std", "--p4v", choices=("p4-16", "p4_16", "16"), default="p4-16", help="P4_16 only"
+    )
+    parser.add_argument("-b", "--target", choices=("bmv2",))
+    parser.add_argument("-a", "--arch", choices=("v1model",))
+    parser.add_argument("--version", action="version", version="weir-p4c 0.1.0 (P4_16, v1model)")
+    without_effect.accept(parser, WITHOUT_EFFECT)
+    return parser
+
+
+def _files(text: str) -> list[Path]:
+    files = [Path(part) for part in text.split(",") if part]
+    for path in files:
+        if path.suffix not in FORMATS:
+            raise argparse.ArgumentTypeError(
+                f"{path}: no format has that suffix; there are {', '.join(FORMATS)}"
+            )
+    return files
+
+
+def _encoded(info: Any, path: Path) -> bytes:
+    match FORMATS[path.suffix]:
+        case "binary":
+            return bytes(info.SerializeToString())
+        case "JSON":
+            return json_format.MessageToJson(info, preserving_proto_field_name=True).encode()
+        case _:
+            return text_format.MessageToString(info).encode()
+
+
+def _define(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else "1"
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

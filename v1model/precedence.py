@@ -1,0 +1,23 @@
+"""Forwarding before control: the kernel's order between the threads of a switch process."""
+
+from __future__ import annotations
+
+import os
+
+_stepped_back = False
+
+
+def step_back() -> None:
+    """This thread, and those that it starts from now on, no longer interrupt others when they wake.
+
+    They run as batch work (sched(7), SCHED_BATCH): a P4Runtime request waits until forwarding pauses.
+    """
+    global _stepped_back  # noqa: PLW0603  # as the scheduling that it stands for, it is the process's
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    _stepped_back = True
+
+
+def come_forward() -> None:
+    """Undoes `step_back` for this thread, which forwards."""
+    if _stepped_back:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

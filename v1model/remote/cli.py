@@ -1,0 +1,129 @@
+"""simple_switch_CLI's commands, over P4Runtime (`weir-cli`).
+
+weir-cli --address 127.0.0.1:9559 < commands.txt
+weir-cli --address unix:weir.sock -c 'register_read In.seen 0'
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from v1model.dataplane import DataPlaneError
+from v1model.errors import CompileError
+from v1model.remote.data_plane import RemoteDataPlane, running_program
+from v1model.remote.profiles import ProfileCommands
+from v1model.remote.session import Session
+from v1model.remote.tables import TableCommands
+from v1model.remote.value_sets import ValueSetCommands
+from v1model.stf.switch_commands import SwitchCommands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+OK, FAILURE = 0, 1
+PROMPT = "RuntimeCmd: "
+_QUEUES = "the switch has no queues of its own, packets wait in those of the interfaces"
+WITHOUT_EFFECT = {"set_queue_depth": _QUEUES, "set_queue_rate": _QUEUES}
+
+
+class Commands:
+    """One line at a time. Raises ValueError or DataPlaneError with what is wrong."""
+
+    def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
+        self._say = say
+        tables = TableCommands(data_plane, say)
+        self._named = {
+            **tables.commands,
+            **ProfileCommands(data_plane, tables, say).commands,
+            **ValueSetCommands(data_plane, say).commands,
+        }
+        # The commands use no more of a data plane than RemoteDataPlane has.
+        self._switch = SwitchCommands(data_plane, say)  # type: ignore[arg-type]
+
+    def run(self, line: str) -> None:
+        words = line.split("#", 1)[0].split()
+        if not words:
+            return
+        name, arguments = words[0], words[1:]
+        if name in self._named:
+            minimum, command = self._named[name]
+            if len(arguments) < minimum:
+                raise ValueError(f"{name} takes {minimum} arguments or more")
+            command(arguments)
+        elif name == "help":
+            self._say("\n".join(sorted([*self._named, *self._switch.names(), *WITHOUT_EFFECT])))
+        elif name in WITHOUT_EFFECT:
+            self._say(f"{name} does nothing: {WITHOUT_EFFECT[name]}")
+        else:
+            self._switch.run(name, arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: every command was done; 1: one was not, the others were."""
+    options = _options(arguments)
+    session = Session(options.address, options.device_id, options.election_id)
+    try:
+        program, schema = running_program(session, options.program)
+        commands = Commands(RemoteDataPlane(session, program, schema), print)
+        return _run(commands, [options.command] if options.command else _lines())
+    except CompileError as error:
+        print(f"weir-cli: {error.render()}", file=sys.stderr)
+    except DataPlaneError as error:
+        print(f"weir-cli: {options.address}: {error.code}: {error}", file=sys.stderr)
+    finally:
+        session.close()
+    return FAILURE
+
+
+def _run(commands: Commands, lines: Iterable[str]) -> int:
+    result = OK
+    for line in lines:
+        if line.strip() in ("EOF", "exit", "quit"):
+            break
+        try:
+            commands.run(line)
+        except (ValueError, DataPlaneError) as error:
+            print(f"Error: {error}", file=sys.stderr)
+            result = FAILURE
+    return result
+
+
+def _lines() -> Iterable[str]:
+    """Standard input, with a prompt for whoever types."""
+    if not sys.stdin.isatty():
+        yield from sys.stdin
+        return
+    while True:
+        try:
+            yield input(PROMPT)
+        except EOFError:
+            return
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="weir-cli", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--address", default="127.0.0.1:9559", help="the P4Runtime server (default: %(default)s)"
+    )
+    parser.add_argument("--device-id", type=int, default=0, metavar="N")
+    parser.add_argument(
+        "--election-id",
+        type=int,
+        default=1,
+        metavar="N",
+        help="to write beside a controller",
+    )
+    parser.add_argument(
+        "--program", type=Path, metavar="PROGRAM.p4", help="the switch's program, for BMv2: it can't tell"
+    )
+    parser.add_argument("-c", "--command", help="one command instead of standard input")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""simple_switch_CLI's commands of action profiles and selectors, and of tables that use them."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from v1model.dataplane import Group, Member
+from v1model.remote.tables import FIRST_ID
+from v1model.stf.names import find
+from v1model.stf.parser import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from v1model import ir
+    from v1model.remote.data_plane import RemoteDataPlane
+    from v1model.remote.tables import TableCommands
+
+
+class ProfileCommands:
+    """A handle is an id less one, so it holds in other sessions too; a new one is the smallest free one."""
+
+    def __init__(
+        self, data_plane: RemoteDataPlane, tables: TableCommands, say: Callable[[str], None]
+    ) -> None:
+        self._data_plane, self._tables, self._say = data_plane, tables, say
+        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
+            "act_prof_create_member": (2, self._create_member),
+            "act_prof_modify_member": (3, self._modify_member),
+            "act_prof_delete_member": (2, self._delete_member),
+            "act_prof_create_group": (1, self._create_group),
+            "act_prof_delete_group": (2, self._delete_group),
+            "act_prof_add_member_to_group": (3, self._add_to_group),
+            "act_prof_remove_member_from_group": (3, self._remove_from_group),
+            "act_prof_dump": (1, self._dump),
+            "table_indirect_add": (3, lambda words: tables.add_indirect(words, "member")),
+            "table_indirect_add_with_group": (3, lambda words: tables.add_indirect(words, "group")),
+            "table_indirect_delete": tables.commands["table_delete"],
+        }
+
+    def _profile(self, name: str) -> ir.ExternInstance:
+        kinds = ("action_profile", "action_selector")
+        externs = self._data_plane.program.externs
+        return find([extern for extern in externs if extern.kind in kinds], name, "action profile")
+
+    def _call(self, profile: ir.ExternInstance, action: str, params: Sequence[str]) -> ir.ActionCall:
+        for table in self._data_plane.program.tables:
+            if table.implementation == profile.name:
+                return self._tables.call(table, action, params)
+        raise ValueError(f"no table uses {profile.name}")
+
+    def _create_member(self, words: Sequence[str]) -> None:
+        """act_prof_create_member PROFILE ACTION PARAMETER..."""
+        profile = self._profile(words[0])
+        own_id = _free(member.member_id for member in self._data_plane.members(profile.name))
+        call = self._call(profile, words[1], words[2:])
+        self._data_plane.insert_member(profile.name, Member(own_id, call))
+        self._say(f"Member has been created with handle {own_id - FIRST_ID}")
+
+    def _modify_member(self, words: Sequence[str]) -> None:
+        """act_prof_modify_member PROFILE ACTION HANDLE PARAMETER..."""
+        profile = self._profile(words[0])
+        call = self._call(profile, words[1], words[3:])
+        self._data_plane.modify_member(profile.name, Member(_own_id(words[2]), call))
+
+    def _delete_member(self, words: Sequence[str]) -> None:
+        self._data_plane.delete_member(self._profile(words[0]).name, _own_id(words[1]))
+
+    def _create_group(self, words: Sequence[str]) -> None:
+        profile = self._profile(words[0])
+        own_id = _free(group.group_id for group in self._data_plane.groups(profile.name))
+        self._data_plane.insert_group(profile.name, Group(own_id))
+        self._say(f"Group has been created with handle {own_id - FIRST_ID}")
+
+    def _delete_group(self, words: Sequence[str]) -> None:
+        self._data_plane.delete_group(self._profile(words[0]).name, _own_id(words[1]))
+
+    def _add_to_group(self, words: Sequence[str]) -> None:
+        """act_prof_add_member_to_group PROFILE MEMBER GROUP"""
+        profile, member, group = self._of_group(words)
+        if member in dict(group.members):
+            raise ValueError(f"group {words[2]} has member {words[1]} already")
+        self._set_members(profile, group, (*group.members, (member, 1)))
+
+    def _remove_from_group(self, words: Sequence[str]) -> None:
+        profile, member, group = self._of_group(words)
+        if member not in dict(group.members):
+            raise ValueError(f"group {words[2]} has no member {words[1]}")
+        self._set_members(profile, group, tuple(one for one in group.members if one[0] != member))
+
+    def _of_group(self, words: Sequence[str]) -> tuple[str, int, Group]:
+        profile, group_id = self._profile(words[0]).name, _own_id(words[2])
+        for group in self._data_plane.groups(profile):
+            if group.group_id == group_id:
+                return profile, _own_id(words[1]), group
+        raise ValueError(f"{profile} has no group with handle {words[2]}; act_prof_dump shows them")
+
+    def _set_members(self, profile: str, group: Group, members: tuple[tuple[int, int], ...]) -> None:
+        self._data_plane.modify_group(profile, Group(group.group_id, members, group.max_size))
+
+    def _dump(self, words: Sequence[str]) -> None:
+        profile = self._profile(words[0])
+        for member in self._data_plane.members(profile.name):
+            arguments = ", ".join(map(hex, member.action.arguments))
+            self._say(f"member {member.member_id - FIRST_ID}: {member.action.action}({arguments})")
+        for group in self._data_plane.groups(profile.name):
+            members = ", ".join(str(own_id - FIRST_ID) for own_id, _ in group.members)
+            self._say(f"group {group.group_id - FIRST_ID}: members {members or 'none'}")
+
+
+def _own_id(text: str) -> int:
+    return parse_number(text) + FIRST_ID
+
+
+def _free(used: Iterable[int]) -> int:
+    taken = set(used)
+    return next(own_id for own_id in count(FIRST_ID) if own_id not in taken)

@@ -1,0 +1,89 @@
+"""A P4Runtime client as small as the commands need it."""
+
+from __future__ import annotations
+
+import queue
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from v1model.dataplane import DataPlaneError
+from v1model.protos.google.rpc import code_pb2, status_pb2
+from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMEOUT_S = 20.0
+
+
+class Session:
+    """Reads need nothing; the first write asks to be the primary, with `election_id`. Errors are
+    DataPlaneError with the server's code and words."""
+
+    def __init__(self, address: str, device_id: int, election_id: int) -> None:
+        self._channel = grpc.insecure_channel(address)
+        self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._device_id, self._election_id = device_id, election_id
+        self._requests: queue.Queue[p4runtime_pb2.StreamMessageRequest | None] = queue.Queue()
+        self._is_primary = False
+
+    def close(self) -> None:
+        self._requests.put(None)
+        self._channel.close()
+
+    def pipeline(self) -> p4runtime_pb2.ForwardingPipelineConfig:
+        request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self._device_id)
+        try:
+            answer = self._stub.GetForwardingPipelineConfig(request, timeout=TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise _error(error) from error
+        config: p4runtime_pb2.ForwardingPipelineConfig = answer.config
+        return config
+
+    def read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
+        request = p4runtime_pb2.ReadRequest(device_id=self._device_id, entities=[entity])
+        try:
+            for response in self._stub.Read(request, timeout=TIMEOUT_S):
+                yield from response.entities
+        except grpc.RpcError as error:
+            raise _error(error) from error
+
+    def write(self, update_type: p4runtime_pb2.Update.Type, entity: p4runtime_pb2.Entity) -> None:
+        self._become_primary()
+        update = p4runtime_pb2.Update(type=update_type, entity=entity)
+        request = p4runtime_pb2.WriteRequest(device_id=self._device_id, updates=[update])
+        request.election_id.low = self._election_id
+        try:
+            self._stub.Write(request, timeout=TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise _error(error) from error
+
+    def _become_primary(self) -> None:
+        if self._is_primary:
+            return
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = self._device_id
+        request.arbitration.election_id.low = self._election_id
+        self._requests.put(request)
+        self._answers = self._stub.StreamChannel(iter(self._requests.get, None))  # ends with its object
+        try:
+            answer = next(iter(self._answers))
+        except grpc.RpcError as error:
+            raise _error(error) from error
+        if answer.arbitration.status.code != grpc.StatusCode.OK.value[0]:
+            message = "another controller is the primary; give a higher --election-id"
+            raise DataPlaneError("PERMISSION_DENIED", message)
+        self._is_primary = True
+
+
+def _error(error: grpc.RpcError) -> DataPlaneError:
+    """The first error of a batch, or the call's own."""
+    metadata: Any = error.trailing_metadata() or ()
+    details = dict(metadata).get("grpc-status-details-bin", b"")
+    for detail in status_pb2.Status.FromString(details).details:
+        single = p4runtime_pb2.Error()
+        if detail.Unpack(single) and single.canonical_code:
+            code = code_pb2.Code.Name(single.canonical_code)
+            return DataPlaneError(code, single.message)
+    return DataPlaneError(error.code().name, error.details() or "")

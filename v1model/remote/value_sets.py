@@ -1,0 +1,57 @@
+"""simple_switch_CLI's commands of parser value sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.remote.values import parse_match, show_match
+from v1model.stf.names import find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from v1model import ir
+    from v1model.dataplane import Matches
+    from v1model.remote.data_plane import RemoteDataPlane
+
+
+class ValueSetCommands:
+    """Members of several fields are given as so many words."""
+
+    def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
+        self._data_plane, self._say = data_plane, say
+        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
+            "pvs_add": (2, self._add),
+            "pvs_remove": (2, self._remove),
+            "pvs_get": (1, self._get),
+            "pvs_clear": (1, self._clear),
+        }
+
+    def _value_set(self, name: str) -> ir.ValueSet:
+        return find(self._data_plane.program.value_sets, name, "value set")
+
+    def _member(self, words: Sequence[str]) -> tuple[str, Matches]:
+        value_set = self._value_set(words[0])
+        if len(words) - 1 != len(value_set.keys):
+            raise ValueError(f"{value_set.name} has {len(value_set.keys)} fields, {len(words) - 1} are given")
+        pairs = zip(value_set.keys, words[1:], strict=True)
+        return value_set.name, tuple(parse_match(key, text) for key, text in pairs)
+
+    def _add(self, words: Sequence[str]) -> None:
+        """pvs_add SET VALUE..."""
+        name, member = self._member(words)
+        self._data_plane.set_value_set(name, [*self._data_plane.value_set(name), member])
+
+    def _remove(self, words: Sequence[str]) -> None:
+        name, member = self._member(words)
+        members = self._data_plane.value_set(name)
+        if member not in members:
+            raise ValueError(f"{name} has no such member; pvs_get shows them")
+        self._data_plane.set_value_set(name, [one for one in members if one != member])
+
+    def _get(self, words: Sequence[str]) -> None:
+        for member in self._data_plane.value_set(self._value_set(words[0]).name):
+            self._say(", ".join(map(show_match, member)))
+
+    def _clear(self, words: Sequence[str]) -> None:
+        self._data_plane.set_value_set(self._value_set(words[0]).name, [])

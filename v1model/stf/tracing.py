@@ -1,0 +1,61 @@
+"""python -m v1model trace: what the packets of an STF file do, without interfaces and without root."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from v1model.backend import Tracing
+from v1model.errors import CompileError
+from v1model.frontend import render
+from v1model.stf.executor import Executor
+from v1model.stf.parser import parse
+from v1model.stf.statements import StfError
+from v1model.stf.target import EmbeddedTarget
+from v1model.trace.events import TraceFilter
+from v1model.trace.formats import as_json, as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OK, FAILURE, USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: the file's expectations are met; 1: they are not, or the program is refused, and why."""
+    options = _options(arguments)
+    try:
+        wanted = TraceFilter(options.port, options.frame)
+        statements = parse(options.stf.read_text())
+    except (ValueError, OSError, StfError) as error:
+        print(f"trace: {error}", file=sys.stderr)
+        return USAGE
+    tracing = Tracing.ASSIGNMENTS if options.assignments else Tracing.STEPS
+    show = as_json if options.json else as_text
+    try:
+        with EmbeddedTarget(options.program, options.externs, tracing) as target:
+            target.data_plane.trace(wanted, lambda event: print(show(event)))
+            Executor(target).run(statements)
+    except CompileError as error:
+        print(render(error), file=sys.stderr)
+        return FAILURE
+    except StfError as error:
+        print(f"{options.stf}: {error}", file=sys.stderr)
+        return FAILURE
+    return OK
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m v1model trace", description=__doc__)
+    parser.add_argument("program", type=Path, help="a P4_16 program for v1model")
+    parser.add_argument("stf", type=Path, help="entries and packets (docs/p4runtime.md, STF)")
+    parser.add_argument("--json", action="store_true", help="JSON lines instead of text")
+    parser.add_argument("--assignments", action="store_true", help="with what is assigned to fields")
+    parser.add_argument("--port", type=int, metavar="N", help="only packets into this port")
+    parser.add_argument(
+        "--frame", default="", metavar="HEX", help="only frames that begin so; * is any digit"
+    )
+    parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")
+    return parser.parse_args(arguments)

@@ -1,0 +1,23 @@
+"""Options of BMv2's tools that make no difference here: accepted, so that scripts work, and said to be so."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class _Note(argparse.Action):
+    def __call__(
+        self, parser: object, found: argparse.Namespace, value: object, option: object = None
+    ) -> None:
+        found.without_effect = [*found.without_effect, str(option)]
+
+
+def accept(parser: argparse.ArgumentParser, options: Mapping[str, int | str | None]) -> None:
+    """Options with their argparse `nargs`; those given are listed in `without_effect`."""
+    parser.set_defaults(without_effect=[])
+    for option, nargs in options.items():
+        parser.add_argument(option, action=_Note, nargs=nargs, help=argparse.SUPPRESS)
