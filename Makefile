@@ -93,7 +93,7 @@ corpus: $(READY) ## what the compiler says of every v1model program below DIR
 	@$(PYTHON) -m v1model.corpus $(DIR)
 
 test: $(READY) $(SHELL_READY) ## every test that this machine can run
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup tests
+	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR tests
 
 test-bmv2: $(READY) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests
