@@ -27,7 +27,7 @@ from hostlib.errors import (
 )
 from hostlib.exchange import POOL, Exchange, fail
 from hostlib.lane import Request
-from hostlib.transfer import BlockRef, FetchedBlock
+from hostlib.transfer import BlockRef, FetchedBlock, FetchTimes
 
 if TYPE_CHECKING:
     import asyncio
@@ -53,6 +53,7 @@ class Fetch:
     """Where it may be, from the one asked now on."""
     silent_home: bool
     """Whether a home that may hold it did not answer."""
+    wanted_s: float
     target: memoryview | None
     future: asyncio.Future[FetchedBlock]
     flags: int = 0
@@ -71,6 +72,8 @@ class Fetch:
     restarts: int = 0
     started_s: float | None = None
     """When the first request left."""
+    probed_s: float = 0.0
+    """When length and write were known."""
     waits_until_s: float | None = None
     """For any of its homes, if all fell silent; None if they never did."""
     corrupt: int = 0
@@ -147,14 +150,14 @@ class Fetches:
         if len(self.active) >= self._exchange.options.max_transfers:
             self.stats.overloaded += 1
             raise OverloadedError(block.key, f"{len(self.active)} blocks are being fetched already")
+        now_s = self._exchange.loop.time()
         homes, silent = self._exchange.health.reads(block.key)
-        fetch = Fetch(self, block, homes, silent, target, self._exchange.new_future())
+        fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future())
         self.active[block.key] = fetch
         if homes:
             self._start(fetch)
         else:
             self._nowhere(fetch)
-        now_s = self._exchange.loop.time()
         if fetch.requests and self._pushed is not None and self._pushed.asks(block, now_s):
             fetch.requests[0].flags |= wire.FLAG_SUBSCRIBE
         return fetch
@@ -330,7 +333,7 @@ class Fetches:
             self.stats.merged += 1
             fetch.merged_fragments += 1
         self._exchange.settle(request, message, now_s)
-        if not fetch.content and not self._learn(fetch, message):
+        if not fetch.content and not self._learn(fetch, message, now_s):
             return
         if not self._place(fetch, message):
             return
@@ -339,8 +342,9 @@ class Fetches:
         elif not message.fragment:
             self._ask_body(fetch)
 
-    def _learn(self, fetch: Fetch, message: wire.Message) -> bool:
+    def _learn(self, fetch: Fetch, message: wire.Message, now_s: float) -> bool:
         """What the probe says of the block; whether it fits where it is to go."""
+        fetch.probed_s = now_s
         fetch.content, fetch.fragments = message.content, message.fragments
         fetch.template = None
         fetch.missing = message.fragments
@@ -379,17 +383,16 @@ class Fetches:
 
     def _complete(self, fetch: Fetch, now_s: float) -> None:
         content = fetch.buffer[: fetch.length]
-        elapsed_s = now_s - fetch.started_s if fetch.started_s is not None else 0.0
         block = FetchedBlock(
             fetch.block.key,
             bytes(content) if fetch.target is None else content,
             fetch.fragments,
             fetch.pool_fragments,
             fetch.merged_fragments,
-            elapsed_s,
+            _times(fetch, now_s),
         )
         self.stats.blocks_fetched += 1
-        self._latencies_s.append(elapsed_s)
+        self._latencies_s.append(block.elapsed_s)
         del self.active[fetch.block.key]
         self._exchange.askers.pop(fetch, None)
         if not fetch.future.done():
@@ -420,3 +423,17 @@ class Fetches:
         allowed = self._reports.allows(self._exchange.loop.time())
         self.stats.repairs += allowed
         return allowed
+
+
+def _times(fetch: Fetch, now_s: float) -> FetchTimes:
+    """Of a block that is complete now. One that came without being asked for was not waited for."""
+    probe_sent_s = fetch.started_s if fetch.started_s is not None else now_s
+    body_sent_s = fetch.requests[1].first_sent_s if fetch.fragments > 1 else 0.0
+    return FetchTimes(
+        fetch.wanted_s,
+        probe_sent_s,
+        fetch.probed_s,
+        max(fetch.probed_s, body_sent_s),
+        now_s,
+        fetch.homes[0],
+    )

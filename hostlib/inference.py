@@ -12,12 +12,15 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from hostlib.client import Client
 from hostlib.content import block_content
 from hostlib.errors import BlockNotFoundError, TransferError
+from hostlib.observe import Histogram
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef, FetchedChain, chain_references
+from hostlib.waits import block_record, waits
 from workload.cost import CostModel
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
@@ -48,6 +51,8 @@ class InferenceOptions:
     replicas: int = 1
     """Homes that must hold a block before it counts as stored, and whether on disk."""
     durable: bool = False
+    record_blocks: bool = False
+    """Whether a request's record has the times of each of its fetched blocks."""
 
 
 @dataclass(slots=True)
@@ -60,12 +65,18 @@ class RequestRecord:
     refused: int = 0
     """Blocks that the gate did not let through."""
     fetch_s: float = 0.0
+    waits_s: dict[str, float] = field(default_factory=dict)
+    """The fetch by what it waited for (`hostlib.waits`); adds up to `fetch_s`."""
     queue_s: float = 0.0
     """Waiting for the GPU."""
     prefill_s: float = 0.0
     ttft_s: float | None = None
     end_s: float | None = None
     """When the last token was decoded."""
+    tokens: int = 0
+    """That were decoded."""
+    blocks: list[dict[str, Any]] | None = None
+    """Key, depth, fragments by origin and times of each fetched block; None where nobody asked for that."""
     fetch_ended_by: str | None = None
     """The error that ended the fetch before the chain's end."""
     failure: str | None = None
@@ -98,6 +109,7 @@ class InferenceNode:
     ) -> None:
         self.stats = InferenceStats()
         self.records: list[RequestRecord] = []
+        self.get_times, self.first_token_times = Histogram(), Histogram()
         self._client = client
         self._tiers = tiers
         self._key_space = key_space
@@ -161,6 +173,7 @@ class InferenceNode:
             await self._prefill(duration_s, record)
             self._tiers.keep([block.key for block in chain])
         record.ttft_s = loop.time() - start_s - request.arrival_s
+        self.first_token_times.observe(record.ttft_s)
         for block in chain[:hits]:
             record.sources[sources[block.key]] += 1
         record.sources["recomputed"] = len(chain) - hits
@@ -168,7 +181,7 @@ class InferenceNode:
             self._store(block for block in chain[hits:] if block.key not in sources)
         decode_s = self._cost.decode_s(request.output_tokens, request.input_tokens)
         await asyncio.sleep(self._scale.duration_s(decode_s))
-        record.end_s = loop.time() - start_s
+        record.end_s, record.tokens = loop.time() - start_s, request.output_tokens
 
     def _look_up(self, chain: Sequence[BlockRef], sources: dict[bytes, str]) -> None:
         for block in chain:
@@ -184,7 +197,14 @@ class InferenceNode:
         if not wanted:
             return FetchedChain([], None)
         fetched = await self._client.get_chain(wanted)
-        record.fetch_s = loop.time() - began_s
+        ended_s = loop.time()
+        record.fetch_s = ended_s - began_s
+        record.waits_s = waits(fetched, began_s, ended_s)
+        for block in fetched.blocks:
+            self.get_times.observe(block.elapsed_s)
+        if self._options.record_blocks:
+            depths = {block.key: block.depth for block in wanted}
+            record.blocks = [block_record(block, depths[block.key]) for block in fetched.blocks]
         if fetched.ended_by is not None:
             record.fetch_ended_by = type(fetched.ended_by).__name__
         return fetched

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_left
 from collections import deque
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +17,26 @@ def percentile(values: Iterable[float], share: float) -> float:
     """The value below which `share` of `values` lie (nearest rank); 0 for none."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+class Histogram:
+    """How many durations were at most so long, by bound; what is beyond the last bound counts, too."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(BOUNDS_S) + 1)
+        self._sum_s = 0.0
+
+    def observe(self, duration_s: float) -> None:
+        """Count one."""
+        self._counts[bisect_left(BOUNDS_S, duration_s)] += 1
+        self._sum_s += duration_s
+
+    def report(self) -> dict[str, Any]:
+        """Bounds in seconds, counts up to and with each bound (the last: of all), and the sum in seconds."""
+        return {"bounds_s": BOUNDS_S, "up_to": list(accumulate(self._counts)), "sum_s": self._sum_s}
 
 
 class SelfObserver:

@@ -6,6 +6,8 @@
                                                  processes of a machine share)
     stdout  < {"event": "progress", "t_s": ...}  every second
     stdout  < {"event": "finished"}              when all its work is done (a storage node never is)
+    stdin   > report
+    stdout  < {"event": "report", ...}           all counters as they are now
     stdin   > stop                               or SIGTERM, SIGINT, or the end of stdin
 
 Then it writes its result file (as it did when it finished) and exits with 0. Errors in the configuration are
@@ -50,8 +52,12 @@ class HostProcess(ABC):
         """A small JSON object for the progress line."""
 
     @abstractmethod
+    def report(self) -> dict[str, Any]:
+        """All counters: what `report` is answered with. Its size does not grow with the run."""
+
     def result(self) -> dict[str, Any]:
         """The JSON object for the result file."""
+        return self.report()
 
     @abstractmethod
     def close(self) -> None:
@@ -133,6 +139,9 @@ class _Controlled(Generic[Config]):
         part.write_text(json.dumps(result) + "\n", encoding="utf-8")
         part.replace(path)
 
+    def _report(self) -> None:
+        self._emit("report", **self._host.report(), process=self._observer.report())
+
     def _emit(self, event: str, **details: Any) -> None:
         try:
             print(json.dumps({"event": event, **details}), flush=True)
@@ -145,6 +154,8 @@ class _Controlled(Generic[Config]):
             command, *rest = line.split() or [""]
             if command == "start":
                 self._call(self._set_start, float(rest[0]) if rest else None)
+            elif command == "report":
+                self._call(self._report)
             elif command == "stop":
                 break
         self._call(self._stop.set)

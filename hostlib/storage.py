@@ -143,9 +143,11 @@ class StorageProcess(HostProcess):
             "caught_up": self._node.caught_up,
         }
 
-    def result(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """All counters."""
         return {
+            "backlog_ms": self._node.backlog_ms(),
+            "caught_up": self._node.caught_up,
             "storage": asdict(self._node.stats),
             "store": asdict(self._store.stats) | {"held": self._store.sizes()},
             "disk": self._disk_report(),

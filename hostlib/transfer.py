@@ -36,6 +36,21 @@ def chain_references(
 
 
 @dataclass(frozen=True, slots=True)
+class FetchTimes:
+    """Where the time of one block went; loop time, each moment at or after the one before it."""
+
+    wanted_s: float
+    probe_sent_s: float
+    probed_s: float
+    """When its length and write were known."""
+    body_sent_s: float
+    """When the first of its other fragments was asked for."""
+    done_s: float
+    home: str
+    """Address of the home that was asked last."""
+
+
+@dataclass(frozen=True, slots=True)
 class FetchedBlock:
     """A block that arrived, each fragment of it checked by its tag, all of one write."""
 
@@ -47,8 +62,12 @@ class FetchedBlock:
     """Fragments that a switch served."""
     merged_fragments: int
     """Fragments that came as a copy of another node's reply."""
-    elapsed_s: float
-    """From the first request on the wire to the checked block."""
+    times: FetchTimes
+
+    @property
+    def elapsed_s(self) -> float:
+        """From the first request on the wire to the checked block."""
+        return self.times.done_s - self.times.probe_sent_s
 
     @property
     def from_pool(self) -> bool:

@@ -64,6 +64,8 @@ class WorkerConfig(HostConfig):
     """Whether each fetch is compared with computing first; needs `link_bit_s`."""
     link_bit_s: float = 0.0
     """Rate of the node's link; 0 for unknown."""
+    record_blocks: bool = False
+    """Whether the record of a request has the times of each block that was fetched for it."""
     push: bool = False
     """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
     sigma: float = DEFAULT_SIGMA
@@ -156,7 +158,9 @@ class WorkerProcess(HostProcess):
         )
         key_space = KeySpace(config.model, block_tokens=config.block_tokens)
         self._gate = ClientGate(self._client, cost, scale, config.link_bit_s) if config.gate else None
-        options = InferenceOptions(durable=config.durable, replicas=config.replicas)
+        options = InferenceOptions(
+            durable=config.durable, replicas=config.replicas, record_blocks=config.record_blocks
+        )
         self._node = InferenceNode(
             self._client, self._tiers, key_space, cost, scale, self._gate or fetch_all, options
         )
@@ -177,8 +181,8 @@ class WorkerProcess(HostProcess):
             "corrupt": self._client.stats.corrupt,
         }
 
-    def result(self) -> dict[str, Any]:
-        """All counters, one record a request, and the latency of each block that was fetched."""
+    def report(self) -> dict[str, Any]:
+        """All counters."""
         return {
             "requests": len(self._requests),
             "node": asdict(self._node.stats),
@@ -188,6 +192,14 @@ class WorkerProcess(HostProcess):
             "gate": asdict(self._gate.stats) if self._gate else None,
             "tiers": asdict(self._tiers.stats) | {"held": self._tiers.sizes()},
             "endpoint": self._endpoint.stats.report(),
+            "get": self._node.get_times.report(),
+            "ttft": self._node.first_token_times.report(),
+        }
+
+    def result(self) -> dict[str, Any]:
+        """The counters, one record a request, and the latency of each block that was fetched."""
+        return {
+            **self.report(),
             "get_ms": [round(1000 * latency_s, 3) for latency_s in self._client.get_latencies_s],
             "records": [asdict(record) for record in self._node.records],
         }

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from hostlib.observe import SelfObserver, percentile
+from hostlib.observe import Histogram, SelfObserver, percentile
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,14 @@ def test_a_blocked_loop_is_seen() -> None:
         assert 0 < report["cpu_share"] <= 1.1
 
     asyncio.run(main())
+
+
+def test_a_histogram_counts_what_was_at_most_so_long() -> None:
+    histogram = Histogram()
+    for duration_s in (0.001, 0.0011, 3.0, 99.0):
+        histogram.observe(duration_s)
+    said = histogram.report()
+    up_to = dict(zip(said["bounds_s"], said["up_to"], strict=False))
+    assert (up_to[0.001], up_to[0.002], up_to[2.0], up_to[5.0], up_to[10.0]) == (1, 2, 2, 3, 3)
+    assert said["up_to"][-1] == 4
+    assert said["sum_s"] == pytest.approx(102.0021)

@@ -133,6 +133,12 @@ def test_workers_share_blocks_through_a_storage_node(hosts: Hosts, tmp_path: Pat
         worker.wait_for("finished")
     assert storage.wait_for("progress")["gets"] > 0
     for host in hosts.running:
+        host.command("report")
+    assert storage.wait_for("report")["storage"]["values"] > 0
+    said = first.wait_for("report")
+    assert (said["get"]["up_to"][-1], said["ttft"]["up_to"][-1]) == (2, 2)
+    assert "records" not in said
+    for host in hosts.running:
         host.command("stop")
         assert host.end() == (0, "")
     one, two = hosts.result("first"), hosts.result("second")
@@ -140,6 +146,9 @@ def test_workers_share_blocks_through_a_storage_node(hosts: Hosts, tmp_path: Pat
     assert two["blocks"] == {"gpu": 0, "dram": 0, "pool": 0, "remote": 3, "recomputed": 1}
     assert (one["node"]["completed"], two["node"]["completed"]) == (2, 1)
     assert [len(result["get_ms"]) for result in (one, two)] == [2, 3]
+    (fetched,) = two["records"]
+    assert sum(fetched["waits_s"].values()) == pytest.approx(fetched["fetch_s"])
+    assert fetched["tokens"] == 20
     assert one["client"]["corrupt"] == two["client"]["corrupt"] == 0
     assert hosts.result("idle")["requests"] == 0
     stored = hosts.result("storage")
