@@ -154,21 +154,27 @@ class Exchange:
         self._pump_due = False
         now_s = self.loop.time()
         gets = sum(lane.in_flight for (_, op), lane in self._lanes.items() if op != wire.OP_PUT)
+        short = False
         for lane, op in self._in_turn():
-            room = None if op == wire.OP_PUT else self._node.room(gets)
-            requests = lane.take(now_s, room)
-            if op != wire.OP_PUT:
+            if op == wire.OP_PUT:
+                requests = lane.take(now_s)
+            else:
+                room = self._node.room(gets)
+                requests = lane.take(now_s, room)
                 gets += len(requests)
+                short = short or (len(requests) == room and lane.waits)
             if requests:
                 self._transmit(lane, requests, now_s)
+        self._node.limits(short)
         if any(lane.busy for lane in self._lanes.values()):
             self._ticks.at_latest(now_s + self.options.tick_s)
 
     def _in_turn(self) -> list[tuple[Lane[Any], int]]:
-        """Where the node's window is scarce, it is not always the same lane that comes first."""
+        """Lanes where something waits. Where the node's window is scarce, it is not always the same that comes
+        first."""
         first = self._sequence % max(1, len(self._lanes))
-        lanes = [(lane, op) for (_, op), lane in self._lanes.items()]
-        return lanes[first:] + lanes[:first]
+        lanes = [*self._lanes.items()]
+        return [(lane, op) for (_, op), lane in lanes[first:] + lanes[:first] if lane.waits]
 
     def _transmit(self, lane: Lane[Any], requests: Sequence[Request[Any]], now_s: float) -> None:
         if lane.home != POOL:
@@ -189,6 +195,8 @@ class Exchange:
         now_s = self.loop.time()
         oldest_s: dict[str, float] = {}
         for (home, _), lane in list(self._lanes.items()):
+            if not lane.in_flight:
+                continue
             retried, dead = lane.expire(now_s)
             if retried:
                 self._node.lost(now_s)

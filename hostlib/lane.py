@@ -115,6 +115,11 @@ class Lane(Generic[Owner]):
         return min(self._options.max_window, int(self.window) + self._shared)
 
     @property
+    def waits(self) -> bool:
+        """Whether anything has not been sent yet, or is to be sent again."""
+        return bool(self._waiting)
+
+    @property
     def busy(self) -> bool:
         """Whether anything waits or is in flight."""
         return bool(self._waiting or self._in_flight)

@@ -29,7 +29,7 @@ class NodeWindow:
         self._options = options
         self._size = float(options.initial)
         self._halved_s = float("-inf")
-        self._was_full = False
+        self._limits = False
 
     @property
     def size(self) -> int:
@@ -38,13 +38,15 @@ class NodeWindow:
 
     def room(self, in_flight: int) -> int:
         """How many more may be sent."""
-        room = max(0, self.size - in_flight)
-        self._was_full = not room
-        return room
+        return max(0, self.size - in_flight)
+
+    def limits(self, whether: bool) -> None:
+        """Whether something waits that the window does not let out."""
+        self._limits = whether
 
     def answered(self) -> None:
         """A fragment came."""
-        if self._was_full:
+        if self._limits:
             self._size = min(self._options.most, self._size + 1 / self._size)
 
     def lost(self, now_s: float) -> None:

@@ -43,6 +43,7 @@ class Options:
     """In the order of `OPTIONS`."""
 
     seeds: int
+    first: int
     operations: int
     seed: int | None
     plan: Path | None
@@ -52,6 +53,7 @@ class Options:
 
 OPTIONS = (
     Option("SEEDS", whole(1, 1_000_000), 100, "how many runs"),
+    Option("FIRST", whole(0, 1 << 62), 1, "the first run's seed"),
     Option("OPERATIONS", whole(1, 10_000_000), 10_000, "GETs and PUTs of each"),
     Option("SEED", whole(0, 1 << 62), None, "only the run of this seed"),
     Option("PLAN", Path, None, "only the run of a plan that a failed run left"),
@@ -92,7 +94,7 @@ def _jobs(options: Options) -> list[int | Plan]:
     """Seeds, or a plan."""
     if options.plan is not None:
         return [plans.read(options.plan)]
-    return [options.seed] if options.seed is not None else list(range(1, options.seeds + 1))
+    return [options.seed] if options.seed is not None else list(range(options.first, options.first + options.seeds))
 
 
 def _plan_of(job: int | Plan, options: Options) -> Plan:

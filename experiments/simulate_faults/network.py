@@ -12,6 +12,8 @@ import random
 import struct
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from controller.addressing import Mac
@@ -29,6 +31,7 @@ LATE_S: Final = 0.02
 _UDP_BYTES: Final = 8
 _IPV4_BYTES: Final = 20
 _PAYLOAD_AT: Final = 14 + _IPV4_BYTES + _UDP_BYTES
+_SOURCE: Final = slice(26, 30)
 _COVERED_AT: Final = 32
 """Of a message: what checksum and tag cover begins here."""
 _MAC_BASE: Final = 0x02_00_00_00_00_00
@@ -98,11 +101,13 @@ class Network:
         receiver = port.receiver
         if receiver is None or self._ports[port.number] is not port or port.cut:
             return
-        for frame in frames:
-            self._delivered(frame)
-            length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
-            payload = memoryview(frame)[_PAYLOAD_AT : _PAYLOAD_AT + length]
-            receiver(_address(frame[26:30]), [payload])
+        for source, run in groupby(frames, key=itemgetter(_SOURCE)):  # a kernel hands these over together
+            receiver(_address(source), [self._payload(frame) for frame in run])
+
+    def _payload(self, frame: bytes) -> memoryview:
+        self._delivered(frame)
+        length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
+        return memoryview(frame)[_PAYLOAD_AT : _PAYLOAD_AT + length]
 
     def _suffer(self, frames: Sequence[bytes]) -> list[tuple[bytes, float]]:
         """What is left of these frames, and how much later each comes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -73,8 +73,7 @@ class Player:
         """From the start to the last check."""
         self._loop = cast("VirtualLoop", asyncio.get_running_loop())
         world = self._world = World(self._plan, self._artifacts)
-        for operation in self._plan.operations:
-            self._loop.call_at(operation.at_s, self._begin, operation)
+        self._begin_next(iter(self._plan.operations))
         for fault in self._plan.faults:
             self._loop.call_at(fault.at_s, self._befall, fault)
         ends_s = [fault.at_s + fault.for_s for fault in self._plan.faults]
@@ -93,7 +92,14 @@ class Player:
 
     # Operations.
 
-    def _begin(self, operation: Operation) -> None:
+    def _begin_next(self, operations: Iterator[Operation]) -> None:
+        """One timer at a time: thousands that wait would cost every other one."""
+        operation = next(operations, None)
+        if operation is not None:
+            self._loop.call_at(operation.at_s, self._begin, operation, operations)
+
+    def _begin(self, operation: Operation, operations: Iterator[Operation]) -> None:
+        self._begin_next(operations)
         task = self._loop.create_task(self._do(operation))
         self._running[task] = operation
         task.add_done_callback(self._running.pop)

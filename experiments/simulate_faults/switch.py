@@ -39,7 +39,14 @@ class _Plane(Switch):
         self.left: list[Output] = []
 
     def packet_out(self, data: bytes) -> None:
-        self.left += self.inject(CPU_PORT, data, self._clock_us())
+        self.left += self.take(CPU_PORT, [data])
+
+    def take(self, port: int, frames: Iterable[bytes]) -> list[Output]:
+        """Frames that came in together; what leaves because of them. Their events wait for `wait_events`."""
+        now_us = self._clock_us()
+        for frame in frames:
+            self.handle.call("inject", port, frame, len(frame), now_us)
+        return self.take_outputs()
 
     def set_digest(self, digest: str, config: DigestConfig | None) -> None:
         super().set_digest(digest, config and replace(config, max_list_size=1))
@@ -59,10 +66,7 @@ class SimulatedSwitch:
         """Frames came in at a port; a switch without a program drops them."""
         if self.plane is None or not self.up:
             return
-        now_us, outputs = self.now_us(), []
-        for frame in frames:
-            outputs += self.plane.inject(port, frame, now_us)
-        self._emit(outputs)
+        self._emit(self.plane.take(port, frames))
 
     def attach(self, on_message: Callable[[Any], None] | None) -> None:
         """Who hears what the switch says, if anybody."""

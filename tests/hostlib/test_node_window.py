@@ -14,7 +14,7 @@ def test_it_grows_by_about_one_a_round_trip_only_while_it_is_what_limits() -> No
     for _ in range(100):
         window.answered()
     assert window.size == 32
-    assert window.room(32) == 0
+    window.limits(True)
     for _ in range(33):
         window.answered()
     assert window.size == 33
@@ -34,6 +34,7 @@ def test_it_stays_within_its_bounds(events: list[tuple[bool, int]]) -> None:
     window = NodeWindow(OPTIONS)
     for now, (lost, in_flight) in enumerate(events):
         assert 0 <= window.room(in_flight) <= OPTIONS.most
+        window.limits(in_flight >= window.size)
         if lost:
             window.lost(float(now))
         else:

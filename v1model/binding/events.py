@@ -90,7 +90,7 @@ class Events:
         until = time.monotonic() + timeout_s
         with self._reading:
             while not self._closed:
-                self._read(0 if self._pending else self._patience_us(until))
+                self._read(0 if self._pending or timeout_s <= 0 else self._patience_us(until))
                 if self._pending or time.monotonic() >= until:
                     events = list(self._pending)
                     self._pending.clear()
