@@ -65,7 +65,7 @@ class Membership:
                 # An earlier controller got further, or this machine's clock was set back.
                 self.members = replace(self.members, epoch=answer.message.generation + 1)
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
-            knows = answer.message.epoch == self.members.epoch & 0xFF
+            knows = answer.message.generation == self.members.epoch
             if member.state is State.DOWN or (member.state is State.UP and not caught_up):
                 self._set(member, State.JOINING)
             elif member.state is State.JOINING and caught_up and knows:
@@ -111,7 +111,7 @@ class Announcements:
 
     def asked(self, answer: Answer) -> None:
         """A host said HELLO: it is told again at once if it knows an older list."""
-        if answer.source in self._told and answer.message.epoch != self._membership.members.epoch & 0xFF:
+        if answer.source in self._told and answer.message.generation != self._membership.members.epoch:
             self._told[answer.source] = (-1, 0.0)
 
     def poll(self, now_s: float) -> list[Announce]:

@@ -42,7 +42,7 @@ class CatchUpStats:
     listed: int = 0
     copied: int = 0
     failed: int = 0
-    """Not to be had from the peer that listed them."""
+    """Not to be had from the peer that listed them; the pass counts as incomplete."""
     silent_peers: int = 0
     """Lists given up because the peer did not answer."""
 
@@ -69,8 +69,9 @@ class CatchUp:
         self._epoch = 0
 
     async def run(self, members: Members, own_address: str) -> bool:
-        """Copy what is missing from all peers that are not down; whether all of them answered."""
-        self._epoch = members.epoch & 0xFF
+        """Copy what is missing from all peers that are not down; whether all of them answered, and gave what
+        they had listed."""
+        self._epoch = members.epoch
         complete = True
         for peer in members.nodes:
             if peer.address != own_address and peer.state is not State.DOWN:
@@ -116,7 +117,7 @@ class CatchUp:
         return False
 
     async def _from_peer(self, peer: str) -> bool:
-        start = FIRST
+        start, failed = FIRST, 0
         while start != LAST:
             page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0)
             if page is None or page.op != wire.OP_KEYS:
@@ -134,9 +135,10 @@ class CatchUp:
             for at in range(0, len(missing), BLOCKS_AT_ONCE):
                 group = missing[at : at + BLOCKS_AT_ONCE]
                 done = await asyncio.gather(*(self.copy(peer, entry) for entry in group))
-                self.stats.failed += done.count(False)
+                failed += done.count(False)
+        self.stats.failed += failed
         self.stats.passes += 1
-        return True
+        return not failed
 
     async def _copy(self, peer: str, entry: Entry) -> bool:
         parts = await asyncio.gather(
@@ -180,8 +182,9 @@ class CatchUp:
                 self._sequence = (self._sequence + 1) & 0xFFFFFFFF
                 again = wire.FLAG_RETRY if attempt and op == wire.OP_GET else 0
                 message = wire.Message(
-                    op, place.key, fragment, fragments, flags | again, sequence=self._sequence,
-                    tenant=place.tenant, content=write, homes=(self.number, 0, 0), epoch=self._epoch,
+                    op, place.key, fragment, fragments, flags | again,
+                    generation=self._epoch if op == wire.OP_LIST else 0, sequence=self._sequence,
+                    tenant=place.tenant, content=write, homes=(self.number, 0, 0), epoch=self._epoch & 0xFF,
                 )  # fmt: skip
                 self._transport.send(peer, [wire.encode(message)])
                 wait_s = min(MAX_AGAIN_S, AGAIN_S * (1 << attempt))

@@ -143,7 +143,7 @@ class Exchange:
             self.loop.call_soon(self._pump)
 
     def say_hello(self) -> None:
-        """Ask the controller for the list of members: at the start, and when someone knows a newer one."""
+        """Ask the controller for the list of members: at the start, and when someone has another one."""
         now_s = self.loop.time()
         controller = self.options.controller
         if controller is not None and now_s - self._hello_s >= HELLO_EVERY_S:
@@ -170,8 +170,8 @@ class Exchange:
             self._ticks.at_latest(now_s + self.options.tick_s)
 
     def _in_turn(self) -> list[tuple[Lane[Any], int]]:
-        """Lanes where something waits. Where the node's window is scarce, it is not always the same that comes
-        first."""
+        """Lanes where something waits; where the node's window is scarce, it is not always the same one that
+        comes first."""
         first = self._sequence % max(1, len(self._lanes))
         lanes = [*self._lanes.items()]
         return [(lane, op) for (_, op), lane in lanes[first:] + lanes[:first] if lane.waits]
@@ -254,7 +254,7 @@ class Exchange:
                 continue
             if not message.flags & wire.FLAG_FROM_POOL:
                 heard = True
-                if message.epoch and self.members.is_newer(message.epoch):
+                if self.members.is_another(message.epoch):
                     self.say_hello()
             handler(message, address, now_s)
         if heard:

@@ -171,7 +171,7 @@ class Fetches:
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
 
     def fail_over(self, fetch: Fetch) -> None:
-        """The home asked is silent: ask the next for what is missing, of the same write."""
+        """The home asked is silent or busy: ask the next for what is missing, of the same write."""
         fetch.silent_home = True
         fetch.homes.pop(0)
         if not fetch.homes:
@@ -206,9 +206,14 @@ class Fetches:
         self._next_home(fetch)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked can't give the block: for good, or (asked again after a while) not now."""
+        """The home asked can't give the block: for good, or not now. One that is busy is left for a replica,
+        if there is one, else it is asked again after a while."""
         fetch = self._asked_there(message, address)
-        if fetch is not None and message.generation not in (wire.REFUSED_BUSY, wire.REFUSED_QUOTA):
+        if fetch is None:
+            return
+        if message.generation == wire.REFUSED_BUSY and len(fetch.homes) > 1:
+            self.fail_over(fetch)
+        elif message.generation not in (wire.REFUSED_BUSY, wire.REFUSED_QUOTA):
             self.stats.refused += 1
             self._next_home(fetch)
 

@@ -101,9 +101,10 @@ class Members:
         """The node with this address."""
         return next((member for member in self.nodes if member.address == address), None)
 
-    def is_newer(self, epoch_byte: int) -> bool:
-        """Whether a message's `epoch`, which is one modulo 256, is of a later list than this."""
-        return 0 < (epoch_byte - self.epoch) % 256 < 128
+    def is_another(self, epoch_byte: int) -> bool:
+        """Whether a message's `epoch`, which is one modulo 256, is of another list than this. Who is far
+        behind can't tell by it who has the later one; 0 is of a list that no controller made."""
+        return epoch_byte not in (0, self.epoch & 0xFF)
 
     def encode(self) -> bytes:
         """The value of a MEMBERS message."""

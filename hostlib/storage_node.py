@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from hostlib.transport import Transport
 
 MAX_WAITING_BLOCKS = 4096
+"""For the disk; a GET of one more is refused."""
 MAX_WAITING_GETS = 256
 """For one block."""
 MAX_WAITING_ACKS = 4096
 """For one block: a sender that repeats itself has one for each fragment."""
 SETTLED_S = 3.0
 """After a new list of members, every host knows it: the controller has told each of them twice."""
+PASSES = 30
+"""Through the lists of all peers, at most: one that lists what it does not give can't keep this node away."""
+PASS_AGAIN_S = 1.0
 _ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
 _REPLIES = frozenset((wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_FOUND, wire.OP_KEYS, wire.OP_REFUSED))
 
@@ -62,7 +66,7 @@ class StorageStats:
     """Blocks that the disk could not give back."""
     unexpected: int = 0
     overloaded: int = 0
-    """Dropped because too much waited for the disk."""
+    """GETs refused, and acknowledgements left out, because too much waited for the disk."""
     malformed: dict[str, int] = field(default_factory=dict)
     """By reason."""
 
@@ -158,16 +162,22 @@ class StorageNode:
     async def _join(self) -> None:
         """Twice: what was written to others while the first pass went on is in the second."""
         for _ in range(2):
-            while not await self.catch_up.run(self.members, self._options.address):
-                if self._options.controller is None:
-                    break  # peers that are not there yet will not be missed by anyone
-                await asyncio.sleep(1.0)
+            await self._copy_all()
         self.caught_up = True
 
     async def _settle(self) -> None:
         """Copy what was put meanwhile to other homes, by those who did not know the newest list."""
         await asyncio.sleep(SETTLED_S)
-        await self.catch_up.run(self.members, self._options.address)
+        await self._copy_all()
+
+    async def _copy_all(self) -> None:
+        """All that the others have for this node, as long as there is hope to get it."""
+        for _ in range(PASSES):
+            if await self.catch_up.run(self.members, self._options.address):
+                return
+            if self._options.controller is None:
+                return  # peers that are not there yet will not be missed by anyone
+            await asyncio.sleep(PASS_AGAIN_S)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -217,26 +227,28 @@ class StorageNode:
             self._successors.seen(address, message)
         place = Place(message.tenant, message.key)
         if self._store.on_ssd_only(place):
-            self._wait(address, place, message)
-            return None
+            if self._wait(address, place, message):
+                return None
+            self.stats.overloaded += 1
+            return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
         return self._answer(place, message, backlog_ms)
 
-    def _wait(self, address: str, place: Place, message: wire.Message) -> None:
-        """The GET waits for its block; what follows that in the chain is read next."""
+    def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
+        """The GET waits for its block, and what follows that in the chain is read next; False if too much
+        waits."""
         if place not in self._waiting:
             if len(self._waiting) >= MAX_WAITING_BLOCKS:
-                self.stats.overloaded += 1
-                return
+                return False
             self._waiting[place] = {}
             self._reader.ask(place)
             behind = min(self._options.read_ahead_blocks, message.chain_blocks - message.depth - 1)
             following = self._successors.rest(place.key, behind)
             self._reader.read_ahead(Place(place.tenant, key) for key in following)
         waiting = self._waiting[place]
-        if len(waiting) < MAX_WAITING_GETS:
-            waiting[address, message.fragment] = message
-        else:
-            self.stats.overloaded += 1
+        if len(waiting) >= MAX_WAITING_GETS and (address, message.fragment) not in waiting:
+            return False
+        waiting[address, message.fragment] = message
+        return True
 
     def _on_read(self, place: Place, error: UnreadableError | None) -> None:
         """The block is in DRAM, or can't be had from the disk: then it is copied from another home."""
@@ -343,7 +355,7 @@ class StorageNode:
         """None where the asker knows a newer list of members: by this one, its blocks may be another's. It
         asks again."""
         self.stats.lists += 1
-        if message.epoch and self.members.is_newer(message.epoch):
+        if message.generation > self.members.epoch:
             return None
         start = Place(message.tenant, message.key)
         if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own

@@ -94,7 +94,11 @@ def _jobs(options: Options) -> list[int | Plan]:
     """Seeds, or a plan."""
     if options.plan is not None:
         return [plans.read(options.plan)]
-    return [options.seed] if options.seed is not None else list(range(options.first, options.first + options.seeds))
+    return (
+        [options.seed]
+        if options.seed is not None
+        else list(range(options.first, options.first + options.seeds))
+    )
 
 
 def _plan_of(job: int | Plan, options: Options) -> Plan:

@@ -21,7 +21,7 @@ EPOCH = 1_000
 def hello(membership: Membership, store: IPv4Address, held: bool = True, epoch: int | None = None) -> Answer:
     known = membership.members.epoch if epoch is None else epoch
     flags = wire.FLAG_HELD if held else 0
-    return Answer(store, wire.Message(wire.OP_HELLO, bytes(16), 0, 0, flags, epoch=known & 0xFF))
+    return Answer(store, wire.Message(wire.OP_HELLO, bytes(16), 0, 0, flags, known, epoch=known & 0xFF))
 
 
 class World:

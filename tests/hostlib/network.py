@@ -1,51 +1,20 @@
-"""An event loop whose clock jumps instead of waiting, and an in-memory network that misbehaves on request."""
+"""An in-memory network that misbehaves on request, for tests in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import selectors
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from hostlib import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Sequence
 
     from hostlib.members import Members
     from hostlib.transport import Receiver
     from hostlib.wire import Buffer
-
-Result = TypeVar("Result")
-
-
-class _JumpingSelector(selectors.DefaultSelector):
-    """Nothing ever becomes readable: waiting means that the clock moves."""
-
-    now_s = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        assert timeout is not None, "deadlock: nothing is scheduled and nobody can wake the loop"
-        self.now_s += max(0.0, timeout)
-        return []
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """Runs timers in order without waiting for them."""
-
-    def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
-        super().__init__(self._jumping)
-
-    def time(self) -> float:
-        return self._jumping.now_s
-
-
-def run_virtual(main: Coroutine[Any, Any, Result]) -> Result:
-    """asyncio.run with virtual time."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main)
 
 
 @dataclass(frozen=True)

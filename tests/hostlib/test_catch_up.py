@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.client_options import ClientOptions
 from hostlib.lane import LaneOptions
 from hostlib.members import Members, State
+from hostlib.simulated_disk import SimulatedDisk
 from hostlib.storage_node import StorageNode, StorageOptions
-from tests.hostlib.network import Faults, run_virtual
+from tests.hostlib.network import Faults
 from tests.hostlib.sealed import place
 from tests.hostlib.world import PATIENT, World, content, key, ref
 
@@ -146,6 +149,39 @@ def test_a_peer_that_never_ends_its_list_is_left() -> None:
     run_virtual(main())
 
 
+def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, other = (member.address for member in world.members.nodes)
+        await put_all(world, 0, 3)
+        world.kill(one)
+        world.disks[one] = SimulatedDisk()
+        world.network.dead.discard(one)
+        world.start(one)
+        options = StorageOptions(one, controller="10.255.255.254")
+        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+        port = world.network.ports[other]
+        hears = port.receiver
+        assert hears is not None
+
+        def deaf_to_gets(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            hears(source, [datagram for datagram in datagrams if datagram[1] != wire.OP_GET])
+
+        port.set_receiver(deaf_to_gets)
+        node.start()
+        await asyncio.sleep(20)
+        assert node.catch_up.stats.failed
+        assert not node.caught_up
+        port.set_receiver(hears)
+        async with asyncio.timeout(20):
+            while not node.caught_up:
+                await asyncio.sleep(0.1)
+        assert all(one in world.holders(n) for n in range(3))
+        node.close()
+
+    run_virtual(main())
+
+
 def test_stores_tell_the_controller_that_they_live() -> None:
     async def main() -> None:
         world = World(homes=2)
@@ -197,7 +233,7 @@ def test_a_peer_with_an_older_list_of_members_does_not_say_what_it_holds() -> No
         world = World(homes=2, replicas=2)
         asker, peer = (member.address for member in world.members.nodes)
         await put_all(world, 0, 3)
-        asked = wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0), epoch=1)
+        asked = wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0), generation=1, epoch=1)
         world.network.port(asker).send(peer, [wire.encode(asked)])
         await asyncio.sleep(1)
         assert not world.sent(peer, wire.OP_KEYS)

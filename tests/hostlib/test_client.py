@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.block import Place
 from hostlib.client import Client
@@ -30,7 +31,7 @@ from hostlib.seal import Seal
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore, StoreOptions
 from hostlib.transfer import BlockRef
-from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork, run_virtual
+from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
 from tests.hostlib.sealed import SEAL, TENANT
 
 HOMES = ("10.0.0.101", "10.0.0.102")

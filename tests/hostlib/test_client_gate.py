@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.client import Client
 from hostlib.client_gate import ClientGate
 from hostlib.content import block_content
 from hostlib.members import Members
 from hostlib.transfer import BlockRef
-from tests.hostlib.network import MemoryNetwork, run_virtual
+from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, fragments
 from workload.cost import make_cost_model
 from workload.keys import KeySpace

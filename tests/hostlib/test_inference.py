@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
 from hostlib.content import block_content, derivation
 from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, RequestRecord, fetch_all
@@ -15,7 +16,7 @@ from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
-from tests.hostlib.network import MemoryNetwork, run_virtual
+from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 from workload.cost import make_cost_model
 from workload.keys import KeySpace

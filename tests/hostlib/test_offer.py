@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.client_options import ClientOptions
 from hostlib.errors import PutRefusedError, TransferTimeoutError
 from hostlib.lane import LaneOptions
 from hostlib.members import State
 from hostlib.store import StoreOptions
-from tests.hostlib.network import Faults, run_virtual
+from tests.hostlib.network import Faults
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.block import Block, Derived, Place, encode_record
 from hostlib.content import block_content, sealed_block
 from hostlib.disk import Batch, Disk, LmdbDisk
 from hostlib.errors import ConfigError, DiskError, DiskFullError, UnreadableError
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
-from tests.hostlib.network import commit_in_virtual_time, run_virtual
+from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, WRITE, place
 
 BLOCK_BYTES = 1024 + 10

@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import pytest
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
 from hostlib.content import block_content, derivation
 from hostlib.errors import BlockNotFoundError
@@ -16,7 +17,7 @@ from hostlib.ssd import SsdTier
 from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
-from tests.hostlib.network import MemoryNetwork, commit_in_virtual_time, run_virtual
+from tests.hostlib.network import MemoryNetwork, commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, place
 
 HOME = "10.0.0.101"

@@ -6,12 +6,13 @@ from hashlib import blake2b
 
 import pytest
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.content import block_content, derivation
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
 from hostlib.store import BlockStore, Kept, StoreOptions
-from tests.hostlib.network import commit_in_virtual_time, run_virtual
+from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments, place
 
 BLOCK_BYTES = 1024 + 10

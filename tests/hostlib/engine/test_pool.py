@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
 from hostlib.content import derivation
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig
@@ -15,7 +16,7 @@ from hostlib.errors import KeySpaceError
 from hostlib.members import Members
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
-from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork, run_virtual
+from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
 from tests.hostlib.sealed import SEAL
 
 HOME, NODE, OTHER_NODE = "10.0.0.101", "10.0.0.1", "10.0.0.2"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
 from hostlib.content import derivation
 from hostlib.engine import ObjectPool, PoolConfig
@@ -24,7 +25,7 @@ from hostlib.engine.segment import (
 from hostlib.members import Members
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
-from tests.hostlib.network import MemoryNetwork, run_virtual
+from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL
 
 HOMES = ("10.0.0.101", "10.0.0.102")

@@ -1,0 +1,56 @@
+"""What a storage node does when more waits for its disk than it takes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib import storage_node, wire
+from tests.hostlib.world import World, content, ref
+
+BLOCKS = 12
+
+
+async def put_all(world: World, replicas: int) -> None:
+    for number in range(BLOCKS):
+        await world.client.put(ref(number), content(number), durable=True, replicas=replicas)
+    await asyncio.sleep(0.1)  # all but the last left DRAM for the disk
+
+
+@pytest.mark.parametrize("bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_GETS"])
+def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
+    monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    async def main() -> None:
+        world = World(homes=1, dram_bytes=1)
+        await put_all(world, 1)
+        (home,) = world.nodes
+        reader = world.another_client("10.0.0.2")
+        both = (world.client, reader)
+        blocks = await asyncio.gather(*(one.get(ref(n)) for n in range(BLOCKS - 1) for one in both))
+        assert [block.content for block in blocks[::2]] == [content(n) for n in range(BLOCKS - 1)]
+        refused = world.sent(home, wire.OP_REFUSED)
+        assert refused
+        assert {message.generation for _, message in refused} == {wire.REFUSED_BUSY}
+        assert world.nodes[home].stats.overloaded == len(refused)
+
+    monkeypatch.setattr(storage_node, bound, 4 if bound == "MAX_WAITING_BLOCKS" else 1)
+    run_virtual(main())
+
+
+def test_a_busy_home_is_left_for_the_replica_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        world = World(homes=2, replicas=2, dram_bytes=1)
+        await put_all(world, 2)
+        first = world.homes(0)[0]
+        number = next(n for n in range(1, BLOCKS) if world.homes(n)[0] == first)
+        blocks = await asyncio.gather(world.client.get(ref(0)), world.client.get(ref(number)))
+        assert world.nodes[first].stats.overloaded
+        assert [block.content for block in blocks] == [content(0), content(number)]
+        assert max(block.elapsed_s for block in blocks) < 0.1
+        assert world.client.stats.retransmits == 0
+
+    monkeypatch.setattr(storage_node, "MAX_WAITING_BLOCKS", 1)
+    run_virtual(main())
