@@ -8,10 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+from experiments.errors import ExperimentError
+
 Options = TypeVar("Options")
 
+QUIET, VERBOSE = -1, 1
+"""How much a command says: -q only results, -v what its processes log too, -vv all of it."""
 
-class OptionError(Exception):
+
+class OptionError(ExperimentError):
     """A value that an option does not take; the message says which and what it takes."""
 
 
@@ -83,10 +88,34 @@ def parse_into(
         shown = "" if option.default is None else f" (default: {option.default})"
         flag = "--" + option.variable.lower().replace("_", "-")
         parser.add_argument(flag, dest=option.variable, metavar="X", help=f"{option.help}{shown}")
+    add_verbosity(parser)
     given = vars(parser.parse_args(arguments))
     values = [_value(option, given[option.variable]) for option in options]
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
     return kind(**dict(zip(names, values, strict=True)))
+
+
+def add_verbosity(parser: argparse.ArgumentParser) -> None:
+    """-v and -q, which every command takes; `verbosity` reads them."""
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="also what the processes log; -vv: all of it"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="results, warnings and errors only")
+
+
+def verbosity(arguments: Sequence[str]) -> int:
+    """QUIET, 0, VERBOSE or 2: from the command line, else from the variables QUIET and VERBOSE."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    add_verbosity(parser)
+    given, _ = parser.parse_known_args(arguments)
+    if given.quiet or given.verbose:
+        return QUIET if given.quiet else min(2, given.verbose)
+    options = (
+        Option("QUIET", yes_or_no, False, ""),
+        Option("VERBOSE", lambda text: whole(0, 2)(text) if text.isdigit() else int(yes_or_no(text)), 0, ""),
+    )
+    quiet, verbose = (_value(option, None) for option in options)
+    return QUIET if quiet else int(verbose)
 
 
 def _value(option: Option, given: str | None) -> Any:

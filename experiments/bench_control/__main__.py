@@ -14,22 +14,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 
-from rich.console import Console
 from rich.table import Table
 
 from controller.policies import POLICY_NAMES
-from experiments.bench_control.errors import BenchError
 from experiments.bench_control.measure import Bench, Bursts, Cost
-from experiments.bench_switch.errors import BenchError as CableError
-from experiments.interrupt import raise_on_signals
-from experiments.options import Option, OptionError, number, one_of, parse_into, whole
-from experiments.run.processes import ProcessError
+from experiments.command import Screen, run_command
+from experiments.options import Option, number, one_of, parse_into, whole
 from experiments.run.result import revision
-from topologies.errors import EngineError, TopologyError
 from topologies.network import check_root
 
 GOAL_US = 150.0
-BAD_INPUT = (OptionError, BenchError, CableError, ProcessError, EngineError, TopologyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,45 +52,40 @@ _OPTIONS = (
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    console = Console()
-    raise_on_signals()
-    try:
-        options = parse_into(
-            Options, _OPTIONS, arguments, "python -m experiments.bench_control", __doc__ or ""
-        )
-        check_root()
-        costs = _measure(console, options)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
-    _print(console, costs)
+    program = "python -m experiments.bench_control"
+    return run_command(
+        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
+    )
+
+
+def _run(screen: Screen, options: Options) -> int:
+    check_root()
+    costs = _measure(screen, options)
+    _print(screen, costs)
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     about = {**asdict(options), "results": str(options.results), "revision": revision()}
     path.write_text(json.dumps({**about, "rounds": [asdict(cost) for cost in costs]}, indent=1) + "\n")
-    console.print(f"Written to {path}")
+    screen.say(f"Written to {path}")
     return 0
 
 
-def _measure(console: Console, options: Options) -> list[Cost]:
+def _measure(screen: Screen, options: Options) -> list[Cost]:
     costs = []
     with (
         tempfile.TemporaryDirectory(prefix="weir-bench-") as directory,
-        console.status("compiling the P4 program") as status,
+        screen.status("compiling the P4 program") as show,
         Bench(Path(directory), options.policy) as bench,
     ):
         for run in range(options.runs):
-            status.update(f"round {run + 1} of {options.runs}")
+            show(f"round {run + 1} of {options.runs}")
             costs.append(
                 bench.round(Bursts(options.blocks, options.burst, options.bursts_per_s, options.seed + run))
             )
     return costs
 
 
-def _print(console: Console, costs: list[Cost]) -> None:
+def _print(screen: Screen, costs: list[Cost]) -> None:
     table = Table("CPU time a digest, µs", "mean", "least", "most")
     for title, values in (
         ("controller", [cost.controller_us for cost in costs]),
@@ -104,13 +93,12 @@ def _print(console: Console, costs: list[Cost]) -> None:
         ("together", [cost.total_us for cost in costs]),
     ):
         table.add_row(title, f"{mean(values):.0f}", f"{min(values):.0f}", f"{max(values):.0f}")
-    console.print(table)
+    screen.show(table)
     digests, writes = sum(cost.digests for cost in costs), sum(cost.writes for cost in costs)
     updates = sum(cost.updates for cost in costs)
-    console.print(
+    screen.show(
         f"{digests / writes:.1f} digests and {updates / writes:.1f} updates a Write. "
-        f"Goal: {GOAL_US:g} µs together.",
-        highlight=False,
+        f"Goal: {GOAL_US:g} µs together."
     )
 
 

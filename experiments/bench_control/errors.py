@@ -1,5 +1,9 @@
 """What a measurement of the control plane may fail with."""
 
+from __future__ import annotations
 
-class BenchError(Exception):
+from experiments.errors import ExperimentError
+
+
+class BenchError(ExperimentError):
     """It could not be measured; the message says why."""

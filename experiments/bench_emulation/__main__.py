@@ -15,14 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from experiments.bench_emulation.measure import ROLES, Blast, Played, bare_blast, play
 from experiments.bench_emulation.search import SearchError, SigmaSearch
-from experiments.interrupt import raise_on_signals
+from experiments.command import Screen, run_command
 from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
-from experiments.run.__main__ import BAD_INPUT
 from experiments.run.options import RunOptions
 from experiments.run.options import parse_options as run_options
 from experiments.run.result import ROOT, revision
@@ -65,24 +63,18 @@ _OPTIONS = (
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    console = Console()
-    raise_on_signals()
-    found: dict[int, Played] = {}
-    try:
-        program = "python -m experiments.bench_emulation"
-        options = parse_into(Options, _OPTIONS, arguments, program, __doc__ or "")
-        check_root()
-        with console.status("bare datagrams"):
-            limit = bare_blast(BLAST_S)
-        for nodes in options.nodes:
-            found[nodes] = _search(console, options, nodes)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
-    _print(console, found, limit)
+    program = "python -m experiments.bench_emulation"
+    return run_command(
+        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
+    )
+
+
+def _run(screen: Screen, options: Options) -> int:
+    check_root()
+    with screen.status("bare datagrams"):
+        limit = bare_blast(BLAST_S)
+    found = {nodes: _search(screen, options, nodes) for nodes in options.nodes}
+    _print(screen, found, limit)
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     about = {
@@ -93,14 +85,14 @@ def main(arguments: Sequence[str]) -> int:
     }
     sizes = {str(nodes): asdict(played) for nodes, played in found.items()}
     path.write_text(json.dumps({**about, "sizes": sizes}, indent=1) + "\n")
-    console.print(f"Written to {path}")
+    screen.say(f"Written to {path}")
     if options.record:
         record(found, limit)
-        console.print(f"Appended what kept up to {HISTORY}")
+        screen.say(f"Appended what kept up to {HISTORY}")
     return 0
 
 
-def _search(console: Console, options: Options, nodes: int) -> Played:
+def _search(screen: Screen, options: Options, nodes: int) -> Played:
     # Each node gets as many requests as in a smaller network: the trace is longer, and plays as long.
     arguments = {
         "topo": options.topology, "hosts": nodes, "stores": options.stores, "seed": options.seed,
@@ -108,32 +100,31 @@ def _search(console: Console, options: Options, nodes: int) -> Played:
     }  # fmt: skip
     flags = [part for name, value in arguments.items() for part in (f"--{name}", str(value))]
     run = run_options([*flags, "--speed", str(options.speed * nodes / 8)], "bench-emulation", "")
-    with console.status(f"{nodes} nodes") as status:
+    with screen.status(f"{nodes} nodes") as show:
 
         def play_at(sigma: float) -> Played:
-            status.update(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
-            return _play(console, run, sigma, lambda text: status.update(f"{nodes} nodes: {text}"))
+            show(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
+            return _play(screen, run, sigma, lambda text: show(f"{nodes} nodes: {text}"))
 
         search = SigmaSearch(play_at, lambda one: one.kept_up, LEAST_SIGMA, MOST_SIGMA)
         try:
             return search.run(options.first)[1]
         except SearchError as error:
-            console.print(f"[yellow]{nodes} nodes:[/] {error}; the figures are of that play", highlight=False)
+            screen.warn(f"{error}; the figures are of that play", f"{nodes} nodes")
             return search.tried[MOST_SIGMA]
 
 
-def _play(console: Console, run: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
+def _play(screen: Screen, run: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
     played = play(run, sigma, say)
     said = "keeps up" if played.kept_up else "; ".join(played.complaints)
-    console.print(
+    screen.say(
         f"{run.hosts} nodes, sigma {sigma:,.0f}: {played.fragments_per_s:,.0f} fragments/s, "
-        f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}",
-        highlight=False,
+        f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}"
     )
     return played
 
 
-def _print(console: Console, found: dict[int, Played], limit: Blast) -> None:
+def _print(screen: Screen, found: dict[int, Played], limit: Blast) -> None:
     table = Table("nodes", "sigma", "fragments/s", "CPU", "of bare datagrams", "start, s")
     for nodes, played in found.items():
         sigma = f"{played.sigma:,.0f}" if played.kept_up else "overloaded"
@@ -142,15 +133,13 @@ def _print(console: Console, found: dict[int, Played], limit: Blast) -> None:
             str(nodes), sigma, f"{played.fragments_per_s:,.0f}", f"{played.cpu_share:.0%}",
             share, f"{played.start_s:.0f}",
         )  # fmt: skip
-    console.print(table)
+    screen.show(table)
     table = Table("nodes", *(f"{role}, µs" for role in ROLES), "of that kernel", "together")
     for nodes, played in found.items():
         cells = [f"{played.program_us[role] + played.kernel_us[role]:.1f}" for role in ROLES]
         table.add_row(str(nodes), *cells, f"{sum(played.kernel_us.values()):.1f}", f"{played.total_us:.1f}")
-    console.print(table)
-    console.print(
-        f"Bare datagrams: {limit.datagrams_per_s:,.0f}/s, {limit.cpu_us:.2f} µs of CPU each.", highlight=False
-    )
+    screen.show(table)
+    screen.show(f"Bare datagrams: {limit.datagrams_per_s:,.0f}/s, {limit.cpu_us:.2f} µs of CPU each.")
 
 
 def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 from experiments.bench_emulation import blast
 from experiments.bench_switch.cables import Cables
-from experiments.run.__main__ import PROGRAM
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import strain
 from experiments.run.modes import MODES
 from experiments.run.options import RunOptions
+from experiments.run.result import PROGRAM
 from experiments.run.scenario import make_scenario
 from topologies.engines import make_engine
 from topologies.network import Network

@@ -10,53 +10,41 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-
-from controller.errors import ControllerError
 from experiments.bench_switch import history
-from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.options import BenchOptions, parse_options
 from experiments.bench_switch.report import print_report
 from experiments.bench_switch.run import Results, run
 from experiments.bench_switch.summary import to_json
-from experiments.interrupt import raise_on_signals
+from experiments.command import Screen, run_command
 from experiments.run.result import revision
-from topologies.errors import EngineError, TopologyError
 from topologies.network import check_root
 
 SUMMARY = "summary.json"
 QUIET_CPU = 0.2
-BAD_INPUT = (BenchError, EngineError, TopologyError, ControllerError)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    console = Console()
-    raise_on_signals()
-    try:
-        options = parse_options(arguments)
-        check_root()
-        with console.status("compiling") as status:
-            results = run(options, status.update, lambda results: _write(options, results))
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
+    return run_command(arguments, parse_options, _run)
+
+
+def _run(screen: Screen, options: BenchOptions) -> int:
+    check_root()
+    with screen.status("compiling") as show:
+        results = run(options, show, lambda results: _write(options, results))
     for name, reason in results.skipped.items():
-        console.print(f"[yellow]without {name}:[/] {reason}", highlight=False, soft_wrap=True)
-    print_report(console, results.rounds, results.control, results.sink_per_s)
+        screen.warn(reason, f"without {name}")
+    print_report(screen.console, results.rounds, results.control, results.sink_per_s)
     if results.background_cpu > QUIET_CPU:
-        console.print(
-            f"[yellow]Other programs used {results.background_cpu:.0%} of the CPU when the run began:[/] "
+        screen.warn(
+            f"other programs used {results.background_cpu:.0%} of the CPU when the run began: "
             "all rates are too low, and BMv2's without loss most of all. Ratios to the echo hardly change."
         )
-    console.print(f"Written to {options.results / SUMMARY}")
+    screen.say(f"Written to {options.results / SUMMARY}")
     if options.record:
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         added = history.record(results.rounds, today, revision())
-        console.print(f"Appended {added} lines to {history.HISTORY}")
+        screen.say(f"Appended {added} lines to {history.HISTORY}")
     return 0
 
 

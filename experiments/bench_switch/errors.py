@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from experiments.errors import ExperimentError
 
-class BenchError(Exception):
+
+class BenchError(ExperimentError):
     """The benchmark can't go on; the message says why and what to do."""

@@ -12,7 +12,7 @@ from typing import Final
 from experiments.bench_switch.engines import ECHO
 from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.workloads import WORKLOADS
-from experiments.options import yes_or_no
+from experiments.options import add_verbosity, yes_or_no
 from topologies.engines import ENGINES
 
 ENGINE_NAMES: Final = (ECHO, *ENGINES)
@@ -70,6 +70,7 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.
         default=bool(environment.get("RECORD")),
         help="append the ratios to docs/performance-history.csv (RECORD=1)",
     )
+    add_verbosity(parser)
     given = parser.parse_args(arguments)
     return BenchOptions(
         engines=_names("ENGINES", given.engines, ENGINE_NAMES),

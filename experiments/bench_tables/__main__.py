@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -14,10 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.measure import Bench
 from experiments.bench_switch.plan import encode
 from experiments.bench_switch.run import choose_cpus
@@ -25,12 +21,12 @@ from experiments.bench_tables.cases import CASES, ON_PORTS, Case
 from experiments.bench_tables.entries import Content
 from experiments.bench_tables.ports import Router, workload
 from experiments.bench_tables.share import Loaded
-from experiments.interrupt import raise_on_signals
-from experiments.options import yes_or_no
+from experiments.command import Screen, run_command
+from experiments.options import Option, number, parse_into, whole, yes_or_no
 from experiments.precedence import precedence
 from experiments.run.result import revision
 from topologies.engines import ENGINES, Bmv2, make_engine
-from topologies.errors import EngineError, TopologyError
+from topologies.errors import EngineError
 from topologies.network import check_root
 
 SUMMARY = "summary.json"
@@ -50,59 +46,49 @@ class Results:
     ports: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one `make bench-tables` measures."""
+
+    rounds: int
+    seed: int
+    ports: bool
+    seconds: float
+    results: Path
+
+
+_OPTIONS = (
+    Option("ROUNDS", whole(1, 1000), 5, "times that every case has its turn"),
+    Option("SEED", whole(0, 2**31), 1, "of the tables and the order of packets"),
+    Option("PORTS", yes_or_no, True, "no: only the program's own share, which needs no root"),
+    Option("SECONDS", number(0.05, 10), 0.5, "of a run on veth cables"),
+    Option("RESULTS", Path, Path("results/bench-tables"), "folder for summary.json"),
+)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    console = Console()
-    raise_on_signals()
-    try:
-        options = _options(arguments)
-        results = Results()
-        contents = {case.name: case.make(options.seed) for case in CASES}
-        with console.status("the program's own share") as status:
-            _measure_share(contents, options.rounds, results, status.update)
-            if options.ports:
-                check_root()
-                _measure_ports(contents, options, results, console, status.update)
-    except (BenchError, EngineError, TopologyError) as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
-    _print(console, results)
-    path = Path(options.results) / SUMMARY
+    program = "python -m experiments.bench_tables"
+    return run_command(
+        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, DESCRIPTION), _run
+    )
+
+
+def _run(screen: Screen, options: Options) -> int:
+    results = Results()
+    contents = {case.name: case.make(options.seed) for case in CASES}
+    with screen.status("the program's own share") as show:
+        _measure_share(contents, options.rounds, results, show)
+        if options.ports:
+            check_root()
+            _measure_ports(contents, options, results, screen, show)
+    _print(screen, results)
+    path = options.results / SUMMARY
     path.parent.mkdir(parents=True, exist_ok=True)
     summary = {"seed": options.seed, "revision": revision(), "rounds": options.rounds, **asdict(results)}
     path.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
-    console.print(f"Written to {path}")
+    screen.say(f"Written to {path}")
     return 0
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m experiments.bench_tables", description=DESCRIPTION)
-    environment = os.environ
-    parser.add_argument(
-        "--rounds", type=int, default=int(environment.get("ROUNDS") or 5), help="(default: 5)"
-    )
-    parser.add_argument("--seed", type=int, default=int(environment.get("SEED") or 1), help="(default: 1)")
-    parser.add_argument(
-        "--ports",
-        type=yes_or_no,
-        default=yes_or_no(environment.get("PORTS") or "yes"),
-        help="no: only the program's own share, which needs no root (default: yes)",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=float(environment.get("SECONDS") or 0.5),
-        help="of a run (default: 0.5)",
-    )
-    parser.add_argument(
-        "--results",
-        default=environment.get("RESULTS") or "results/bench-tables",
-        help="folder for summary.json (default: results/bench-tables)",
-    )
-    return parser.parse_args(arguments)
 
 
 def _measure_share(contents: dict[str, Content], rounds: int, results: Results, show: Any) -> None:
@@ -120,7 +106,7 @@ def _measure_share(contents: dict[str, Content], rounds: int, results: Results, 
 
 
 def _measure_ports(
-    contents: dict[str, Content], options: argparse.Namespace, results: Results, console: Console, show: Any
+    contents: dict[str, Content], options: Options, results: Results, screen: Screen, show: Any
 ) -> None:
     cores = choose_cpus()
     for case in (case for case in CASES if case.name in ON_PORTS):
@@ -128,7 +114,7 @@ def _measure_ports(
             try:
                 engine = make_engine(name)
             except EngineError as error:
-                console.print(f"[yellow]without {name}:[/] {error}", highlight=False, soft_wrap=True)
+                screen.warn(str(error), f"without {name}")
                 continue
             show(f"{case.title}: {name}")
             with contextlib.ExitStack() as stack:
@@ -145,7 +131,7 @@ def _on_ports(
     case: Case,
     content: Content,
     generator: str,
-    options: argparse.Namespace,
+    options: Options,
     directory: Path,
 ) -> dict[str, Any]:
     work = workload(case, content)
@@ -155,7 +141,7 @@ def _on_ports(
     return {"inserts_per_s": router.inserts_per_s, **asdict(bench.measure(work, lambda _: None))}
 
 
-def _print(console: Console, results: Results) -> None:
+def _print(screen: Screen, results: Results) -> None:
     table = Table(title="The program's own share")
     for heading in ("", "ns a packet", "to one exact match", "inserts /s (library)"):
         table.add_column(heading, justify="left" if not heading else "right")
@@ -164,7 +150,7 @@ def _print(console: Console, results: Results) -> None:
         ratio = f"{medians[case.name] / medians[case.reference]:.2f}" if case.reference else ""
         inserts = f"{results.inserts_per_s[case.name]:,.0f}"
         table.add_row(case.title, f"{medians[case.name]:.0f}", ratio, inserts)
-    console.print(table)
+    screen.show(table)
     if not results.ports:
         return
     table = Table(title="On veth cables")
@@ -175,7 +161,7 @@ def _print(console: Console, results: Results) -> None:
         for engine, measured in engines.items():
             figures = (measured[key] for key in ("lossless_per_s", "overload_per_s", "inserts_per_s"))
             table.add_row(titles[name], engine, *(f"{figure:,.0f}" for figure in figures))
-    console.print(table)
+    screen.show(table)
 
 
 if __name__ == "__main__":

@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.command import Screen, run_command
 from experiments.disturbance.compare import COMPARED, FIGURES, LIMIT, Pair, differences, order_of, verdict
-from experiments.interrupt import raise_on_signals
-from experiments.run.__main__ import BAD_INPUT, PROGRAM
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
-from experiments.run.options import parse_options
-from experiments.run.result import RunResult, revision
+from experiments.run.options import RunOptions, parse_options
+from experiments.run.result import PROGRAM, RunResult, revision
 from experiments.run.scenario import Scenario, make_scenario
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
@@ -33,39 +31,34 @@ DEFAULT_RESULTS = Path("results/disturbance")
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: within the limit; 1: outside, undecided or overloaded; 2: it could not run."""
-    console = Console()
-    raise_on_signals()
-    try:
-        program = "python -m experiments.disturbance"
-        options = parse_options(arguments, program, __doc__ or "", DEFAULT_RESULTS)
-        runs = options.runs if options.runs > 1 else DEFAULT_RUNS
-        check_root()
-        scenario = make_scenario(options)
-        pairs = _play(console, scenario, runs)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
+    program = "python -m experiments.disturbance"
+    return run_command(
+        arguments, lambda given: parse_options(given, program, __doc__ or "", DEFAULT_RESULTS), _run
+    )
+
+
+def _run(screen: Screen, options: RunOptions) -> int:
+    check_root()
+    scenario = make_scenario(options)
+    pairs = _play(screen, scenario, options.runs if options.runs > 1 else DEFAULT_RUNS)
     _write(options.results / "summary.json", scenario, pairs)
-    return _report(console, pairs)
+    return _report(screen, pairs)
 
 
-def _play(console: Console, scenario: Scenario, runs: int) -> list[Pair]:
+def _play(screen: Screen, scenario: Scenario, runs: int) -> list[Pair]:
     engine = make_engine(scenario.options.engine)
     pairs = []
-    with console.status("compiling the P4 program") as status, Network(scenario.fabric, engine) as network:
+    with screen.status("compiling the P4 program") as show, Network(scenario.fabric, engine) as network:
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         emulation = Emulation(scenario, network, artifacts)
         for number in range(runs):
             played: dict[str, RunResult] = {}
             for mode in order_of(number):
-                status.update(f"pair {number + 1} of {runs}: {mode}")
+                show(f"pair {number + 1} of {runs}: {mode}")
                 played[mode] = evaluate(emulation.play(MODES[mode], lambda *_: None))
             pairs.append(Pair(**played))
             medians = (f"{mode} {played[mode].get_ms.p50:.1f} ms" for mode in COMPARED)
-            console.print(f"pair {number + 1}: GET p50 {', '.join(medians)}", highlight=False)
+            screen.say(f"pair {number + 1}: GET p50 {', '.join(medians)}")
     return pairs
 
 
@@ -85,7 +78,7 @@ def _write(path: Path, scenario: Scenario, pairs: Sequence[Pair]) -> None:
     path.write_text(json.dumps(about, indent=1) + "\n")
 
 
-def _report(console: Console, pairs: Sequence[Pair]) -> int:
+def _report(screen: Screen, pairs: Sequence[Pair]) -> int:
     found = differences(pairs)
     table = Table("median", "no pool, ms", "never hit, ms", "difference (95 %)", f"limit {LIMIT:.0%}")
     for name, figure in FIGURES.items():
@@ -93,16 +86,15 @@ def _report(console: Console, pairs: Sequence[Pair]) -> int:
         difference = found[name]
         interval = f"{difference.mean:+.1%} ({difference.low:+.1%} to {difference.high:+.1%})"
         table.add_row(name, *(f"{ms:.2f}" for ms in means), interval, verdict(difference))
-    console.print(table)
+    screen.show(table)
     last = pairs[-1].phantom
-    console.print(
+    screen.show(
         f"A run with the pool: {last.digests:,} digests, {last.p4runtime_writes:,} writes, "
-        f"{last.controller_cpu_s:.2f} s of CPU in the controller.",
-        highlight=False,
+        f"{last.controller_cpu_s:.2f} s of CPU in the controller."
     )
     strained = sum(not pair.counts for pair in pairs)
     if strained:
-        console.print(f"[yellow]The machine did not keep up in {strained} of {len(pairs)} pairs.[/]")
+        screen.warn(f"the machine did not keep up in {strained} of {len(pairs)} pairs.")
     return 0 if not strained and all(d.within(LIMIT) for d in found.values()) else 1
 
 

@@ -7,9 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+from experiments.command import Screen, run_command
 from experiments.engines import model
 from experiments.engines.options import EnginesOptions, parse_options
 from experiments.engines.play import Play
@@ -17,43 +15,35 @@ from experiments.engines.report import print_report, shortfalls
 from experiments.engines.requests import NODES, make_asks
 from experiments.engines.result import write_summary
 from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_slots
-from experiments.interrupt import raise_on_signals
-from experiments.run.__main__ import BAD_INPUT, PROGRAM
 from experiments.run.processes import ProcessError
-from experiments.run.result import ROOT, revision
+from experiments.run.result import PROGRAM, ROOT, revision
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: identical outputs, and the pool paid; 1: not so; 2: it could not run."""
-    console = Console(highlight=False)
-    raise_on_signals()
-    try:
-        options = parse_options(arguments)
-        check_root()
-        _announce(console, options)
-        play = _play(console, options)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
-    print_report(console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)
-    console.print(f"Written to {options.results / 'summary.json'}")
+    return run_command(arguments, parse_options, _run)
+
+
+def _run(screen: Screen, options: EnginesOptions) -> int:
+    check_root()
+    _announce(screen, options)
+    play = _play(screen, options)
+    print_report(screen.console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)
+    screen.say(f"Written to {options.results / 'summary.json'}")
     missed = shortfalls(play.modes, play.damaged)
     for shortfall in missed:
-        console.print(f"[bold red]not as it should be:[/] {shortfall}", soft_wrap=True)
+        screen.show(f"[bold red]not as it should be:[/] {shortfall}")
     return 1 if missed else 0
 
 
-def _play(console: Console, options: EnginesOptions) -> Play:
+def _play(screen: Screen, options: EnginesOptions) -> Play:
     """The summary is written after each mode: an interrupted run leaves what it has."""
     engine = make_engine(options.engine)
     asks = make_asks(options)
     defines = {"POOL_BLOCKS": options.pool_blocks, "POOL_SLOTS": pool_slots(options)}
-    with _progress(console) as progress:
+    with screen.progress() as progress:
         task = progress.add_task("making the model", total=None)
         folder = make_model()
         with Network(make_fabric(options), engine) as network:
@@ -68,7 +58,7 @@ def _play(console: Console, options: EnginesOptions) -> Play:
             play = Play(options, Stage(options, network, artifacts, folder), asks, show)
             for mode in play.run():
                 write_summary(options.results / "summary.json", _about(options), play.modes, play.damaged)
-                progress.console.print(f"{mode}: TTFT p50 {play.modes[mode].ttft_ms.p50:,.0f} ms")
+                screen.say(f"{mode}: TTFT p50 {play.modes[mode].ttft_ms.p50:,.0f} ms")
     write_summary(options.results / "summary.json", _about(options), play.modes, play.damaged)
     return play
 
@@ -86,18 +76,8 @@ def make_model() -> Path:
     return folder
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
-
-
-def _announce(console: Console, options: EnginesOptions) -> None:
-    console.print(
+def _announce(screen: Screen, options: EnginesOptions) -> None:
+    screen.say(
         f"{len(NODES)} vLLM engines and {options.stores} storage node(s) on one switch ({options.engine}); "
         f"links of {options.link_gbit_s:g} Gbit/s, sigma 1: nothing is scaled.\n"
         f"{options.prefixes} prefixes of {options.prefix_tokens} tokens, each computed once, then "

@@ -16,17 +16,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.command import Screen, run_command
 from experiments.faults.cases import CASES, Case, small_disk
 from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
 from experiments.faults.options import Options, parse_options
 from experiments.faults.result import PHASES, Played, Result, evaluate
-from experiments.interrupt import raise_on_signals
-from experiments.run.__main__ import BAD_INPUT, PROGRAM
 from experiments.run.machine import CpuWatch
-from experiments.run.result import revision
+from experiments.run.result import PROGRAM, revision
 from topologies.engines import Artifacts, Embedded
 from topologies.network import Network, check_root
 from topologies.registry import make_topology
@@ -41,37 +39,33 @@ BUSY = 0.9
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: nothing wrong, lost or failed that should not be; 1: not so; 2: it could not run."""
-    console = Console(highlight=False)
-    raise_on_signals()
-    try:
-        options = parse_options(arguments, "python -m experiments.faults", __doc__ or "")
-        check_root()
-        results = [
-            result for topology in options.topologies for result in _play_topology(console, options, topology)
-        ]
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
+    return run_command(
+        arguments, lambda given: parse_options(given, "python -m experiments.faults", __doc__ or ""), _run
+    )
+
+
+def _run(screen: Screen, options: Options) -> int:
+    check_root()
+    results = [
+        result for topology in options.topologies for result in _play_topology(screen, options, topology)
+    ]
     _write(options.results / "summary.json", options, results)
-    return _report(console, results)
+    return _report(screen, results)
 
 
-def _play_topology(console: Console, options: Options, topology: str) -> list[Result]:
+def _play_topology(screen: Screen, options: Options, topology: str) -> list[Result]:
     names = [name for name in options.cases if topology in CASES[name].topologies]
     if not names:
         return []
     results = []
     fabric = make_topology(topology, LINK_BIT_S, NODES, STORES, **SIZES[topology])
     compiling = f"{topology}: compiling the P4 program"
-    with console.status(compiling) as status, Network(fabric, Embedded()) as network:
+    with screen.status(compiling) as show, Network(fabric, Embedded()) as network:
         artifacts = compile_program(network, options.fragments)
         for number, name in enumerate(names, 1):
-            status.update(f"{topology}, case {number} of {len(names)}: {CASES[name].title}")
+            show(f"{topology}, case {number} of {len(names)}: {CASES[name].title}")
             results.append(play(network, artifacts, options, name))
-            console.print(_line(results[-1]))
+            screen.say(_line(results[-1]))
     return results
 
 
@@ -123,7 +117,7 @@ def _write(path: Path, options: Options, results: Sequence[Result]) -> None:
     path.write_text(json.dumps(about, indent=1) + "\n")
 
 
-def _report(console: Console, results: Sequence[Result]) -> int:
+def _report(screen: Screen, results: Sequence[Result]) -> int:
     table = Table("fault", "topology", "operations", "failed", "refused", "wrong", "lost", "recover, s")
     for phase in PHASES:
         table.add_column(f"p99 {phase}, ms", justify="right")
@@ -132,17 +126,17 @@ def _report(console: Console, results: Sequence[Result]) -> int:
         counts = (one.operations, one.failed, one.refused, one.wrong_blocks, one.lost_blocks)
         times = (*(f"{one.p99_ms[phase]:.0f}" for phase in PHASES), f"{one.slowest_ms:.0f}")
         table.add_row(one.fault, one.topology, *map(str, counts), f"{one.recover_s:.1f}", *times)
-    console.print(table)
+    screen.show(table)
     busy = sum(one.cpu > BUSY for one in results)
     if busy:
-        console.print(
-            f"[yellow]The machine was over {BUSY:.0%} busy in {busy} of {len(results)} cases: "
-            "times are longer for that.[/]"
+        screen.warn(
+            f"the machine was over {BUSY:.0%} busy in {busy} of {len(results)} cases: "
+            "times are longer for that."
         )
     missed = [(one, _missed(CASES[one.fault], one)) for one in results]
     for one, goals in missed:
         for goal in goals:
-            console.print(f"[bold red]missed:[/] {one.fault} on {one.topology}: {goal}")
+            screen.show(f"[bold red]missed:[/] {one.fault} on {one.topology}: {goal}")
     return 1 if any(goals for _, goals in missed) else 0
 
 

@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from rich.console import Console
 from rich.table import Table
 
+from experiments.command import Screen, run_command
 from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
 from experiments.faults.attacks import ATTACKS, frames
 from experiments.faults.cluster import TENANT, Cluster, Plan, cluster, until_said
 from experiments.faults.load import RIGHT, WRONG
-from experiments.interrupt import raise_on_signals
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.run.__main__ import BAD_INPUT
 from experiments.run.processes import READY_TIMEOUT_S, LineProcess
 from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
@@ -136,40 +134,36 @@ class Intruder:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: no attack succeeded, and others were not slowed down; 1: not so; 2: it could not run."""
-    console = Console(highlight=False)
-    raise_on_signals()
-    try:
-        program = "python -m experiments.faults.intruders"
-        options = parse_into(Options, _OPTIONS, arguments, program, __doc__ or "")
-        check_root()
-        results = _play(console, options)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
+    program = "python -m experiments.faults.intruders"
+    return run_command(
+        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
+    )
+
+
+def _run(screen: Screen, options: Options) -> int:
+    check_root()
+    results = _play(screen, options)
     options.results.mkdir(parents=True, exist_ok=True)
     about = {"engine": Embedded.name, "seed": options.seed, "flood_per_s": options.flood_per_s}
     text = json.dumps(
         {**about, "revision": revision(), "attacks": [asdict(one) for one in results]}, indent=1
     )
     (options.results / "summary.json").write_text(text + "\n")
-    return _report(console, results)
+    return _report(screen, results)
 
 
-def _play(console: Console, options: Options) -> list[Result]:
+def _play(screen: Screen, options: Options) -> list[Result]:
     results = []
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
-    with console.status("compiling the P4 program") as status, Network(fabric, Embedded()) as network:
+    with screen.status("compiling the P4 program") as show, Network(fabric, Embedded()) as network:
         artifacts = compile_program(network, FRAGMENTS)
         plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=fabric.nodes[-1])
         for name in options.attacks:
-            status.update(f"attack: {name}")
+            show(f"attack: {name}")
             with cluster(network, artifacts, plan, name) as running:
                 results.append(attack(running, Intruder(running, fabric.nodes[-1]), name, options))
             network.mininet[fabric.nodes[-1]].cmd(f"ip link del {SINK}")
-            console.print(f"{name}: {'; '.join(results[-1].missed()) or 'in vain'}")
+            screen.say(f"{name}: {'; '.join(results[-1].missed()) or 'in vain'}")
     return results
 
 
@@ -213,7 +207,7 @@ def _memory_bytes(running: Cluster) -> int:
     return sum(psutil.Process(pid).memory_info().rss for pid in pids)
 
 
-def _report(console: Console, results: Sequence[Result]) -> int:
+def _report(screen: Screen, results: Sequence[Result]) -> int:
     table = Table(
         "attack", "packets", "operations", "failed", "wrong", "lost", "stolen", "p99 with a sink, ms",
         "p99 under attack, ms", "memory, MB",
@@ -222,10 +216,10 @@ def _report(console: Console, results: Sequence[Result]) -> int:
         counts = (one.sent, one.operations, one.failed, one.wrong_blocks, one.lost_blocks, one.stolen)
         times = (f"{one.p99_ms_sink:.0f}", f"{one.p99_ms:.0f}", f"{one.growth_bytes / 2**20:+.0f}")
         table.add_row(one.attack, *map(str, counts), *times)
-    console.print(table)
+    screen.show(table)
     for one in results:
         for goal in one.missed():
-            console.print(f"[bold red]missed:[/] {one.attack}: {goal}")
+            screen.show(f"[bold red]missed:[/] {one.attack}: {goal}")
     return 1 if any(one.missed() for one in results) else 0
 
 

@@ -6,54 +6,44 @@ import sys
 from collections.abc import Sequence
 from itertools import groupby
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+from experiments.command import Screen, run_command
 from experiments.incast.emulation import Emulation
-from experiments.incast.options import parse_options
+from experiments.incast.options import IncastOptions, parse_options
 from experiments.incast.plots import draw
 from experiments.incast.report import print_report
 from experiments.incast.result import Point, evaluate, write_summary
 from experiments.incast.scenario import Scenario, make_scenario
 from experiments.incast.table import markdown
-from experiments.interrupt import raise_on_signals
-from experiments.run.__main__ import BAD_INPUT, PROGRAM
-from experiments.run.result import revision
+from experiments.run.result import PROGRAM, revision
 from topologies.engines import Engine, make_engine
 from topologies.network import Network, check_root
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: every block arrived and was right; 1: not so; 2: it could not run."""
-    console = Console(highlight=False)
-    raise_on_signals()
-    try:
-        options = parse_options(arguments)
-        check_root()
-        engine = make_engine(options.engine)
-        scenario = make_scenario(options)
-        _announce(console, scenario)
-        points = _play(console, scenario, engine)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
-    print_report(console, _title(scenario), points)
+    return run_command(arguments, parse_options, _run)
+
+
+def _run(screen: Screen, options: IncastOptions) -> int:
+    check_root()
+    engine = make_engine(options.engine)
+    scenario = make_scenario(options)
+    _announce(screen, scenario)
+    points = _play(screen, scenario, engine)
+    print_report(screen.console, _title(scenario), points)
     plots = draw(points, _title(scenario), options.results)
     (options.results / "table.md").write_text(markdown(points))
     names = ", ".join(("table.md", *(path.name for path in plots)))
-    console.print(f"Written to {options.results / 'summary.json'}, {names}")
+    screen.say(f"Written to {options.results / 'summary.json'}, {names}")
     return 1 if any(point.errors or point.corrupt for point in points) else 0
 
 
-def _play(console: Console, scenario: Scenario, engine: Engine) -> list[Point]:
+def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
     """Measure all points; the summary is written after each: an interrupted run leaves what it has."""
     points: list[Point] = []
     cases = list(scenario.cases())
     options, about = scenario.options, _about(scenario)
-    with _progress(console) as progress, Network(scenario.fabric, engine) as network:
+    with screen.progress() as progress, Network(scenario.fabric, engine) as network:
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=len(cases))
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         emulation = Emulation(scenario, network, artifacts)
@@ -67,20 +57,10 @@ def _play(console: Console, scenario: Scenario, engine: Engine) -> list[Point]:
     return points
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
-
-
-def _announce(console: Console, scenario: Scenario) -> None:
+def _announce(screen: Screen, scenario: Scenario) -> None:
     options, fabric = scenario.options, scenario.fabric
     rate_bit_s = fabric.link_rate_bit_s(fabric.stores[0])
-    console.print(
+    screen.say(
         f"Nodes: {len(fabric.nodes)}, storage nodes: {len(fabric.stores)}, switches: {len(fabric.switches)} "
         f"({options.engine}). Sigma {scenario.scale.sigma:g}: a {options.link_gbit_s:g} Gbit/s link is "
         f"{rate_bit_s / 1e6:g} Mbit/s, a block {scenario.block_bytes:,} bytes. At each point, in "

@@ -8,64 +8,47 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import TimeRemainingColumn
 
+from experiments.command import Screen, run_command
 from experiments.policies import plots, report
 from experiments.policies.compare import OURS, compare
-from experiments.policies.explain import ExplainError
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
-from experiments.policies.options import OptionError, Options, parse_options
+from experiments.policies.options import Options, parse_options
 from experiments.policies.replay import Result
 from experiments.policies.studies import run_bound, run_cross, run_explain, run_live, run_reclaim
-from workload.cost import CostError, CostModel, make_cost_model
-from workload.generate import GenerateError
-from workload.trace import Trace, TraceError
+from workload.cost import CostModel, make_cost_model
+from workload.trace import Trace
 
 
 def main(arguments: Sequence[str]) -> int:
     """The command; 2 where it was asked for what cannot be."""
-    console = Console()
-    try:
-        options = parse_options(arguments)
-        cost = make_cost_model(options.model, options.gpu)
-        traces = [] if options.cross or options.events is not None else options.load()
-    except (OptionError, CostError, TraceError, GenerateError) as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
+    return run_command(arguments, parse_options, _run, interrupted="interrupted")
+
+
+def _run(screen: Screen, options: Options) -> int:
+    cost = make_cost_model(options.model, options.gpu)
+    traces = [] if options.cross or options.events is not None else options.load()
     for trace in traces:
         for warning in trace.warnings:
-            console.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
-    try:
-        if options.cross:
-            run_cross(console, options, cost, partial(_bar, console))
-        elif options.explain:
-            run_explain(console, options, traces, cost)
-        elif options.live:
-            run_live(console, options, traces, cost, partial(_bar, console))
-        elif options.reclaim:
-            run_reclaim(console, options, traces, cost, partial(_bar, console))
-        elif options.bound:
-            run_bound(console, options, traces, cost, partial(_bar, console))
-        else:
-            _report(console, options, _replay(console, options, traces, cost))
-    except (TraceError, ExplainError) as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted")
-        return 130
+            screen.warn(warning, "trace")
+    console, bar = screen.console, partial(_bar, screen)
+    if options.cross:
+        run_cross(console, options, cost, bar)
+    elif options.explain:
+        run_explain(console, options, traces, cost)
+    elif options.live:
+        run_live(console, options, traces, cost, bar)
+    elif options.reclaim:
+        run_reclaim(console, options, traces, cost, bar)
+    elif options.bound:
+        run_bound(console, options, traces, cost, bar)
+    else:
+        _report(screen, options, _replay(screen, options, traces, cost))
     return 0
 
 
-def _bar(console: Console, jobs: int) -> Callable[[], None]:
+def _bar(screen: Screen, jobs: int) -> Callable[[], None]:
     """A line of progress, now and then: tables that come later must not be overwritten."""
     begun_s, done = time.monotonic(), 0
 
@@ -74,24 +57,17 @@ def _bar(console: Console, jobs: int) -> Callable[[], None]:
         done += 1
         if done == jobs or done % max(1, jobs // 20) == 0:
             left_s = (time.monotonic() - begun_s) * (jobs - done) / done
-            console.print(f"{done} of {jobs} replays, {left_s:.0f} s left", highlight=False)
+            screen.say(f"{done} of {jobs} replays, {left_s:.0f} s left")
 
     return advance
 
 
 def _replay(
-    console: Console, options: Options, traces: Sequence[Trace], cost: CostModel
+    screen: Screen, options: Options, traces: Sequence[Trace], cost: CostModel
 ) -> dict[str, list[Result]]:
     names = [*options.policies, *(WITHOUT if options.ablation and OURS in options.policies else ())]
     jobs = make_jobs(len(traces), names, options.blocks)
-    columns = (
-        TextColumn("replaying"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
+    with screen.progress(TimeRemainingColumn()) as progress:
         task = progress.add_task("replaying", total=len(jobs))
         done = run_jobs(jobs, traces, cost, options.processes, lambda: progress.advance(task))
     order = {name: place for place, name in enumerate(names)}
@@ -101,25 +77,25 @@ def _replay(
     return results
 
 
-def _report(console: Console, options: Options, results: dict[str, list[Result]]) -> None:
+def _report(screen: Screen, options: Options, results: dict[str, list[Result]]) -> None:
     whole = {name: [r for r in rows if not r.policy.startswith(ABLATION)] for name, rows in results.items()}
     ablated = {name: [r for r in rows if r.policy.startswith(ABLATION)] for name, rows in results.items()}
     comparisons = []
     for name, rows in whole.items():
         shown = Path(name).name
-        report.print_hits(console, shown, rows)
-        report.print_savings(console, shown, rows)
-        report.print_ablation(console, shown, rows, ablated[name])
+        report.print_hits(screen.console, shown, rows)
+        report.print_savings(screen.console, shown, rows)
+        report.print_ablation(screen.console, shown, rows, ablated[name])
         plots.plot_trace(options.results, name, rows)
         if ablated[name]:
             plots.plot_ablation(options.results, name, rows, ablated[name])
         comparisons += compare(shown, rows)
     if comparisons:
-        report.print_comparison(console, comparisons)
+        report.print_comparison(screen.console, comparisons)
     report.write_results(options.results / "summary.json", whole)
     if any(ablated.values()):
         report.write_results(options.results / "ablation.json", ablated)
-    console.print(f"results: {options.results / 'summary.json'}, with plots beside it")
+    screen.say(f"results: {options.results / 'summary.json'}, with plots beside it")
 
 
 if __name__ == "__main__":

@@ -13,13 +13,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rich.console import Console
-
-from experiments.policies.options import OptionError, parse_options
+from experiments.command import Screen, run_command
+from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import Pool, make_pool
 from workload.cost import CostModel
-from workload.generate import GenerateError
-from workload.trace import Trace, TraceError
+from workload.trace import Trace
 
 WANTED_PER_S = 200_000
 
@@ -36,19 +34,17 @@ def accesses_per_s(trace: Trace, pool: Pool) -> float:
 
 def main(arguments: Sequence[str]) -> int:
     """The command; 1 where the policy is slower than wanted."""
-    console = Console()
-    try:
-        options = parse_options(arguments)
-        trace = replace(options, shapes=("chat",)).load()[0]
-    except (OptionError, TraceError, GenerateError) as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
+    return run_command(arguments, parse_options, _run, interrupted="interrupted")
+
+
+def _run(screen: Screen, options: Options) -> int:
+    trace = replace(options, shapes=("chat",)).load()[0]
     slowest = float("inf")
     for blocks in options.blocks:
         per_s = accesses_per_s(trace, make_pool("reuse", blocks, trace, CostModel()))
         slowest = min(slowest, per_s)
-        console.print(f"{trace.name}: {blocks:>6,} blocks {per_s:>9,.0f} block accesses/s")
-    console.print(f"slowest {slowest:,.0f}, wanted {WANTED_PER_S:,}")
+        screen.show(f"{trace.name}: {blocks:>6,} blocks {per_s:>9,.0f} block accesses/s")
+    screen.show(f"slowest {slowest:,.0f}, wanted {WANTED_PER_S:,}")
     return 0 if slowest >= WANTED_PER_S else 1
 
 

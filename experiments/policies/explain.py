@@ -14,6 +14,7 @@ from controller.policies import Admit, Event, Hits, HomeLoad, Miss
 from controller.policies.eventlog import EventLogError, read_events
 from controller.policies.explain import in_words
 from controller.policies.reuse import Reuse
+from experiments.errors import ExperimentError
 from experiments.policies.stores import STORES
 from workload.cost import CostModel
 from workload.keys import home_number
@@ -23,7 +24,7 @@ SHOWN = 20
 """Turns of the story, the last ones."""
 
 
-class ExplainError(ValueError):
+class ExplainError(ExperimentError):
     """A key that cannot be, or a log that cannot be read."""
 
 

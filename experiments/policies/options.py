@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.policies.baseline import MIN_BLOCKS
+from experiments.options import OptionError, add_verbosity
 from experiments.policies.pools import NAMES
 from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
@@ -18,10 +19,6 @@ from workload.trace import Trace, load_trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
 DEFAULT_REQUESTS = 12_000
-
-
-class OptionError(ValueError):
-    """An option that cannot be; the message says what can."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     option("gpu", DEFAULT_GPU, f"one of {', '.join(GPUS)}")
     option("jobs", min(8, os.cpu_count() or 1), "replays at once")
     option("results", "results/policies", "folder for summary.json, ablation.json and plots")
+    add_verbosity(parser)
     return parser
 
 

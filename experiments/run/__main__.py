@@ -7,96 +7,69 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, TaskID, TextColumn
 
-from controller.errors import ControllerError
-from controller.policies import PolicyError
-from experiments.interrupt import raise_on_signals
-from experiments.options import OptionError
-from experiments.run.capacity import CapacityError, choose_sigma, demand_of, measure
+from experiments.command import Screen, run_command
+from experiments.run.capacity import choose_sigma, demand_of, measure
 from experiments.run.details import Details, details_of, write_details
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES, Mode
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.page import write_page
-from experiments.run.processes import ProcessError
 from experiments.run.repeats import Repeats
 from experiments.run.report import conclusion, print_report
-from experiments.run.result import ROOT, RunResult, revision
+from experiments.run.result import PROGRAM, RunResult, revision
 from experiments.run.scenario import Scenario, least_sigma, make_scenario
 from experiments.run.summary import write_summary
 from topologies.engines import Engine, make_engine
-from topologies.errors import EngineError, TopologyError
 from topologies.network import Network, check_root
-from workload.generate import GenerateError
-from workload.scale import ScaleError
-from workload.trace import TraceError
 
-PROGRAM = ROOT / "p4" / "weir.p4"
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
-BAD_INPUT = (
-    OptionError,
-    TraceError,
-    GenerateError,
-    ScaleError,
-    TopologyError,
-    EngineError,
-    CapacityError,
-    PolicyError,
-    ControllerError,
-    ProcessError,
-)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all requests served and every block right; 1: not so; 2: it could not run."""
-    console = Console()
-    raise_on_signals()
-    try:
-        options = parse_options(arguments, "python -m experiments.run", __doc__ or "")
-        check_root()
-        engine = make_engine(options.engine)
-        scenario = make_scenario(options, _chosen_sigma(console, options))
-        played = _play_to_count(console, scenario, engine)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has ended")
-        return 130
+    return run_command(
+        arguments, lambda given: parse_options(given, "python -m experiments.run", __doc__ or ""), _run
+    )
+
+
+def _run(screen: Screen, options: RunOptions) -> int:
+    check_root()
+    engine = make_engine(options.engine)
+    scenario = make_scenario(options, _chosen_sigma(screen, options))
+    played = _play_to_count(screen, scenario, engine)
     scenario, runs = played.scenario, played.repeats
     summary = options.results / "summary.json"
     write_summary(summary, _about(scenario), runs)
-    print_report(console, _title(scenario), runs)
+    print_report(screen.console, _title(scenario), runs)
     page = options.results / "report.html"
     details = write_details(
         options.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
     )
     write_page(page, details, f"make run: {_title(scenario)}", conclusion(runs, markup=False))
-    console.print(f"Written to {summary}; to look at: {page}")
+    screen.say(f"Written to {summary}; to look at: {page}")
     right = all(run.failed == 0 and run.corrupt == 0 and run.completed == run.requests for run in runs.all())
     return 0 if right else 1
 
 
-def _chosen_sigma(console: Console, options: RunOptions) -> float | None:
+def _chosen_sigma(screen: Screen, options: RunOptions) -> float | None:
     """What this machine can carry, where SCALE leaves it open."""
     if options.scale is not None:
         return None
     least = least_sigma(options.topology)
     draft = make_scenario(options, least)
-    with console.status("measuring what this machine can carry"):
+    with screen.status("measuring what this machine can carry"):
         capacity = measure()
     fabric = draft.fabric
     link_bit_s = 2e9 * options.link_gbit_s * len(fabric.stores)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
-    console.print(
+    screen.say(
         f"This machine has {capacity.idle_cores:.1f} cores to spare, and a fragment costs its two ends "
-        f"{capacity.fragment_us:.0f} us: sigma {sigma:g}.",
-        highlight=False,
+        f"{capacity.fragment_us:.0f} us: sigma {sigma:g}."
     )
     return sigma
 
@@ -116,32 +89,30 @@ class _Played:
         }
 
 
-def _play_to_count(console: Console, scenario: Scenario, engine: Engine) -> _Played:
+def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine) -> _Played:
     """Play; where sigma is the machine's choice and it does not keep up, begin again with a larger one."""
     larger = 0 if scenario.options.scale is not None else LARGER_SIGMAS
     while True:
-        _announce(console, scenario)
-        played = _play(console, scenario, engine, give_up=larger > 0)
+        _announce(screen, scenario)
+        played = _play(screen, scenario, engine, give_up=larger > 0)
         repeats = played.repeats
         if not (larger and repeats.overloaded):
             return played
         larger -= 1
         for complaint in repeats.complaints():
-            console.print(f"[yellow]{complaint}[/]", highlight=False)
+            screen.say(f"[yellow]{complaint}[/]")
         sigma = 2 * scenario.scale.sigma
-        console.print(
-            f"The machine did not keep up: all is played again with sigma {sigma:g}.", highlight=False
-        )
+        screen.say(f"The machine did not keep up: all is played again with sigma {sigma:g}.")
         scenario = make_scenario(scenario.options, sigma)
 
 
-def _play(console: Console, scenario: Scenario, engine: Engine, give_up: bool) -> _Played:
+def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> _Played:
     """All plays of all modes; with `give_up` only up to the first in which the machine did not keep up."""
     options = scenario.options
     runs: dict[str, list[RunResult]] = {name: [] for name in options.modes}
     details: dict[str, list[Details]] = {name: [] for name in options.modes}
     with (
-        _progress(console) as progress,
+        screen.progress(TextColumn("{task.fields[sources]}")) as progress,
         Network(scenario.fabric, engine, secure=options.secure) as network,
     ):
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
@@ -173,22 +144,11 @@ def _play_once(emulation: Emulation, mode: Mode, progress: Progress, task: TaskI
     return measured
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[sources]}"),
-        console=console,
-    )
-
-
-def _announce(console: Console, scenario: Scenario) -> None:
+def _announce(screen: Screen, scenario: Scenario) -> None:
     options, trace = scenario.options, scenario.trace
     for warning in trace.warnings:
-        console.print(f"[yellow]trace:[/] {warning}", highlight=False)
-    console.print(
+        screen.warn(warning, "trace")
+    screen.say(
         f"{len(scenario.fabric.nodes)} inference nodes, {len(scenario.fabric.stores)} storage nodes, "
         f"{len(scenario.fabric.switches)} switch ({options.engine}). Sigma {scenario.scale.sigma:g}: "
         f"a block of {scenario.cost.block_bytes / 1e6:.1f} MB is {scenario.block_bytes:,} bytes here, "
@@ -196,8 +156,7 @@ def _announce(console: Console, scenario: Scenario) -> None:
         f"{scenario.scale.rate_bit_s(options.link_gbit_s * 1e9) / 1e6:.1f} Mbit/s.\n"
         f"Trace {trace.name}: {len(trace.requests):,} requests from second {scenario.start_s:.0f} on, played "
         f"{scenario.scale.speed:.2f} times as fast in {trace.duration_s:.0f} s, "
-        f"{options.runs * len(options.modes)} times.",
-        highlight=False,
+        f"{options.runs * len(options.modes)} times."
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from experiments.errors import ExperimentError
 from hostlib.wire import VALUE_FRAME_BYTES
 from workload.scale import ScaleModel
 from workload.trace import Request
@@ -33,7 +34,7 @@ MOST_BURST_SHARE = 0.8
 SIGMA_STEP = 2.0
 
 
-class CapacityError(Exception):
+class CapacityError(ExperimentError):
     """The machine could not be measured."""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.errors import ExperimentError
 from topologies.network import Process
 
 READY_TIMEOUT_S = 60.0
@@ -19,7 +20,7 @@ STOP_TIMEOUT_S = 30.0
 """A process that has lost the CPU to others is not one that hangs."""
 
 
-class ProcessError(Exception):
+class ProcessError(ExperimentError):
     """A process of the run ended or kept silent; the message has its own words."""
 
 

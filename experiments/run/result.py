@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "p4" / "weir.p4"
 
 
 @dataclass(frozen=True, slots=True)

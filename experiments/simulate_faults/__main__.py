@@ -17,11 +17,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from experiments.interrupt import raise_on_signals
-from experiments.options import Option, OptionError, parse_into, whole
+from experiments.command import Screen, run_command
+from experiments.options import Option, parse_into, whole
 from experiments.parallel import run_all
 from experiments.run.result import revision
 from experiments.simulate_faults import plan as plans
@@ -64,29 +61,26 @@ OPTIONS = (
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all promises kept; 1: not; 2: it could not run."""
-    console = Console()
-    raise_on_signals()
+    program = "python -m experiments.simulate_faults"
+    return run_command(
+        arguments,
+        lambda given: parse_into(Options, OPTIONS, given, program, __doc__ or ""),
+        _simulate,
+        interrupted="interrupted",
+    )
+
+
+def _simulate(screen: Screen, options: Options) -> int:
     logging.disable(logging.WARNING)  # that switches and controllers go is what is tried
-    try:
-        options = parse_into(
-            Options, OPTIONS, arguments, "python -m experiments.simulate_faults", __doc__ or ""
-        )
-        jobs = _jobs(options)
-    except (OptionError, OSError, ValueError) as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            artifacts = make_engine("embedded").compile(PROGRAM, DEFINES, Path(folder))
-            outcomes = _run_all(console, options, jobs, artifacts)
-            _report(console, options, outcomes)
-            failed = [job for job, outcome in zip(jobs, outcomes, strict=True) if outcome.violations]
-            if options.plan is None:
-                for job in failed[:SHRINKS]:
-                    _explain(console, options, _plan_of(job, options), artifacts)
-    except KeyboardInterrupt:
-        console.print("interrupted")
-        return 130
+    jobs = _jobs(options)
+    with tempfile.TemporaryDirectory() as folder:
+        artifacts = make_engine("embedded").compile(PROGRAM, DEFINES, Path(folder))
+        outcomes = _run_all(screen, options, jobs, artifacts)
+        _report(screen, options, outcomes)
+        failed = [job for job, outcome in zip(jobs, outcomes, strict=True) if outcome.violations]
+        if options.plan is None:
+            for job in failed[:SHRINKS]:
+                _explain(screen, options, _plan_of(job, options), artifacts)
     return 1 if failed else 0
 
 
@@ -106,10 +100,9 @@ def _plan_of(job: int | Plan, options: Options) -> Plan:
 
 
 def _run_all(
-    console: Console, options: Options, jobs: Sequence[int | Plan], artifacts: Artifacts
+    screen: Screen, options: Options, jobs: Sequence[int | Plan], artifacts: Artifacts
 ) -> list[Outcome]:
-    columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console) as progress:
+    with screen.progress() as progress:
         bar = progress.add_task("runs", total=len(jobs))
 
         def play(job: int | Plan) -> Outcome:
@@ -118,7 +111,7 @@ def _run_all(
         return run_all(play, jobs, min(options.processes, len(jobs)), partial(progress.advance, bar))
 
 
-def _report(console: Console, options: Options, outcomes: Sequence[Outcome]) -> None:
+def _report(screen: Screen, options: Options, outcomes: Sequence[Outcome]) -> None:
     total: Counter[str] = Counter()
     for outcome in outcomes:
         total.update(outcome.counts)
@@ -135,32 +128,30 @@ def _report(console: Console, options: Options, outcomes: Sequence[Outcome]) -> 
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "summary.json").write_text(json.dumps(results, indent=1) + "\n")
-    console.print(", ".join(f"{name} {count:,}" for name, count in sorted(total.items())), highlight=False)
-    console.print(
+    screen.show(", ".join(f"{name} {count:,}" for name, count in sorted(total.items())))
+    screen.show(
         f"{len(outcomes)} runs, {len(failed)} failed; {cpu_s:.0f} s of CPU time for "
-        f"{results['virtual_s']:,.0f} s of virtual time; {RESULTS}/summary.json",
-        highlight=False,
+        f"{results['virtual_s']:,.0f} s of virtual time; {RESULTS}/summary.json"
     )
     for outcome in failed:
-        console.print(f"[bold red]seed {outcome.seed}[/]: {outcome.violations[0]}", highlight=False)
+        screen.show(f"[bold red]seed {outcome.seed}[/]: {outcome.violations[0]}")
         if options.plan is None:
             again = f"{COMMAND} --seed {outcome.seed} --operations {options.operations}"
-            console.print(f"  again: {again}", highlight=False, soft_wrap=True)
+            screen.show(f"  again: {again}")
 
 
-def _explain(console: Console, options: Options, plan: Plan, artifacts: Artifacts) -> None:
+def _explain(screen: Screen, options: Options, plan: Plan, artifacts: Artifacts) -> None:
     """Make a failed run smaller."""
-    with console.status(f"seed {plan.seed}: making it smaller, in at most {options.tries} runs"):
+    with screen.status(f"seed {plan.seed}: making it smaller, in at most {options.tries} runs"):
         small = shrink(plan, lambda candidate: bool(run(candidate, artifacts).violations), options.tries)
     path = RESULTS / f"seed-{plan.seed}.json"
     small.write(path)
-    console.print(
+    screen.show(
         f"seed {plan.seed} fails with {len(small.faults)} of {len(plan.faults)} faults and "
-        f"{len(small.operations)} of {len(plan.operations)} operations: {COMMAND} --plan {path}",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        f"{len(small.operations)} of {len(plan.operations)} operations: {COMMAND} --plan {path}"
+    )
     for fault in small.faults[:10]:
-        console.print(f"  {fault}", highlight=False, soft_wrap=True)
+        screen.show(f"  {fault}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import random
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from experiments.options import OptionError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -74,14 +76,14 @@ class Plan:
 
 
 def read(path: Path) -> Plan:
-    """A plan that was written; ValueError or OSError for anything else."""
+    """A plan that was written; OptionError or OSError for anything else."""
     try:
         given: dict[str, Any] = json.loads(path.read_text())
         operations = tuple(Operation(**one) for one in given["operations"])
         faults = tuple(Fault(**{**one, "targets": tuple(one["targets"])}) for one in given["faults"])
         return Plan(given["seed"], given["replicas"], operations, faults)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{path}: no plan of this program ({error})") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise OptionError(f"PLAN {path}: no plan of this program ({error})") from None
 
 
 def make(seed: int, operations: int) -> Plan:

@@ -8,56 +8,49 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from controller.errors import ControllerError
-from experiments.options import OptionError
-from experiments.run.processes import ProcessError
+from experiments.command import Screen, run_command
+from experiments.options import add_verbosity
 from experiments.run.repeats import Repeats
 from experiments.run.report import print_report
 from experiments.simulator.emulate import Emulator
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario, load_scenario
-from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import prepare, simulate
-from topologies.errors import EngineError, TopologyError
-from workload.scale import ScaleError
-
-EMULATOR_ERRORS = (OptionError, TopologyError, EngineError, ControllerError, ProcessError, ScaleError)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where the scenario can't be used."""
+    return run_command(arguments, _parse, _run, interrupted="interrupted")
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.simulator", description=__doc__)
     parser.add_argument("scenario", type=Path, help="a TOML file; docs/simulator.md explains it")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     parser.add_argument("--emulate", type=float, metavar="SIGMA", help="play it on the emulator instead")
-    chosen = parser.parse_args(arguments)
-    console = Console()
-    try:
-        scenario, document = load_scenario(chosen.scenario)
-        prepare(scenario, document)
-        if chosen.emulate is not None:
-            return _emulate(scenario, chosen.emulate, console)
-        result = simulate(scenario)
-    except (ScenarioError, *EMULATOR_ERRORS) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    add_verbosity(parser)
+    return parser.parse_args(arguments)
+
+
+def _run(screen: Screen, chosen: argparse.Namespace) -> int:
+    scenario, document = load_scenario(chosen.scenario)
+    prepare(scenario, document)
+    if chosen.emulate is not None:
+        return _emulate(scenario, chosen.emulate, screen)
+    result = simulate(scenario)
     if chosen.json:
         print(json.dumps(result.to_dict(), indent=1))
     else:
-        console.print(_table(scenario.name, result))
+        screen.show(_table(scenario.name, result))
     return 0
 
 
-def _emulate(scenario: Scenario, sigma: float, console: Console) -> int:
+def _emulate(scenario: Scenario, sigma: float, screen: Screen) -> int:
     emulator = Emulator(scenario, sigma)
     runs = {name: emulator.play(pool).run for name, pool in (("no_pool", False), ("pool", True))}
-    print_report(console, scenario.name, Repeats({name: (run,) for name, run in runs.items()}))
+    print_report(screen.console, scenario.name, Repeats({name: (run,) for name, run in runs.items()}))
     return 0
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
 
+from experiments.errors import ExperimentError
+
 Section = TypeVar("Section")
 
 _TABLE = re.compile(r"^\s*\[\s*([A-Za-z0-9_.\- ]+?)\s*\]")
@@ -17,7 +19,7 @@ _KEY = re.compile(r"^\s*([A-Za-z0-9_\-]+)\s*=")
 _TOML_PLACE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
-class ScenarioError(ValueError):
+class ScenarioError(ExperimentError, ValueError):
     """A scenario that cannot be used; the message says file, line, reason and what to do."""
 
 

@@ -9,17 +9,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn
 
-from experiments.interrupt import raise_on_signals
-from experiments.options import OptionError
+from experiments.command import Screen, run_command
 from experiments.run.result import revision
 from experiments.simulator.scenario import Scenario
-from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import prepare
 from experiments.study.answers import answers
-from experiments.study.compute import ClusterError, Computer, cluster
+from experiments.study.compute import Computer, cluster
 from experiments.study.options import BREAK_EVEN, StudyOptions, parse_options
 from experiments.study.panels import panels
 from experiments.study.plan import REQUESTS_A_NODE, points
@@ -31,27 +28,25 @@ from experiments.study.summary import summary
 from experiments.study.systems import Setting
 from experiments.study.table import edges_table, points_table
 
-BAD_INPUT = (OptionError, ScenarioError, ClusterError)
+INTERRUPTED = "interrupted; what was computed is kept, and the same command goes on from there"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where it could not run."""
-    console = Console()
-    raise_on_signals()
-    try:
-        options = parse_options(arguments, "python -m experiments.study", __doc__ or "")
-        report = _study(options, console)
-    except BAD_INPUT as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("interrupted; what was computed is kept, and the same command goes on from there")
-        return 130
-    console.print(f"Report: {report}")
+    return run_command(
+        arguments,
+        lambda given: parse_options(given, "python -m experiments.study", __doc__ or ""),
+        _run,
+        INTERRUPTED,
+    )
+
+
+def _run(screen: Screen, options: StudyOptions) -> int:
+    screen.say(f"Report: {_study(options, screen)}")
     return 0
 
 
-def _study(options: StudyOptions, console: Console) -> Path:
+def _study(options: StudyOptions, screen: Screen) -> Path:
     began_s = time.monotonic()
     centre = Setting(requests=options.requests_played, seed=options.seed)
     planned = [
@@ -60,7 +55,10 @@ def _study(options: StudyOptions, console: Console) -> Path:
     for point in planned:
         prepare(point.scenario)
     store = ResultStore(options.results / "points")
-    with cluster(options.scheduler, options.workers) as client, _progress(console) as progress:
+    with (
+        cluster(options.scheduler, options.workers) as client,
+        screen.progress(TextColumn("{task.fields[known]} known already")) as progress,
+    ):
         task = progress.add_task("simulations", total=None, known=0)
 
         def show(done: int, total: int, known: int) -> None:
@@ -91,7 +89,7 @@ def _study(options: StudyOptions, console: Console) -> Path:
     (options.results / "summary.json").write_text(json.dumps(summary(about, done, options.seed), indent=1))
     told = answers(done, edges)
     for number, answer in enumerate(told, 1):
-        console.print(f"{number}. {answer}", highlight=False, soft_wrap=True)
+        screen.show(f"{number}. {answer}")
     report = options.results / "report.html"
     report.write_text(
         page("When does a pool in the switch pay?", about, told, panels(done, edges), everything)
@@ -104,17 +102,6 @@ def samples(computer: Computer, options: StudyOptions, scenarios: Sequence[Scena
     wanted = [seeded(scenario, options.seed, options.seeds_played) for scenario in scenarios]
     figures = iter(computer.all([one for seeds in wanted for one in seeds]))
     return [Sample(tuple(next(figures) for _ in seeds)) for seeds in wanted]
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[known]} known already"),
-        TimeElapsedColumn(),
-        console=console,
-    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import dask
 from distributed import Client, LocalCluster, as_completed
 
 # distributed has type hints for its users, but not on all of its functions: hence the ignores below.
+from experiments.errors import ExperimentError
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import simulate
 from experiments.study.results import Figures, ResultStore, point_name
@@ -24,7 +25,7 @@ OnDone = Callable[[int, int, int], None]
 """Called with points done, points in all, and how many of the done were there already."""
 
 
-class ClusterError(Exception):
+class ClusterError(ExperimentError):
     """A cluster that can't be reached."""
 
 

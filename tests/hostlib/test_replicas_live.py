@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from controller.config import Config, PoolSize, SwitchConfig, Thresholds
-from experiments.run.__main__ import PROGRAM
 from experiments.run.control_plane import start_controller, switch_configs
 from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from experiments.run.result import PROGRAM
 from tests.hostlib.remote_client import BLOCK_BYTES
 from tests.hostlib.sealed import TENANT
 from topologies.engines import Embedded

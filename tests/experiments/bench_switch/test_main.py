@@ -27,8 +27,8 @@ def test_a_bad_option_is_one_line() -> None:
     command = (*COMMAND, "--engines", "tofino")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 2
-    assert done.stdout.strip() == "error: ENGINES: there is no 'tofino': choose of echo, embedded, bmv2"
-    assert not done.stderr
+    assert done.stderr.strip() == "error: ENGINES: there is no 'tofino': choose of echo, embedded, bmv2"
+    assert not done.stdout
 
 
 def is_load_generator(process: psutil.Process) -> bool:

@@ -44,4 +44,4 @@ def test_bad_options_are_refused_before_anything_is_built() -> None:
         capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "at most 63 fit" in done.stdout
+    assert "at most 63 fit" in done.stderr

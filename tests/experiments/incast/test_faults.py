@@ -24,8 +24,8 @@ from experiments.incast.emulation import START_DELAY_S, Emulation
 from experiments.incast.options import parse_options
 from experiments.incast.patterns import Chain
 from experiments.incast.scenario import make_scenario
-from experiments.run.__main__ import PROGRAM
 from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from experiments.run.result import PROGRAM
 from hostlib import wire
 from topologies.engines import Embedded
 from topologies.network import Network

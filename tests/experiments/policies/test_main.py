@@ -64,7 +64,7 @@ def test_bad_trace_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"timestamp": 1}\n')
     done = make(TRACE=str(tmp_path / "bad.jsonl"))
     assert done.returncode == 2
-    assert "bad.jsonl:1: " in done.stdout
+    assert "bad.jsonl:1: " in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -101,5 +101,5 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, number: int) -> None
 def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], said: str) -> None:
     done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 2
-    assert said in done.stdout
+    assert said in done.stderr
     assert "Traceback" not in done.stdout + done.stderr

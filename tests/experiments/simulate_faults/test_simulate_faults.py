@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.options import OptionError
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import Fault, Plan
@@ -100,5 +101,5 @@ def test_nothing_can_be_left_out_of_what_is_minimal() -> None:
 def test_what_is_no_plan_is_said_so(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text('{"seed": 1}')
-    with pytest.raises(ValueError, match=r"plan\.json: no plan"):
+    with pytest.raises(OptionError, match=r"plan\.json: no plan"):
         plans.read(path)

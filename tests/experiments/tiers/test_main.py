@@ -53,10 +53,10 @@ def test_a_bad_trace_and_a_bad_pool_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"timestamp": 1}\n')
     done = make(TRACE=str(tmp_path / "bad.jsonl"))
     assert done.returncode == 2
-    assert "bad.jsonl:1: " in done.stdout
+    assert "bad.jsonl:1: " in done.stderr
     taken = make("--results", str(tmp_path / "bad.jsonl"))
-    assert (taken.returncode, "File exists" in taken.stdout) == (2, True)
+    assert (taken.returncode, "File exists" in taken.stderr) == (2, True)
     small = make("--requests", "10", "--policy", "arc", "--pool-blocks", "3", "--tiers", "inclusive")
     assert small.returncode == 2
-    assert "at least 20 blocks" in small.stdout
+    assert "at least 20 blocks" in small.stderr
     assert "Traceback" not in done.stdout + done.stderr + small.stdout + small.stderr

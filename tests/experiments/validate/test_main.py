@@ -16,7 +16,7 @@ def test_a_trace_that_is_not_there_is_refused_at_once(
         f"--results={tmp_path / 'out'}",
     ]
     assert main(arguments) == 2
-    printed = capsys.readouterr().out
-    assert "error:" in printed
-    assert "simulated" not in printed
+    printed = capsys.readouterr()
+    assert "error:" in printed.err
+    assert "simulated" not in printed.out
     assert not (tmp_path / "out").exists()

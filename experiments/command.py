@@ -1,0 +1,133 @@
+"""What all commands do alike: bad input, interrupts, progress, and how much they say.
+
+A command's `main` calls `run_command` with what reads its options and what it does with them:
+
+    exit code 0 and 1   the command's own
+    exit code 2         bad input, or a part failed: one message on stderr, no traceback
+    exit code 130       interrupted (SIGINT, SIGTERM, SIGHUP); all that was started has been ended
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from controller.errors import ControllerError
+from controller.policies import PolicyError
+from experiments.errors import ExperimentError
+from experiments.interrupt import raise_on_signals
+from experiments.options import QUIET, VERBOSE, verbosity
+from topologies.errors import EngineError, TopologyError
+from workload.cost import CostError
+from workload.generate import GenerateError
+from workload.scale import ScaleError
+from workload.trace import TraceError
+
+BAD_INPUT = (
+    ExperimentError,
+    TraceError,
+    GenerateError,
+    ScaleError,
+    CostError,
+    TopologyError,
+    EngineError,
+    PolicyError,
+    ControllerError,
+)
+INTERRUPTED = "interrupted; everything that was started has ended"
+
+Options = TypeVar("Options")
+
+
+class Screen:
+    """Where a command says something: results always, what it is doing unless it is quiet."""
+
+    def __init__(self, level: int = 0) -> None:
+        """`level`: QUIET, 0, VERBOSE or more."""
+        self.level = level
+        self.console = Console(highlight=False)
+        self._errors = Console(stderr=True, highlight=False)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether only results, warnings and errors are wanted."""
+        return self.level <= QUIET
+
+    def show(self, what: RenderableType = "") -> None:
+        """A result."""
+        self.console.print(what, soft_wrap=isinstance(what, str))
+
+    def say(self, text: str) -> None:
+        """What is being done, or where results are."""
+        if not self.quiet:
+            self.console.print(text, soft_wrap=True)
+
+    def detail(self, text: str) -> None:
+        """What only those who asked for more want to know."""
+        if self.level >= VERBOSE:
+            self.console.print(text, soft_wrap=True)
+
+    def warn(self, text: str, what: str = "warning") -> None:
+        """Something that whoever reads the results should know."""
+        self.console.print(f"[yellow]{what}:[/] {text}", soft_wrap=True)
+
+    def error(self, text: str) -> None:
+        """Why the command ends; on stderr."""
+        self._errors.print("[bold red]error:[/] ", end="")
+        self._errors.print(text, soft_wrap=True, markup=False)
+
+    def progress(self, *more: ProgressColumn) -> Progress:
+        """Bars with count and time, and `more` columns."""
+        return Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            *more,
+            console=self.console,
+            disable=self.quiet,
+        )
+
+    @contextmanager
+    def status(self, text: str) -> Iterator[Callable[[str], None]]:
+        """A line that says what is being done, gone at the end; call what it gives to change it."""
+        if self.quiet:
+            yield lambda _: None
+            return
+        with self.console.status(text) as status:
+            yield status.update
+
+
+def run_command(
+    arguments: Sequence[str],
+    parse: Callable[[Sequence[str]], Options],
+    work: Callable[[Screen, Options], int],
+    interrupted: str = INTERRUPTED,
+) -> int:
+    """The exit code: `work`'s, 2 for bad input, 130 after an interrupt."""
+    raise_on_signals()
+    screen = Screen()
+    try:
+        screen.level = verbosity(arguments)
+        return work(screen, parse(arguments))
+    except BAD_INPUT as error:
+        screen.error(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        screen.error(f"{error.filename}: {error.strerror}")
+    except KeyboardInterrupt:
+        screen.show(interrupted)
+        return 130
+    return 2
