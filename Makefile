@@ -8,7 +8,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast engines faults intruders simulate-faults validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast engines faults intruders simulate-faults validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -94,6 +94,10 @@ corpus: $(READY) ## what the compiler says of every v1model program below DIR
 
 test: $(READY) $(SHELL_READY) ## every test that this machine can run
 	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR tests
+
+test-slow: $(READY) ## the tests that take long: with Prometheus, tshark, a browser (installs them from Debian)
+	@sh scripts/test-slow-setup.sh
+	@$(PYTHON) -m pytest -n 2 --dist loadgroup -m slow tests
 
 test-bmv2: $(READY) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests

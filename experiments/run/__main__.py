@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from rich.progress import Progress, TaskID, TextColumn
@@ -22,6 +23,7 @@ from experiments.run.report import conclusion, print_report
 from experiments.run.result import PROGRAM, RunResult, revision
 from experiments.run.scenario import Scenario, least_sigma, make_scenario
 from experiments.run.summary import write_summary
+from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
 from topologies.network import Network, check_root
 
@@ -111,14 +113,14 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
     options = scenario.options
     runs: dict[str, list[RunResult]] = {name: [] for name in options.modes}
     details: dict[str, list[Details]] = {name: [] for name in options.modes}
-    with (
-        screen.progress(TextColumn("{task.fields[sources]}")) as progress,
-        Network(scenario.fabric, engine, secure=options.secure) as network,
-    ):
+    with ExitStack() as stack:
+        watch = start_watching(scenario, screen.say, stack)
+        progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}")))
+        network = stack.enter_context(Network(scenario.fabric, engine, secure=options.secure))
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)
-        emulation = Emulation(scenario, network, artifacts)
+        emulation = Emulation(scenario, network, artifacts, watch)
         for number, name in itertools.product(range(1, options.runs + 1), options.modes):
             # Modes in turn, so that what changes on the machine meets all alike.
             turn = f" ({number} of {options.runs})" if options.runs > 1 else ""

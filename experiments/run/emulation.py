@@ -6,7 +6,8 @@ import json
 import queue
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from experiments.run.control_plane import stand_behind, start_controller
 from experiments.run.machine import CpuTime, CpuUse, CpuWatch, cpu_time
 from experiments.run.modes import Mode
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, monotonic_start, wait_for
+from experiments.run.running import Running, Watch
 from experiments.run.scenario import Scenario, controller_config, write_host_configs
 from experiments.run.timeline import Sample, Timeline
 from topologies.engines import Artifacts
@@ -50,8 +52,16 @@ class Measurements:
 class Emulation:
     """Plays a scenario on a running network whose switches are started anew for each play."""
 
-    def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        network: Network,
+        artifacts: Artifacts,
+        watch: Watch = lambda running: nullcontext(),
+    ) -> None:
+        """`watch` is entered while hosts, controller and switches run."""
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
+        self._watch = watch
         self._plays = 0
 
     def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
@@ -62,24 +72,33 @@ class Emulation:
         self._network.start_switches()
         try:
             config = controller_config(self._scenario, self._network, self._artifacts, mode)
-            return _Play(self._scenario, self._network, directory).run(config, on_progress)
+            play = _Play(self._scenario, self._network, directory, self._watch)
+            return play.run(mode, config, on_progress)
         finally:
             self._network.stop_switches()
 
 
 class _Play:
-    def __init__(self, scenario: Scenario, network: Network, directory: Path) -> None:
+    def __init__(self, scenario: Scenario, network: Network, directory: Path, watch: Watch) -> None:
         self._scenario, self._network, self._directory = scenario, network, directory
+        self._watch = watch
         self._events: Events = queue.SimpleQueue()
 
-    def run(self, config: Config, on_progress: OnProgress) -> Measurements:
+    def run(self, mode: Mode, config: Config, on_progress: OnProgress) -> Measurements:
         controller = start_controller(config, self._network, self._directory, self._events)
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
         stores = [hosts[name] for name in self._scenario.fabric.stores]
         wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
         stand_behind(controller)
+        running = Running(
+            self._network, mode.name, tuple(workers), tuple(stores), controller, config.switches
+        )
+        with self._watch(running):
+            return self._measure(running, on_progress)
 
+    def _measure(self, running: Running, on_progress: OnProgress) -> Measurements:
+        workers, stores, controller = running.nodes, running.stores, running.controller
         measured = Measurements(started_s=time.monotonic())
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
         watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
@@ -94,7 +113,7 @@ class _Play:
         }
         before = {role: cpu_time(processes) for role, processes in parts.items()}
         start_s = monotonic_start(START_DELAY_S)
-        for host in hosts.values():
+        for host in (*workers, *stores):
             host.send(f"start {start_s}")
         wait_for("finished", workers, self._events, SILENCE_S, lambda: self._report(workers, on_progress))
         measured.wall_s = round(time.monotonic() - start_s, 3)
@@ -123,7 +142,7 @@ class _Play:
 
         return LineProcess(name, command, self._directory / f"{name}.log", popen, self._events)
 
-    def _report(self, workers: list[LineProcess], on_progress: OnProgress) -> None:
+    def _report(self, workers: Sequence[LineProcess], on_progress: OnProgress) -> None:
         blocks: dict[str, int] = {}
         for worker in workers:
             for source, count in worker.progress.get("blocks", {}).items():

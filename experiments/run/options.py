@@ -59,6 +59,8 @@ class RunOptions:
     secure: bool
     modes: tuple[str, ...]
     runs: int
+    metrics: int
+    """Port of the exporter; 0 for none."""
     seed: int
     results: Path
 
@@ -123,6 +125,9 @@ _OPTIONS = (
     Option("SECURE", yes_or_no, False, "1: P4Runtime over TLS, with certificates on both sides"),
     Option("MODES", list_of(one_of(tuple(MODES))), COMPARED, f"what is compared, of {', '.join(MODES)}"),
     Option("RUNS", whole(1, 50), 1, "how often each is played, in turn; above 1 the table has intervals"),
+    Option(
+        "METRICS", whole(0, 65535), 0, "port on 127.0.0.1 where Prometheus finds metrics of all processes"
+    ),
     Option("SEED", whole(0, 2**31), 1, "of generator, scheduler and policy"),
 )
 

@@ -44,6 +44,7 @@ class LineProcess:
         self.said: dict[str, dict[str, Any]] = {}
         """The last event of each kind."""
         self.stopping = False
+        self._heard = threading.Condition()
         with log.open("wb") as stderr:
             self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -60,6 +61,15 @@ class LineProcess:
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
+
+    def answer(self, event: str, before: object, deadline_s: float) -> dict[str, Any] | None:
+        """The first `event` that is another than `before`; None if there is none by then (monotonic)."""
+        with self._heard:
+            self._heard.wait_for(
+                lambda: self.said.get(event) is not before, max(0.0, deadline_s - time.monotonic())
+            )
+            said = self.said.get(event)
+        return None if said is before else said
 
     def stop(self) -> None:
         """Ask it to end and wait until it has; raises ProcessError if it does not, or failed."""
@@ -84,7 +94,9 @@ class LineProcess:
         for line in self.process.stdout:
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 event = json.loads(line)
-                self.said[event["event"]] = event
+                with self._heard:
+                    self.said[event["event"]] = event
+                    self._heard.notify_all()
                 self.events.put((self, event))
         self.events.put((self, {"event": "ended"}))
 
@@ -116,6 +128,16 @@ def wait_for(
         if said["event"] == event:
             waiting.discard(process.name)
         on_event()
+
+
+def ask_all(processes: Iterable[LineProcess], question: str, timeout_s: float) -> dict[str, dict[str, Any]]:
+    """What each answers with the event of the question's name, by process; who is silent is left out."""
+    asked = [(process, process.said.get(question)) for process in processes]
+    for process, _ in asked:
+        process.send(question)
+    deadline_s = time.monotonic() + timeout_s
+    answers = {process.name: process.answer(question, before, deadline_s) for process, before in asked}
+    return {name: answer for name, answer in answers.items() if answer is not None}
 
 
 def monotonic_start(delay_s: float) -> float:

@@ -53,12 +53,7 @@ class Timeline:
 
     def start(self) -> None:
         """Count from now on."""
-        self._links = {
-            (switch, f"{switch}-eth{port.number}"): f"{switch}-{port.peer}"
-            for switch in self.network.fabric.switches
-            for port in self.network.fabric.ports(switch)
-        }
-        self._from = self._read_links()
+        self._from = link_bytes(self.network)
         self._started_s = time.monotonic()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -83,7 +78,7 @@ class Timeline:
             for source, count in worker["blocks"].items():
                 blocks[source] = blocks.get(source, 0) + count
         controller = said.get("controller", {})
-        now = self._read_links()
+        now = link_bytes(self.network)
         self.samples.append(
             Sample(
                 t_s=round(time.monotonic() - self._started_s, 3),
@@ -99,20 +94,25 @@ class Timeline:
             )
         )
 
-    def _read_links(self) -> dict[str, tuple[int, int]]:
-        read: dict[str, tuple[int, int]] = {}
-        for switch, process in self.network.switch_processes.items():
-            try:
-                text = Path(f"/proc/{process.pid}/net/dev").read_text(encoding="ascii")
-            except OSError:  # the switch has ended
-                continue
-            for interface, counted in _interfaces(text):
-                if (switch, interface) in self._links:
-                    read[self._links[switch, interface]] = counted
-        return read
-
 
 _COUNTERS = ("resident", "hits", "admitted", "evicted", "digests")
+
+
+def link_bytes(network: Network) -> dict[str, tuple[int, int]]:
+    """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
+    read: dict[str, tuple[int, int]] = {}
+    for switch, process in list(network.switch_processes.items()):
+        links = {
+            f"{switch}-eth{port.number}": f"{switch}-{port.peer}" for port in network.fabric.ports(switch)
+        }
+        try:
+            text = Path(f"/proc/{process.pid}/net/dev").read_text(encoding="ascii")
+        except OSError:  # the switch has ended
+            continue
+        for interface, counted in _interfaces(text):
+            if interface in links:
+                read[links[interface]] = counted
+    return read
 
 
 def _interfaces(net_dev: str) -> list[tuple[str, tuple[int, int]]]:

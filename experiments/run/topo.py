@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from mininet.cli import CLI
 from mininet.log import setLogLevel
@@ -17,7 +18,9 @@ from experiments.run.modes import MODES
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.processes import READY_TIMEOUT_S, wait_for
 from experiments.run.result import PROGRAM
+from experiments.run.running import Running
 from experiments.run.scenario import Scenario, controller_config, make_scenario
+from experiments.run.watching import start_watching
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
 
@@ -33,13 +36,16 @@ def _run(screen: Screen, options: RunOptions) -> int:
     check_root()
     engine = make_engine(options.engine)
     scenario = make_scenario(options)
-    with Network(scenario.fabric, engine, secure=options.secure) as network:
+    with ExitStack() as stack:
+        watch = start_watching(scenario, screen.say, stack)
+        network = stack.enter_context(Network(scenario.fabric, engine, secure=options.secure))
         with screen.status("compiling the P4 program"):
             artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         network.start_switches()
         config = controller_config(scenario, network, artifacts, MODES["pool"])
         controller = start_controller(config, network, network.directory)
         wait_for("ready", [controller], controller.events, READY_TIMEOUT_S)
+        stack.enter_context(watch(Running(network, "pool", (), (), controller, config.switches)))
         describe(screen, scenario, network)
         setLogLevel("output")
         CLI(network.mininet)

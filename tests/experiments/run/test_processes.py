@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run.processes import LineProcess, ProcessError, wait_for
+from experiments.run.processes import LineProcess, ProcessError, ask_all, wait_for
 
 TALKS = """
 import sys
@@ -17,6 +17,8 @@ for line in sys.stdin:
     if line == 'go\\n':
         print('{"event": "progress", "completed": 3}', flush=True)
         print('{"event": "finished"}', flush=True)
+    if line == 'report\\n':
+        print('{"event": "report", "asked": 1}', flush=True)
     if line == 'stop\\n':
         break
 """
@@ -38,6 +40,17 @@ def test_events_are_waited_for(child: LineProcess) -> None:
     assert 3 in seen
     child.stop()
     assert child.process.returncode == 0
+
+
+def test_all_are_asked_and_who_is_silent_is_left_out(child: LineProcess, tmp_path: Path) -> None:
+    silent = LineProcess("silent", ["sleep", "60"], tmp_path / "silent", subprocess.Popen)
+    try:
+        for _ in range(2):  # an answer to an earlier question is none to this one
+            assert ask_all([child], "report", 60) == {"child": {"event": "report", "asked": 1}}
+        assert set(ask_all([silent], "report", 0.05)) == set()
+    finally:
+        silent.process.kill()
+        silent.process.wait()
 
 
 def test_silence_is_an_error_that_names_who_is_waited_for(child: LineProcess) -> None:

@@ -1,0 +1,27 @@
+"""What runs during a play, for those who watch it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from controller.config import SwitchConfig
+from experiments.run.processes import LineProcess
+from topologies.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Everything is ready."""
+
+    network: Network
+    mode: str
+    nodes: tuple[LineProcess, ...]
+    stores: tuple[LineProcess, ...]
+    controller: LineProcess
+    switches: tuple[SwitchConfig, ...]
+
+
+Watch = Callable[[Running], AbstractContextManager[object]]
+"""Entered when everything is ready, left when the play is over."""
