@@ -264,7 +264,9 @@ class Offers:
         leg = None
         if offer is not None and message.tenant == self._seal.tenant:
             leg = next((one for one in offer.legs if one.member.address == address), None)
-        held = message.flags & wire.FLAG_HELD
+        # It may be late, of an earlier PUT of this block that asked for less.
+        asked = wire.FLAG_HELD | (wire.FLAG_DURABLE if offer is not None and offer.durable else 0)
+        held = message.flags & asked == asked
         if (
             offer is None
             or leg is None

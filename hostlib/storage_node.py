@@ -337,7 +337,7 @@ class StorageNode:
             if error is not None or found is None:
                 reply = self._refuse(message, wire.REFUSED_FULL, backlog_ms)
             else:
-                flags = message.flags & wire.FLAG_RECLAIM | wire.FLAG_HELD
+                flags = message.flags & wire.FLAG_RECLAIM | wire.FLAG_HELD | wire.FLAG_DURABLE
                 reply = self._ack(message, flags, found[1], backlog_ms)
             self._transport.send(address, [wire.encode(reply)])
 

@@ -130,4 +130,4 @@ control egress(
     }
 }
 
-V1Switch(weir_parser(), verify_ipv4_checksum(), ingress(), egress(), update_checksums(), weir_deparser()) main;
+V1Switch(weir_parser(), verify_checksums(), ingress(), egress(), update_checksums(), weir_deparser()) main;

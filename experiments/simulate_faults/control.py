@@ -7,7 +7,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Final
 
-from controller.config import Config, Host, PoolSize, Port, Route, SwitchConfig
+from controller.config import Config, Host, PoolSize, Port, PushOptions, Route, SwitchConfig
 from controller.errors import SwitchError
 from controller.membership import Membership, first_epoch
 from controller.policies import make_policy
@@ -16,10 +16,10 @@ from controller.residual_value import ResidualValue
 from controller.session import Session
 from controller.worker import Clocks, SwitchWorker
 from experiments.simulate_faults.network import mac
-from experiments.simulate_faults.switch import InProcessClient, SimulatedSwitch
+from experiments.simulate_faults.switch import DEVICE_ID, InProcessClient, SimulatedSwitch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from topologies.engines import Artifacts
@@ -46,8 +46,9 @@ def switch_config(artifacts: Artifacts, stores: Mapping[int, str], nodes: Mappin
     )
     routes = tuple(Route(IPv4Network(address), number, mac(number)) for number, address in hosts.items())
     return SwitchConfig(
-        "s1", 1, "", artifacts.p4info, artifacts.device_config, Host(mac(0xFD), IPv4Address(ADDRESS)), ports,
-        routes, POOL, tuple(sorted(IPv4Address(address) for address in stores.values())),
+        "s1", DEVICE_ID, "", artifacts.p4info, artifacts.device_config,
+        Host(mac(0xFD), IPv4Address(ADDRESS)), ports, routes, POOL,
+        tuple(sorted(IPv4Address(address) for address in stores.values())),
     )  # fmt: skip
 
 
@@ -56,37 +57,73 @@ def tenant_of(port: int) -> int:
     return 8 if port % 4 == 3 else 7
 
 
-class Control:
-    """One controller process after the other."""
+class Controllers:
+    """The controller processes of one run: none, one or several at a time."""
 
     def __init__(self, config: SwitchConfig, replicas: int, switch: SimulatedSwitch, seed: int) -> None:
         self.wall_offset_s = 0.0
         """How far the machine's clock is off."""
-        self.membership: Membership
-        self._config, self._replicas, self._switch = config, replicas, switch
-        self._seed = seed
-        self._loop = asyncio.get_running_loop()
-        self._elections = 0
-        self._worker: SwitchWorker
-        self._timer: asyncio.TimerHandle | None = None
+        self.alive: list[Control] = []
+        """In the order in which they were started."""
+        self._config, self._replicas, self._switch, self._seed = config, replicas, switch, seed
+        self._started = 0
         self.start()
 
-    def start(self) -> None:
-        """A new controller, that knows nothing of the one before."""
-        config = Config((self._config,), policy="lru", replicas=self._replicas)
-        self._elections += 1
-        self.membership = Membership(self._config.stores, self._replicas, first_epoch(self._wall_s()))
-        session = Session(self._config, self._elections << 32, config.merging, self._connect)
+    def start(self) -> Control:
+        """One more, that knows nothing of the others."""
+        self._started += 1  # of two controllers, the one that was started last is the primary one
+        made = Control(self._config, self._replicas, self._switch, self._seed, self._started, self.wall_s)
+        self.alive.append(made)
+        return made
+
+    def stop(self, control: Control) -> None:
+        """As killed; the switch goes on as it is."""
+        if control in self.alive:
+            self.alive.remove(control)
+            control.stop()
+
+    def wall_s(self) -> float:
+        """The machine's clock."""
+        return WALL_S + asyncio.get_running_loop().time() + self.wall_offset_s
+
+    @property
+    def last(self) -> Control | None:
+        """Whom the switch obeys, sooner or later."""
+        return self.alive[-1] if self.alive else None
+
+
+class Control:
+    """One controller process."""
+
+    def __init__(
+        self,
+        switch_config: SwitchConfig,
+        replicas: int,
+        switch: SimulatedSwitch,
+        seed: int,
+        number: int,
+        wall_s: Callable[[], float],
+    ) -> None:
+        self._switch = switch
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        config = Config(
+            (switch_config,), policy="lru", replicas=replicas, push=PushOptions() if seed % 2 else None
+        )
+        self.membership = Membership(switch_config.stores, replicas, first_epoch(wall_s()))
+        session = Session(switch_config, number << 32, config.merging, self._connect)
         thresholds = config.thresholds
         capacity = max(1, POOL.whole_blocks - thresholds.spare_blocks(POOL.whole_blocks))
         cost = config.costs.cost_model()
         policy = make_policy(
-            config.policy, capacity, seed=self._seed, cost=cost, link_bit_s=config.costs.link_bit_s
+            config.policy, capacity, seed=seed, cost=cost, link_bit_s=config.costs.link_bit_s
         )
         residual = ResidualValue(cost, config.costs.link_bit_s, config.costs.speed)
-        pool = Pool(POOL, thresholds, self._config.stores, policy, session.adapter, residual)
-        hosts = [port.host.ipv4 for port in self._config.ports if port.host is not None]
-        clocks = Clocks(self._wall_s, self._loop.time, lambda: 0.0)
+        pool = Pool(
+            POOL, thresholds, switch_config.stores, policy, session.adapter, residual, push=config.push
+        )
+        hosts = [port.host.ipv4 for port in switch_config.ports if port.host is not None]
+        clocks = Clocks(wall_s, self._loop.time, lambda: 0.0)
         self._worker = SwitchWorker("s1", session, pool, self.membership, hosts, clocks)
         self._step()
 
@@ -95,7 +132,6 @@ class Control:
         if self._timer is not None:
             self._timer.cancel()
         self._worker.disconnect()
-        self._switch.attach(None)
 
     @property
     def resident(self) -> Mapping[bytes, Any]:
@@ -103,17 +139,14 @@ class Control:
         return self._worker.pool.resident
 
     @property
-    def served(self) -> int:
-        """Fragments that the pool served, as the controller counted."""
-        return self._worker.pool.counts.hits
+    def pushed(self) -> int:
+        """Blocks that it had pushed."""
+        return self._worker.pool.counts.pushes
 
     def _connect(self, *arguments: Any) -> Any:
         device_id, address, election_id, on_message, *rest = arguments
         heard = partial(self._heard, on_message)
         return InProcessClient(self._switch, device_id, address, election_id, heard, *rest)
-
-    def _wall_s(self) -> float:
-        return WALL_S + self._loop.time() + self.wall_offset_s
 
     def _heard(self, take: Any, message: Any) -> None:
         take(message)

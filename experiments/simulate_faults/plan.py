@@ -19,6 +19,10 @@ MEAN_FAULT_GAP_S: Final = 1.5
 READS: Final = 0.72
 DURABLE: Final = 0.7
 MAX_FRAGMENTS: Final = 8
+CHAIN_BLOCKS: Final = 4
+"""Keys belong to chains of this length."""
+CHAINS: Final = 0.1
+"""Of the reads, those of whole chains; each is one operation."""
 OPERATIONS_PER_KEY: Final = 5
 KEY_SPREAD: Final = 6.0
 """A write is of a key this far behind the newest, in keys, on average."""
@@ -28,13 +32,14 @@ READS_BEHIND: Final = 4
 NETWORK_FAULTS: Final = ("lose", "reorder", "duplicate", "flip")
 STORE_FAULTS: Final = ("kill_store", "slow_store", "full_disk", "failing_disk")
 OTHER_FAULTS: Final = (
-    "cut", "restart_switch", "restart_controller", "kill_node", "stop_clock", "step_wall_clock", "flip_slots",
+    "cut", "restart_switch", "restart_controller", "second_controller", "kill_node", "stop_clock",
+    "step_wall_clock", "flip_slots",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A block read, or (`fragments` above 0) written."""
+    """A block or a chain read, or (`fragments` above 0) a block written."""
 
     at_s: float
     number: int
@@ -44,6 +49,8 @@ class Operation:
     fragments: int = 0
     durable: bool = False
     replicas: int = 1
+    chain: bool = False
+    """Read the chain that the key is in, from its first block on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,8 @@ def _operations(rng: random.Random, count: int, replicas: int) -> list[Operation
         newest, behind = number // OPERATIONS_PER_KEY, int(rng.expovariate(1 / KEY_SPREAD))
         node = rng.randrange(NODES)
         if rng.random() < READS:
-            made.append(Operation(at_s, number, node, max(0, newest - behind - READS_BEHIND)))
+            key = max(0, newest - behind - READS_BEHIND)
+            made.append(Operation(at_s, number, node, key, chain=rng.random() < CHAINS))
             continue
         key = max(0, newest - behind)
         fragments, durable = rng.randint(1, MAX_FRAGMENTS), rng.random() < DURABLE

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from experiments.simulate_faults.history import History
-from experiments.simulate_faults.plan import NETWORK_FAULTS, STORES
+from experiments.simulate_faults.plan import CHAIN_BLOCKS, NETWORK_FAULTS, STORES
 from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, run_virtual
 from experiments.simulate_faults.world import World
 from hostlib.block import Place
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.transfer import BlockRef
+from hostlib.wire import fingerprint
 
 if TYPE_CHECKING:
+    from experiments.simulate_faults.control import Control
     from experiments.simulate_faults.plan import Fault, Operation, Plan
+    from hostlib.transfer import FetchedBlock
     from topologies.engines import Artifacts
 
 OPERATION_S: Final = 60.0
@@ -87,6 +90,8 @@ class Player:
         self.history.check_disks([store.disk for store in world.stores])
         self.history.outcomes["frames"] = world.network.frames
         self.history.outcomes["pool_fragments"] += sum(one.stats.from_pool for one in world.clients)
+        for control in list(world.controllers.alive):
+            self._stop_controller(control)
         self.ended_s = self._loop.time()
         world.close()
 
@@ -123,27 +128,47 @@ class Player:
             )
 
     async def _read(self, operation: Operation) -> None:
-        place = self._place(operation)
+        if operation.chain:
+            await self._read_chain(operation)
+            return
+        place, block = self._block(operation.node, operation.key)
         try:
-            block = await self._world.clients[operation.node].get(BlockRef(place.key))
+            self._was_read(operation, place, await self._world.clients[operation.node].get(block))
         except BlockNotFoundError:
             self.history.not_read(place)
-            return
+
+    async def _read_chain(self, operation: Operation) -> None:
+        first = operation.key - operation.key % CHAIN_BLOCKS
+        chain = [self._block(operation.node, key) for key in range(first, first + CHAIN_BLOCKS)]
+        fetched = await self._world.clients[operation.node].get_chain([block for _, block in chain])
+        for (place, _), block in zip(chain, fetched.blocks, strict=False):
+            self._was_read(operation, place, block)
+        if isinstance(fetched.ended_by, BlockNotFoundError):
+            self.history.not_read(chain[len(fetched.blocks)][0])
+        elif fetched.ended_by is not None:
+            raise fetched.ended_by
+        self.history.outcomes["chains"] += 1
+
+    def _was_read(self, operation: Operation, place: Place, block: FetchedBlock) -> None:
         self.trace.update(block.content)
         self.history.read(operation, place, bytes(block.content), self._loop.time())
 
     async def _write(self, operation: Operation) -> None:
-        place = self._place(operation)
+        place, block = self._block(operation.node, operation.key)
         content = self.history.offered(operation, place)
         await self._world.clients[operation.node].put(
-            BlockRef(place.key), content, durable=operation.durable, replicas=operation.replicas
+            block, content, durable=operation.durable, replicas=operation.replicas
         )
         disks = [store.disk for store in self._world.stores]
         self.history.acknowledged(operation, place, disks, self._loop.time())
 
-    def _place(self, operation: Operation) -> Place:
-        tenant = self._world.tenant(operation.node)
-        return Place(tenant, self._world.seals[tenant].key(operation.key.to_bytes(8, "big")))
+    def _block(self, node: int, number: int) -> tuple[Place, BlockRef]:
+        """A key of a node's tenant, at its place in its chain."""
+        tenant = self._world.tenant(node)
+        seal = self._world.seals[tenant]
+        key, depth = seal.key(number.to_bytes(8, "big")), number % CHAIN_BLOCKS
+        parent = fingerprint(seal.key((number - 1).to_bytes(8, "big"))) if depth else 0
+        return Place(tenant, key), BlockRef(key, depth, CHAIN_BLOCKS, parent)
 
     # The end.
 
@@ -237,13 +262,28 @@ class Player:
 
     def _restart_switch(self, fault: Fault) -> None:
         switch = self._world.switch
-        switch.up = False
-        switch.remove()
+        switch.stop()
         self._later(fault, lambda: setattr(switch, "up", True))
 
     def _restart_controller(self, fault: Fault) -> None:
-        self._world.control.stop()
-        self._later(fault, self._world.control.start)
+        controllers = self._world.controllers
+        if controllers.last is not None:
+            self._stop_controller(controllers.last)
+        self._later(fault, self._start_controller)
+
+    def _second_controller(self, fault: Fault) -> None:
+        """It takes over; then one of the two is killed."""
+        controllers = self._world.controllers
+        second = controllers.start()
+        victim = second if fault.amount > 1 else controllers.alive[0]
+        self._later(fault, lambda: self._stop_controller(victim))
+
+    def _start_controller(self) -> None:
+        self._world.controllers.start()
+
+    def _stop_controller(self, control: Control) -> None:
+        self.history.outcomes["pushed_blocks"] += control.pushed
+        self._world.controllers.stop(control)
 
     def _kill_node(self, fault: Fault) -> None:
         node = fault.targets[0] % (len(self._world.hosts()) - STORES)
@@ -254,8 +294,8 @@ class Player:
         self._loop.step_clock(fault.amount)
 
     def _step_wall_clock(self, fault: Fault) -> None:
-        offset_s = self._world.control.wall_offset_s
-        self._world.control.wall_offset_s = -10 * fault.amount if offset_s > 0 else 10 * fault.amount
+        offset_s = self._world.controllers.wall_offset_s
+        self._world.controllers.wall_offset_s = -10 * fault.amount if offset_s > 0 else 10 * fault.amount
 
     def _flip_slots(self, fault: Fault) -> None:
         for _ in range(int(fault.amount)):

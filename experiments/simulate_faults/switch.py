@@ -9,12 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controller.errors import ConnectionLostError, SwitchError
+from controller.errors import ConnectionLostError, NotPrimaryError, SwitchError
 from controller.p4_constants import CPU_PORT
 from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
+from v1model.p4runtime.arbitration import Arbitration
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.pipeline import Pipeline
+from v1model.p4runtime.session import Session
 from v1model.p4runtime.status import canonical_code
 from v1model.protos.google.rpc import code_pb2
 from v1model.protos.p4.v1 import p4runtime_pb2
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from v1model.backend import CompiledProgram
     from v1model.dataplane import DigestConfig, Output
 
+DEVICE_ID = 1
 PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
 Transmit = Callable[[int, bytes], None]
 """Of a port and a frame."""
@@ -60,7 +63,8 @@ class SimulatedSwitch:
         self.plane: _Plane | None = None
         self.pipeline: Pipeline | None = None
         self._transmit, self._clock_s = transmit, clock_s
-        self._on_message: Callable[[Any], None] | None = None
+        self._clients: dict[Stream, InProcessClient] = {}
+        self.arbitration = Arbitration(DEVICE_ID)
 
     def receive(self, port: int, frames: Iterable[bytes]) -> None:
         """Frames came in at a port; a switch without a program drops them."""
@@ -68,9 +72,23 @@ class SimulatedSwitch:
             return
         self._emit(self.plane.take(port, frames))
 
-    def attach(self, on_message: Callable[[Any], None] | None) -> None:
-        """Who hears what the switch says, if anybody."""
-        self._on_message = on_message
+    def attach(self, stream: Stream, client: InProcessClient) -> None:
+        """A controller's session begins."""
+        self._clients[stream] = client
+
+    def detach(self, stream: Stream) -> None:
+        """It ends."""
+        if self._clients.pop(stream, None) is not None:
+            self.arbitration.leave(stream)
+
+    def stop(self) -> None:
+        """The switch is killed, and with it all sessions."""
+        self.up = False
+        self.remove()
+        clients, self._clients = self._clients, {}
+        self.arbitration = Arbitration(DEVICE_ID)
+        for client in clients.values():
+            client.ended.set()
 
     def install(self, config: Any) -> None:
         """A new program, without entries."""
@@ -106,8 +124,22 @@ class SimulatedSwitch:
             self._tell(event)
 
     def _tell(self, event: Any) -> None:
-        if self._on_message is not None and self.pipeline is not None:
-            self._on_message(self.pipeline.encode_event(event, self.now_us() * 1000))
+        if self.pipeline is None:
+            return
+        for primary in self.arbitration.primaries():
+            primary.send(self.pipeline.encode_event(event, self.now_us() * 1000))
+
+
+class Stream(Session):
+    """A controller's, without a queue; `take` has the messages."""
+
+    def __init__(self, take: Callable[[Any], None]) -> None:
+        super().__init__()
+        self._take = take
+
+    def send(self, message: Any) -> None:
+        """At once, instead of by a queue."""
+        self._take(message)
 
 
 class InProcessClient:
@@ -124,19 +156,36 @@ class InProcessClient:
         costs: Costs,
         *rest: Any,
     ) -> None:
-        self.device_id, self.primary, self.ended = device_id, True, threading.Event()
+        self.device_id, self.primary, self.ended = device_id, False, threading.Event()
         self._switch, self._costs = switch, costs
-        self._check()
-        switch.attach(on_message)
+        self._on_message, self._on_change = on_message, on_change
+        self._election_id = election_id
+        self._stream = Stream(self._take)
+        self._check_alive()
+        request = p4runtime_pb2.MasterArbitrationUpdate(device_id=device_id)
+        request.election_id.high, request.election_id.low = election_id
+        try:
+            switch.arbitration.update(self._stream, request)
+        except DataPlaneError as error:
+            raise ConnectionLostError(str(error)) from None
+        switch.attach(self._stream, self)
 
     def tear_down(self) -> None:
         """End the session."""
-        self._switch.attach(None)
+        self._switch.detach(self._stream)
         self.ended.set()
+
+    def _take(self, message: Any) -> None:
+        if message.HasField("arbitration"):
+            self.primary = message.arbitration.status.code == code_pb2.OK
+            self._on_change()
+        else:
+            self._on_message(message)
 
     def send(self, request: Any) -> None:
         """Put a message on the stream."""
-        if self._switch.up and self._switch.pipeline is not None:
+        alive = self._switch.up and not self.ended.is_set() and self.primary
+        if alive and self._switch.pipeline is not None:
             self._switch.pipeline.packet_out(request.packet)
             self._switch.emit()
 
@@ -144,6 +193,7 @@ class InProcessClient:
         """Each update's canonical code, 0 for success."""
         self._costs.p4runtime_writes += 1
         self._costs.p4runtime_updates += len(updates)
+        self._check_primary()
         results = self._pipeline().write(updates)
         return [code_pb2.OK if error is None else canonical_code(error) for error in results]
 
@@ -157,25 +207,32 @@ class InProcessClient:
 
     def pipeline(self) -> Any | None:
         """The switch's pipeline configuration, None if it has none."""
-        self._check()
+        self._check_alive()
         return self._switch.pipeline.config if self._switch.pipeline is not None else None
 
     def set_pipeline(self, p4info: Any, device_config: bytes, cookie: int) -> None:
         """Install a program."""
-        self._check()
+        self._check_primary()
         config = p4runtime_pb2.ForwardingPipelineConfig(p4info=p4info, p4_device_config=device_config)
         config.cookie.cookie = cookie
         self._switch.install(config)
 
     def _pipeline(self) -> Pipeline:
-        self._check()
+        self._check_alive()
         if self._switch.pipeline is None:
             raise ConnectionLostError("the switch has no program")
         return self._switch.pipeline
 
-    def _check(self) -> None:
+    def _check_alive(self) -> None:
         if not self._switch.up or self.ended.is_set():
             raise ConnectionLostError("the switch does not answer")
+
+    def _check_primary(self) -> None:
+        self._check_alive()
+        try:
+            self._switch.arbitration.check_primary("", self._election_id)
+        except DataPlaneError as error:
+            raise NotPrimaryError(str(error)) from None
 
 
 @lru_cache(maxsize=2)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from controller.p4_constants import SLOT_CHECK
-from experiments.simulate_faults.control import ADDRESS, Control, switch_config, tenant_of
+from experiments.simulate_faults.control import ADDRESS, Controllers, switch_config, tenant_of
 from experiments.simulate_faults.network import HostPort, Network
 from experiments.simulate_faults.plan import NODES, STORES
 from experiments.simulate_faults.switch import SimulatedSwitch
@@ -16,6 +16,7 @@ from hostlib.client import Client
 from hostlib.client_options import ClientOptions
 from hostlib.content import derivation
 from hostlib.members import Members, State
+from hostlib.pushed import PushedBlocks
 from hostlib.seal import Seal
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
@@ -82,8 +83,9 @@ class World:
         self.network.switch = self.switch
         nodes = {self._port_of(node): self._address_of(node) for node in range(NODES)}
         config = switch_config(artifacts, {store.number: store.address for store in self.stores}, nodes)
-        self.control = Control(config, plan.replicas, self.switch, plan.seed)
+        self.controllers = Controllers(config, plan.replicas, self.switch, plan.seed)
         self.ports: list[HostPort] = []
+        self.pushed: list[PushedBlocks] = []
         self.clients = [self._client(node) for node in range(NODES)]
         for store in self.stores:
             store.start()
@@ -103,17 +105,19 @@ class World:
 
     def flip_slot(self) -> None:
         """A bit of a pool's slot flips."""
-        plane = self.switch.plane
-        if plane is None:
+        plane, control = self.switch.plane, self.controllers.last
+        if plane is None or control is None:
             return
         name = self.random.choice((SLOT_CHECK, "ingress.pool.slot_first", "ingress.pool.slot_tag"))
-        base = self.random.choice([one.slots.base_slot for one in self.control.resident.values()] or [0])
+        base = self.random.choice([one.slots.base_slot for one in control.resident.values()] or [0])
         bit = 1 << self.random.randrange(48 if name == SLOT_CHECK else 128)
         plane.set_register(name, base, plane.register(name, base) ^ bit)
 
     def recovered(self) -> bool:
         """Whether everybody is back and knows it."""
-        members = self.control.membership.members
+        if self.controllers.last is None:
+            return False
+        members = self.controllers.last.membership.members
         return (
             all(store.node is not None and store.node.caught_up for store in self.stores)
             and all(member.state is State.UP for member in members.nodes)
@@ -123,7 +127,8 @@ class World:
 
     def close(self) -> None:
         """Nothing goes on after this."""
-        self.control.stop()
+        for control in list(self.controllers.alive):
+            self.controllers.stop(control)
         for client in self.clients:
             client.close()
         for store in self.stores:
@@ -138,7 +143,9 @@ class World:
         options = ClientOptions(
             controller=ADDRESS, new_content=lambda: self.random.getrandbits(64) or 1, latencies_kept=1
         )
-        return Client(port, self.members, self.seals[tenant_of(number)], options)
+        seal = self.seals[tenant_of(number)]
+        self.pushed[node : node + 1] = [PushedBlocks(seal, lambda key: False, lambda key: None)]
+        return Client(port, self.members, seal, options, self.pushed[node])
 
     @staticmethod
     def _port_of(node: int) -> int:

@@ -8,10 +8,18 @@
         headers.ipv4.identification, headers.ipv4.flags, headers.ipv4.frag_offset, headers.ipv4.ttl, \
         headers.ipv4.protocol, headers.ipv4.src_addr, headers.ipv4.dst_addr }
 
-control verify_ipv4_checksum(inout headers_t headers, inout metadata_t metadata) {
+#define UDP_CHECKSUM_FIELDS \
+        headers.ipv4.src_addr, headers.ipv4.dst_addr, (bit<8>) 0, headers.ipv4.protocol, \
+        headers.udp.length, headers.udp.src_port, headers.udp.dst_port, headers.udp.length, headers.kv
+
+// A PUT's copies get a checksum of their own, which would hide damage from the homes: DURABLE might be lost, and a
+// home would acknowledge what is not on its disk. (0: the sender made none.)
+control verify_checksums(inout headers_t headers, inout metadata_t metadata) {
     apply {
         verify_checksum(headers.ipv4.isValid(), IPV4_CHECKSUM_FIELDS,
             headers.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        verify_checksum(headers.value.isValid() && headers.kv.op == OP_PUT && headers.udp.checksum != 0,
+            { UDP_CHECKSUM_FIELDS, headers.value }, headers.udp.checksum, HashAlgorithm.csum16);
     }
 }
 
@@ -20,14 +28,10 @@ control update_checksums(inout headers_t headers, inout metadata_t metadata) {
         update_checksum(headers.ipv4.isValid(), IPV4_CHECKSUM_FIELDS,
             headers.ipv4.hdr_checksum, HashAlgorithm.csum16);
         update_checksum(metadata.readdressed && headers.value.isValid(),
-            { headers.ipv4.src_addr, headers.ipv4.dst_addr, (bit<8>) 0, headers.ipv4.protocol,
-              headers.udp.length, headers.udp.src_port, headers.udp.dst_port, headers.udp.length,
-              headers.kv, headers.value },
+            { UDP_CHECKSUM_FIELDS, headers.value },
             headers.udp.checksum, HashAlgorithm.csum16);
         update_checksum(metadata.readdressed && !headers.value.isValid(),
-            { headers.ipv4.src_addr, headers.ipv4.dst_addr, (bit<8>) 0, headers.ipv4.protocol,
-              headers.udp.length, headers.udp.src_port, headers.udp.dst_port, headers.udp.length,
-              headers.kv },
+            { UDP_CHECKSUM_FIELDS },
             headers.udp.checksum, HashAlgorithm.csum16);
     }
 }

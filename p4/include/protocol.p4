@@ -41,7 +41,7 @@ const bit<16> FLAG_PUSHED    = 0x0040;  // VALUE, PUSH: nobody asked; the contro
 const bit<16> FLAG_SUBSCRIBE = 0x0080;  // GET: push to me what else there is of this prefix
 const bit<16> FLAG_HELD      = 0x0100;  // PUT_ACK: the home now holds the whole block, as asked (see DURABLE)
 const bit<16> FLAG_REPAIR    = 0x0200;  // GET with BYPASS: the pool's value failed its tag; VALUE: put it right
-const bit<16> FLAG_DURABLE   = 0x0400;  // PUT: acknowledge when it is on stable storage, not before
+const bit<16> FLAG_DURABLE   = 0x0400;  // PUT: HELD when it is on stable storage, not before; PUT_ACK: it is
 
 // Why something is refused: OP_REFUSED has one in `generation`.
 const bit<32> REFUSED_FULL       = 1;   // no room on the disk

@@ -16,6 +16,7 @@ from hostlib.lane import LaneOptions
 from hostlib.members import State
 from hostlib.store import StoreOptions
 from tests.hostlib.network import Faults
+from tests.hostlib.sealed import place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
@@ -89,6 +90,24 @@ def test_nothing_more_is_sent_once_the_home_says_that_it_holds_the_block() -> No
         await world.another_client("10.0.0.2").put(ref(1), long)
         await world.client.put(ref(1), long)
         assert len(world.sent(NODE, wire.OP_PUT)) == 4
+
+    run_virtual(main())
+
+
+def test_a_late_acknowledgement_of_a_put_that_asked_for_less_does_not_count() -> None:
+    async def main() -> None:
+        world = World(homes=1)
+        (home,) = world.disks
+        await world.client.put(ref(1), content(1))
+        late = [
+            data for origin, _, data in world.network.log if origin == home and data[1] == wire.OP_PUT_ACK
+        ]
+        durable = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+        await asyncio.sleep(0.0005)
+        for acknowledgement in late:
+            world.network.deliver(home, NODE, acknowledgement)
+        await durable
+        assert world.disks[home].synced(place(ref(1).key).name()) is not None
 
     run_virtual(main())
 

@@ -45,6 +45,18 @@ def test_each_home_gets_the_put_addressed_to_itself(rig: Rig, named: tuple[int, 
     assert rig.outcomes() == {"replicated" if len(named) > 1 else "put": 1}
 
 
+@pytest.mark.parametrize("checksum", ["right", "none"])
+def test_a_put_that_was_damaged_on_its_way_goes_nowhere(rig: Rig, checksum: str) -> None:
+    """Its copies get new checksums: no home could tell that it should have been durable."""
+    put = rig.put(NODE, KEY, STORES, flags=wire.FLAG_DURABLE)
+    whole = bytearray(bytes(put))
+    if checksum == "none":
+        whole[40:42] = bytes(2)
+    assert len(rig.send(NODE, Ether(bytes(whole)))) == len(STORES)
+    whole[42 + 2] ^= wire.FLAG_DURABLE >> 8
+    assert len(rig.send(NODE, Ether(bytes(whole)))) == (0 if checksum == "right" else len(STORES))
+
+
 def test_a_put_that_is_sent_again_goes_to_its_destination_alone(rig: Rig) -> None:
     put = rig.put(NODE, KEY, STORES, flags=wire.FLAG_RETRY)
     ((port, packet),) = rig.send(NODE, put)

@@ -54,6 +54,15 @@ def test_a_seed_repeats_itself_exactly(artifacts: Artifacts) -> None:
     assert outcomes[0].counts == outcomes[1].counts
 
 
+@pytest.mark.parametrize("victim", [1.0, 3.0])
+def test_of_two_controllers_one_is_killed_and_the_other_goes_on(artifacts: Artifacts, victim: float) -> None:
+    outcome = run(plan_with(3, Fault(1.2, "second_controller", (0,), 0.8, victim)), artifacts)
+    assert outcome.violations == ()
+    assert outcome.counts["chains"] > 0
+    assert outcome.counts["pushed_blocks"] > 0
+    assert outcome.counts["not_found_though_durable"] == 0
+
+
 def test_a_disk_that_does_not_sync_is_noticed(artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedDisk, "sync", lambda disk: None)
     outcome = run(plan_with(1), artifacts)
