@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 ATTENTION_OPS = 4.0
+ATTENTION_SHARES = {"full": 1.0, "causal": 0.5}
+"""Of ATTENTION_OPS: Mooncake counts every pair of tokens, engines' kernels compute half of them."""
 LINEAR_OPS = 22.0
 
 
@@ -30,6 +32,8 @@ class ModelSpec:
     """Query heads times mean of key and value head size, where that is not the hidden size."""
     linear_ops_per_token: float | None = None
     """Operations a token outside attention, where b*d^2*layers does not describe the model."""
+    attention_share: float = 1.0
+    """One of ATTENTION_SHARES."""
 
     @property
     def kv_bytes_per_token(self) -> float:
@@ -44,7 +48,8 @@ class ModelSpec:
         """Operations of prefilling `new_tokens` behind `context_tokens` whose KV is there already."""
         end = context_tokens + new_tokens
         width = self.attention_width or self.hidden
-        attention = ATTENTION_OPS * (end * end - context_tokens * context_tokens) * width * self.layers
+        squares = end * end - context_tokens * context_tokens
+        attention = ATTENTION_OPS * self.attention_share * squares * width * self.layers
         linear = self.linear_ops_per_token or LINEAR_OPS * self.hidden * self.hidden * self.layers
         return attention + linear * new_tokens
 
@@ -131,8 +136,12 @@ class CostModel:
 
     def request_prefill_s(self, input_tokens: int, held_blocks: int) -> float:
         """Time to prefill a request behind the first `held_blocks`: at least its last token."""
+        return self.prefill_s(*self.prefill_span(input_tokens, held_blocks))
+
+    def prefill_span(self, input_tokens: int, held_blocks: int) -> tuple[int, int]:
+        """Of a request: tokens to compute behind `held_blocks`, at least the last one; and those before."""
         new_tokens = max(1, input_tokens - held_blocks * self.block_tokens)
-        return self.prefill_s(new_tokens, input_tokens - new_tokens)
+        return new_tokens, input_tokens - new_tokens
 
     def decode_s(self, output_tokens: int, context_tokens: float, batch: int = 1) -> float:
         """Time to decode, bound by memory: weights shared by `batch` requests, KV read by each alone."""

@@ -12,7 +12,7 @@ from experiments.simulator.schema import Document, ScenarioError
 from topologies.errors import TopologyError
 from topologies.fabric import Fabric
 from topologies.registry import make_topology
-from workload.cost import GPUS, MODELS, CostModel, ModelSpec
+from workload.cost import ATTENTION_SHARES, GPUS, MODELS, CostModel, ModelSpec
 from workload.trace import MOONCAKE
 
 SHAPE = ("layers", "hidden", "kv_values_per_layer", "kv_dtype_bytes", "weights")
@@ -110,7 +110,8 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
         prefill_utilisation=model.prefill_utilisation,
         memory_utilisation=model.memory_utilisation,
     )
-    return CostModel(_model_spec(model), gpu, block_tokens)
+    spec = replace(_model_spec(model), attention_share=ATTENTION_SHARES[model.attention])
+    return CostModel(spec, gpu, block_tokens)
 
 
 def _model_spec(model: Model) -> ModelSpec:

@@ -1,7 +1,8 @@
 """A memory pool that nodes read and write directly: DRAM of others over RDMA, or CXL memory behind a switch.
 
-A transfer passes the pool's devices, the server's adapters and, where there is one, a bounce buffer, each at
-its rate and first come first served; an index is asked once a chain; every block and piece has a fixed cost.
+An index is asked once a chain; then each block passes the pool's devices (a rate each way), the server's
+adapters and the client, first come first served. The client takes one block after the other, each at a
+fixed cost and its own rate.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class DirectPool:
         rate = options.device_gbyte_s * GB
         devices = 1 if options.interleaved else options.devices
         share = options.devices if options.interleaved else 1
-        self.devices = [Link(f"device {n}", rate * share, 0.0) for n in range(devices)]
+        self.devices = [Link(f"device {n} out", rate * share, 0.0) for n in range(devices)]
+        self._into_devices = [Link(f"device {n} in", rate * share, 0.0) for n in range(devices)]
         adapters = -(-nodes // options.nodes_per_adapter)
         self.readers = [Link(f"adapter {n} in", options.read_gbyte_s * GB, 0.0) for n in range(adapters)]
         self.writers = [Link(f"adapter {n} out", options.write_gbyte_s * GB, 0.0) for n in range(adapters)]
@@ -73,13 +75,10 @@ class DirectPool:
         device = self._insert(key)
         self.stats.written += 1
         passage = adapter.send(now_s, self.block_bytes, self.block_bytes)
-        end_s = self.devices[device].send(now_s, self.block_bytes, self.block_bytes, passage.tail_s).tail_s
-        return end_s - now_s + self.fixed_s
-
-    @property
-    def fixed_s(self) -> float:
-        """What a block costs however fast its bytes move."""
-        return self.options.block_s + self.options.pieces * self.options.piece_s
+        end_s = (
+            self._into_devices[device].send(now_s, self.block_bytes, self.block_bytes, passage.tail_s).tail_s
+        )
+        return end_s - now_s + self.options.block_s
 
     def _insert(self, key: bytes) -> int:
         per_device = max(1, int(self.options.device_gb * GB / self.block_bytes))
@@ -99,7 +98,7 @@ class DirectClient:
         server = node // pool.options.nodes_per_adapter
         self._env, self._pool = env, pool
         self._reader, self._writer = pool.readers[server], pool.writers[server]
-        self._copier = Link("bounce buffer", pool.options.copy_gbyte_s * GB or LINE_RATE, 0.0)
+        self._copier = Link("client", pool.options.copy_gbyte_s * GB or LINE_RATE, 0.0)
 
     def backlog_s(self, home: str) -> float:
         """How long the adapter is busy."""
@@ -108,14 +107,14 @@ class DirectClient:
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         """Read the longest prefix that the pool holds."""
         pool, now_s = self._pool, self._env.now
-        end_s = now_s + pool.options.lookup_s
+        asked_s = end_s = now_s + pool.options.lookup_s
         devices = pool.prefix(blocks)
         size_bytes = pool.block_bytes
         for device in devices:
-            passage = device.send(now_s, size_bytes, size_bytes)
-            passage = self._reader.send(now_s, size_bytes, size_bytes, passage.tail_s)
-            moved_s = self._copier.send(passage.tail_s, size_bytes, size_bytes).tail_s
-            end_s = max(end_s + pool.fixed_s, moved_s)
+            passage = device.send(asked_s, size_bytes, size_bytes)
+            passage = self._reader.send(asked_s, size_bytes, size_bytes, passage.tail_s)
+            end_s = self._copier.send(passage.tail_s, size_bytes, size_bytes).tail_s + pool.options.block_s
+            self._copier.free_s = end_s  # the client takes one block after the other
         pool.stats.read += len(devices)
         self.get_s += [(end_s - now_s) / max(1, len(devices))] * len(devices)
         after(self._env, end_s - now_s, finished, ["pool"] * len(devices))

@@ -192,7 +192,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "workload.load", "the emulator plays traces at their own rate"
     if model.layers is not None:
         yield "model.layers", "the emulator has the preset models only"
-    if (model.gpus, model.prefill_utilisation, model.memory_utilisation) != (8, 0.5, 0.7):
+    figures = (model.gpus, model.prefill_utilisation, model.memory_utilisation, model.attention)
+    if figures != (8, 0.5, 0.7, "full"):
         yield "model", "the emulator has the cost model's own GPUs only"
     if scenario.pool.memory == "dram":
         yield "pool.memory", "the emulator's pool serves at line rate only"

@@ -1,8 +1,10 @@
 """The accelerators of a node: one prefill at a time, and decoding, apart or in a continuous batch on them.
 
-Batched: each iteration gives every running request one token and takes as long as reading the weights and all
-their KV does; prefill goes first, and decoding stands still meanwhile (vLLM's rule without chunked prefill;
-with it, tokens come at the rate of chunks, which is hardly more). A request starts when its KV finds room.
+Batched: each step gives every running request one token and takes as long as reading the weights and all
+their KV does. A prefill is cut into chunks; a step with a chunk takes the time of both, and the tokens of
+both count against the chunk's size (vLLM's scheduler, version 1). While nothing is prefilled, steps are not
+simulated one by one: they go on at their rate until the next event. A request starts when its KV finds
+room.
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ Steps = Generator[Event, Any, None]
 class Gpu:
     """Use in this order for each request: admit, compute (a fetch or a prefill), decode, leave."""
 
-    def __init__(self, env: Environment, cost: CostModel, batched: bool, running_tokens: float) -> None:
+    def __init__(
+        self, env: Environment, cost: CostModel, batched: bool, running_tokens: float, chunk_tokens: int
+    ) -> None:
         self.busy_s = 0.0
-        self._env, self._cost, self._batched = env, cost, batched
+        self._env, self._cost = env, cost
+        self._batched, self._chunk_tokens = batched, chunk_tokens
         self._lock = Resource(env, capacity=1)
         self._memory = _Memory(env, running_tokens) if batched else None
         self._batch = _Batch(env, cost)
@@ -42,6 +47,18 @@ class Gpu:
     def exclusive(self) -> Any:
         """The turn of one request; wait for it, and use it as a context manager."""
         return self._lock.request()
+
+    def prefill(self, new_tokens: int, context_tokens: int) -> Steps:
+        """Compute these tokens behind others, within one's turn."""
+        if not self._batched:
+            yield from self.compute(self._cost.prefill_s(new_tokens, context_tokens))
+            return
+        while new_tokens > 0:
+            tokens = min(new_tokens, max(1, self._chunk_tokens - self._batch.size))
+            yield from self.compute(self._cost.prefill_s(tokens, context_tokens) + self._batch.step_s())
+            self._batch.step()
+            new_tokens -= tokens
+            context_tokens += tokens
 
     def compute(self, duration_s: float) -> Steps:
         """Work that stops decoding, within one's turn."""
@@ -117,6 +134,18 @@ class _Batch:
         self._replan()
         return done
 
+    @property
+    def size(self) -> int:
+        """Requests that decode now."""
+        return len(self._members)
+
+    def step(self) -> None:
+        """One token for each, in a step that had a chunk as well."""
+        self._advance()
+        self._iterations += 1.0
+        self._release()
+        self._replan()
+
     def pause(self) -> None:
         self._advance()
         self._paused += 1
@@ -127,21 +156,24 @@ class _Batch:
         self._paused -= 1
         self._replan()
 
-    def _iteration_s(self) -> float:
+    def step_s(self) -> float:
+        """How long one token for each takes; 0 when nobody decodes."""
         count = len(self._members)
+        if not count:
+            return 0.0
         return count * self._cost.decode_s(1, self._context_tokens / count, batch=count)
 
     def _advance(self) -> None:
         now_s = self._env.now
         if self._members and not self._paused:
-            self._iterations += (now_s - self._updated_s) / self._iteration_s()
+            self._iterations += (now_s - self._updated_s) / self.step_s()
         self._updated_s = now_s
 
     def _replan(self) -> None:
         self._plan += 1
         if not self._members or self._paused:
             return
-        left_s = max(0.0, self._members[0][0] - self._iterations) * self._iteration_s()
+        left_s = max(0.0, self._members[0][0] - self._iterations) * self.step_s()
         alarm = self._env.timeout(left_s, value=self._plan)
         alarm.callbacks.append(self._on_alarm)
 
@@ -150,8 +182,12 @@ class _Batch:
             return
         self._advance()
         self._iterations = max(self._iterations, self._members[0][0])
+        self._release()
+        self._replan()
+
+    def _release(self) -> None:
+        """Those who have their last token leave."""
         while self._members and self._members[0][0] <= self._iterations + 1e-9:
             _, _, context_tokens, done = heapq.heappop(self._members)
             self._context_tokens -= context_tokens
             done.succeed()
-        self._replan()

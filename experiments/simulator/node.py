@@ -110,7 +110,9 @@ class Node:
             record.prefill_s = self._prefill_s(request, hits)
             record.saved_s = self._prefill_s(request, 0) - record.prefill_s
             self._gpu_free_s -= planned_s - record.prefill_s
-            yield from self.gpu.compute(record.prefill_s)
+            if self._options.engine_token_us:
+                yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
+            yield from self.gpu.prefill(*self._cost.prefill_span(request.input_tokens, hits))
             self._tiers.keep([block.key for block in chain])
         record.ttft_s = self._env.now - record.arrival_s
         self._account(chain, sources, hits, record)

@@ -12,7 +12,7 @@ from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
 from experiments.simulator.schema import Document, ScenarioError, choice, decode, number, read_document, whole
 from topologies.registry import TOPOLOGIES
-from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
+from workload.cost import ATTENTION_SHARES, DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.schedule import SCHEDULERS
 from workload.shapes import SHAPES
 
@@ -41,7 +41,9 @@ class Workload:
     hit_share: float | None = number(None, 0.0, 1.0)
     """Replaces the trace: every prompt is one of its own, of which this share is stored already."""
     prompt_tokens: int = whole(16_000, 1, 10_000_000)
-    """With `hit_share`: tokens of each prompt."""
+    """With `hit_share`: tokens of the shortest prompt."""
+    prompt_excess_tokens: float = number(0.0, 0.0, 1e7)
+    """With `hit_share`: mean of what prompts have beyond the shortest, exponentially distributed."""
     output_tokens: int = whole(100, 1, 1_000_000)
     """With `hit_share`: tokens of each answer."""
     scheduler: str = choice("random", SCHEDULERS)
@@ -67,6 +69,8 @@ class Model:
     """Tokens of a block; default: the trace's."""
     prefill_utilisation: float = number(0.5, 0.01, 1.0)
     memory_utilisation: float = number(0.7, 0.01, 1.0)
+    attention: str = choice("full", ATTENTION_SHARES)
+    """full: every pair of tokens, as Mooncake counts; causal: half of them, as engines' kernels compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +83,13 @@ class Nodes:
     dram_gb: float = number(256.0, 0.0, 1e7)
     """Local DRAM for blocks; 0: none."""
     decode: str = choice("apart", ("apart", "batched"))
-    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill first."""
+    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill in chunks."""
     running_gb: float = number(64.0, 0.0, 1e6)
     """batched: GPU memory for the requests that run; who finds no room waits."""
+    chunk_tokens: int = whole(8192, 1, 1_000_000)
+    """batched: tokens of a step. Default: max_num_batched_tokens of vLLM's server on 70 GB and more."""
+    engine_token_us: float = number(0.0, 0.0, 1e6)
+    """What the engine does for each token of a prompt while its GPU waits: hashing, block tables, copies."""
     loading: str = choice("overlapped", ("overlapped", "blocking"))
     """blocking: nothing is computed while a request's blocks are fetched."""
     gate: str = choice("always", ("always", "compare", "never"))
@@ -182,14 +190,11 @@ class Direct:
     """Of a server's adapters together, towards the GPUs."""
     write_gbyte_s: float = number(33.0, 0.0, 1e6)
     copy_gbyte_s: float = number(0.0, 0.0, 1e6)
-    """Of a bounce buffer on the way; 0: there is none."""
+    """Of what the client itself copies, one block after the other; 0: it copies nothing."""
     lookup_s: float = number(2.11e-6, 0.0, 10.0)
     """One question to the index."""
     block_s: float = number(10.55e-6, 0.0, 10.0)
     """Fixed cost of moving one block."""
-    piece_s: float = number(0.0, 0.0, 10.0)
-    """Cost of each non-contiguous piece of a block (K and V of each layer)."""
-    pieces: int = whole(1, 1, 100_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,8 @@ class _Simulation:
         scenario, cost = self._scenario, self._cost
         options = scenario.nodes
         token_bytes = cost.model.kv_bytes_per_token
-        gpu = Gpu(self._env, cost, options.decode == "batched", options.running_gb * GB / token_bytes)
+        running_tokens = options.running_gb * GB / token_bytes
+        gpu = Gpu(self._env, cost, options.decode == "batched", running_tokens, options.chunk_tokens)
         tiers: LocalTiers[bytes] = LocalTiers(
             int(options.gpu_gb * GB / self._sizes.block_bytes),
             int(options.dram_gb * GB / self._sizes.block_bytes),

@@ -164,12 +164,18 @@ def _start_s(trace: Trace, workload: Workload) -> float:
 
 def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Demand:
     """Prompts that share nothing with one another; so many blocks of each are stored from the start."""
-    length = -(-workload.prompt_tokens // block_tokens)
-    stored = round(hit_share * length)
+    draw = Random(workload.seed)
     requests, past = [], []
-    for number in range(workload.requests):
-        chain = tuple(range(number * length, (number + 1) * length))
-        requests.append(Request(0.0, workload.prompt_tokens, workload.output_tokens, chain))
+    first = 0
+    for _ in range(workload.requests):
+        excess = workload.prompt_excess_tokens
+        tokens = workload.prompt_tokens + (round(draw.expovariate(1 / excess)) if excess else 0)
+        length = -(-tokens // block_tokens)
+        chain = tuple(range(first, first + length))
+        first += length
+        requests.append(Request(0.0, tokens, workload.output_tokens, chain))
+        stored = round(hit_share * length)
         if stored:
             past.append(Request(0.0, stored * block_tokens, 1, chain[:stored]))
+    draw.shuffle(requests)  # nobody reads in the order in which the pool was filled
     return Demand(tuple(requests), tuple(past), block_tokens)

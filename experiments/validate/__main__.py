@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-from pathlib import Path
 
 from experiments.command import Screen, run_command
-from experiments.run.machine import ADVICE
-from experiments.run.result import revision
 from experiments.simulator.simulation import prepare
 from experiments.validate import literature
+from experiments.validate.drawn import draw
 from experiments.validate.emulator import Comparison, compare, incast, star
 from experiments.validate.options import ValidateOptions, parse_options
+from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row, markdown
 
 INCAST_SPEED = 1.0
@@ -32,36 +29,50 @@ def _run(screen: Screen, options: ValidateOptions) -> int:
     if options.trace is not None:
         prepare(star(options.trace, options.requests))  # a trace that can't be used is refused at once
     parts = list(_sections(options, screen))
-    _write(options.results, parts)
-    for title, rows, text in parts:
-        agreeing = [row.agrees for row in rows if row.agrees is not None]
-        screen.show(f"\n[bold]{title}[/]: {sum(agreeing)} of {len(agreeing)} figures within tolerance\n")
-        print(text)
+    write(options.results, parts)
+    for part in parts:
+        agreeing = [row.agrees for row in part.rows if row.agrees is not None]
+        screen.show(f"\n[bold]{part.title}[/]: {sum(agreeing)} of {len(agreeing)} figures within tolerance\n")
+        print(part.text)
     screen.say(f"Written to {options.results / 'validation.md'} and summary.json")
     return 0
 
 
-Section = tuple[str, list[Row], str]
-
-
 def _sections(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
-    if options.part in ("all", "emulator"):
+    if options.part in ("all", "emulator", "drawn"):
         if os.geteuid():
             screen.warn("not root: the comparison with the emulator is left out (it needs namespaces).")
         else:
-            for comparison in _comparisons(options, screen):
-                rows = list(comparison.rows)
-                yield f"Against the emulator: {comparison.name}", rows, _emulator_text(comparison)
+            yield from _emulated(options, screen)
     if options.part in ("all", "literature"):
-        rows = list(literature.arithmetic())
-        yield "Against the literature: Mooncake's arithmetic", rows, markdown(rows, "published")
-        rows = list(_watched(literature.beluga(), screen))
-        yield "Against the literature: Beluga", rows, markdown(rows, "published")
+        yield _published("Mooncake's arithmetic", "Mooncake, FAST'25, section 3.1", literature.arithmetic())
+        rows = _watched(literature.beluga(), screen)
+        yield _published("Beluga", "Beluga, arXiv 2511.20172v2, second-hand", rows)
         if options.trace is None:
             screen.warn("no TRACE: Mooncake's global pool needs its conversation trace and is left out.")
         else:
-            rows = list(literature.mooncake_pool(options.trace))
-            yield "Against the literature: Mooncake's global pool", rows, markdown(rows, "published")
+            rows = literature.mooncake_pool(options.trace)
+            yield _published("Mooncake's global pool", "Mooncake, FAST'25", rows)
+
+
+def _published(what: str, source: str, rows: Iterable[Row]) -> Section:
+    found = tuple(rows)
+    return Section(f"Against the literature: {what}", source, found, markdown(found, "published"))
+
+
+def _emulated(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
+    if options.part != "drawn":
+        for comparison in _comparisons(options, screen):
+            yield emulated_section(comparison)
+    if options.part != "emulator" and options.drawn:
+        comparisons: list[Comparison] = []
+        for number in range(options.first, options.first + options.drawn):
+            comparisons += compare(
+                draw(number), options.scale, None, lambda name: screen.say(f"emulating: {name}")
+            )
+        yield from (emulated_section(comparison) for comparison in comparisons)
+        text = drawn_table(comparisons)
+        yield Section("Scenarios drawn at random", None, (), text)
 
 
 def _comparisons(options: ValidateOptions, screen: Screen) -> Iterator[Comparison]:
@@ -83,27 +94,6 @@ def _watched(rows: Iterable[Row], screen: Screen) -> Iterator[Row]:
             screen.say(f"simulated: {row.what}")
         last = row.what
         yield row
-
-
-def _emulator_text(comparison: Comparison) -> str:
-    text = markdown(comparison.rows, "emulator")
-    if not comparison.emulated.overloaded:
-        return text
-    complaints = "; ".join(comparison.emulated.complaints)
-    verdict = "**The machine did not keep up, so the emulator's figures don't count**"
-    return f"{text}\n{verdict} ({complaints}). {ADVICE}\n"
-
-
-def _write(folder: Path, parts: Sequence[Section]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(f"### {title}\n\n{body}" for title, _, body in parts)
-    (folder / "validation.md").write_text(f"Revision {revision()}\n\n{text}")
-    tables = {
-        title: [asdict(row) | {"deviation": row.deviation, "agrees": row.agrees} for row in rows]
-        for title, rows, _ in parts
-    }
-    record = {"revision": revision(), "tables": tables}
-    (folder / "summary.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

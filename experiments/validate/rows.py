@@ -16,25 +16,26 @@ class Row:
     simulated: float
     tolerance: float | None = None
     """Largest relative deviation that counts as agreement; None: shown without a verdict."""
-    scale: float | None = None
-    """What the deviation is relative to; default: the reference."""
     note: str = ""
+    fitted: bool = False
+    """A parameter was chosen by this figure, so it says nothing of the model and has no verdict."""
 
     @property
     def deviation(self) -> float:
-        """Signed, relative."""
-        whole = self.reference if self.scale is None else self.scale
-        return (self.simulated - self.reference) / whole if whole else float(self.simulated != self.reference)
+        """Signed, relative to the reference."""
+        if not self.reference:
+            return float(self.simulated != self.reference)
+        return (self.simulated - self.reference) / self.reference
 
     @property
     def agrees(self) -> bool | None:
         """Whether it is within its tolerance."""
-        return None if self.tolerance is None else abs(self.deviation) <= self.tolerance
+        return None if self.tolerance is None or self.fitted else abs(self.deviation) <= self.tolerance
 
     @property
     def verdict(self) -> str:
         """For a table."""
-        return {True: "yes", False: "**no**", None: ""}[self.agrees]
+        return "fitted" if self.fitted else {True: "yes", False: "**no**", None: ""}[self.agrees]
 
 
 def markdown(rows: Sequence[Row], reference: str) -> str:

@@ -5,12 +5,18 @@ import pytest
 from experiments.validate.rows import Row, figure, markdown
 
 
-def test_a_deviation_is_relative_to_the_reference_or_to_a_whole() -> None:
+def test_a_deviation_is_relative_to_the_reference() -> None:
     assert Row("a", "b", 2.0, 2.2, 0.10).deviation == pytest.approx(0.1)
-    assert Row("a", "b", 10, 12, 0.02, scale=1000).deviation == pytest.approx(0.002)
+    assert Row("a", "b", 10, 8, 0.02).deviation == pytest.approx(-0.2)
     assert Row("a", "b", 0, 0, 0.1).agrees is True
     assert Row("a", "b", 0, 1, 0.1).agrees is False
     assert Row("a", "b", 1, 9).agrees is None
+
+
+def test_a_figure_that_a_parameter_was_fitted_to_has_no_verdict() -> None:
+    row = Row("a", "b", 2.0, 2.0, 0.1, fitted=True)
+    assert row.agrees is None
+    assert "| fitted |" in markdown([row], "published")
 
 
 def test_the_table_shows_what_does_not_agree_and_why() -> None:
