@@ -18,7 +18,7 @@ help: ## print this help
 	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file.jsonl REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
-	@echo "  EVICTION TIERS GATE PUSH MODES RUNS SECURE   e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
+	@echo "  EVICTION TIERS GATE PUSH MODES RUNS SECURE METRICS TRACES PCAP   e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
 	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from rich.progress import Progress, TaskID, TextColumn
 
@@ -18,6 +19,7 @@ from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES, Mode
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.page import write_page
+from experiments.run.recording import Recording
 from experiments.run.repeats import Repeats
 from experiments.run.report import conclusion, print_report
 from experiments.run.result import PROGRAM, RunResult, revision
@@ -121,12 +123,16 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)
         emulation = Emulation(scenario, network, artifacts, watch)
+        recording = Recording(scenario, network, screen.warn)
         for number, name in itertools.product(range(1, options.runs + 1), options.modes):
             # Modes in turn, so that what changes on the machine meets all alike.
-            turn = f" ({number} of {options.runs})" if options.runs > 1 else ""
+            turn, recorded = "", name
+            if options.runs > 1:
+                turn, recorded = f" ({number} of {options.runs})", f"{name}-{number}"
             label = f"the switch {MODES[name].title.removeprefix('switch ')}{turn}"
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
-            measured = _play_once(emulation, MODES[name], progress, task)
+            play = partial(_play_once, emulation, MODES[name], progress, task)
+            measured = recording.play(recorded, play)
             runs[name].append(evaluate(measured))
             details[name].append(details_of(measured))
             if give_up and runs[name][-1].overloaded:

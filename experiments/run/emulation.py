@@ -43,6 +43,8 @@ class Measurements:
     wall_s: float = 0.0
     started_s: float = 0.0
     """When all parts were ready (CLOCK_MONOTONIC)."""
+    start_s: float = 0.0
+    """Second 0 of the trace (CLOCK_MONOTONIC)."""
     cpu: CpuUse = field(default_factory=CpuUse)
     timeline: list[Sample] = field(default_factory=list)
     usage: dict[str, CpuTime] = field(default_factory=dict)
@@ -112,7 +114,7 @@ class _Play:
             "controller": [controller.process],
         }
         before = {role: cpu_time(processes) for role, processes in parts.items()}
-        start_s = monotonic_start(START_DELAY_S)
+        start_s = measured.start_s = monotonic_start(START_DELAY_S)
         for host in (*workers, *stores):
             host.send(f"start {start_s}")
         wait_for("finished", workers, self._events, SILENCE_S, lambda: self._report(workers, on_progress))

@@ -61,6 +61,9 @@ class RunOptions:
     runs: int
     metrics: int
     """Port of the exporter; 0 for none."""
+    traces: bool
+    pcap: tuple[str, ...]
+    """Hosts and switches whose traffic is captured."""
     seed: int
     results: Path
 
@@ -128,6 +131,8 @@ _OPTIONS = (
     Option(
         "METRICS", whole(0, 65535), 0, "port on 127.0.0.1 where Prometheus finds metrics of all processes"
     ),
+    Option("TRACES", yes_or_no, False, "1: each request's way as spans, OTLP/JSON and for Perfetto"),
+    Option("PCAP", list_of(str), (), "hosts and switches whose traffic is kept as pcapng, such as node3,s1"),
     Option("SEED", whole(0, 2**31), 1, "of generator, scheduler and policy"),
 )
 

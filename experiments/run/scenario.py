@@ -165,6 +165,7 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "gate": options.gate,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
         "push": options.push,
+        "record_blocks": options.traces,
         "durable": options.durable,
         "block_tokens": scenario.trace.block_tokens,
         "model": options.model,
