@@ -60,7 +60,7 @@ def _run(controller: ControllerProcess, results: Path | None) -> int:
     try:
         controller.run()
         if results is not None:
-            write_results(results, controller.results())
+            write_results(results, controller.results() | {"hottest": controller.hottest()})
     except ControllerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

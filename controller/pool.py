@@ -23,6 +23,7 @@ from controller.push import Push
 from controller.quota import Quota
 from controller.reclaim import End, Reclaims
 from controller.slots import SlotAllocator, Slots
+from controller.stories import Stories
 from hostlib import wire
 from hostlib.homes import home_of
 
@@ -69,6 +70,7 @@ class Pool:
         """Something failed that should not have: the switch's entries should be read back."""
         self.policy = policy
         self.resident: dict[bytes, Resident] = {}
+        self.stories = Stories()
         self.slots = SlotAllocator(size.whole_blocks, size.fragments)
         self.reclaims = Reclaims(
             thresholds.spare_blocks(size.whole_blocks),
@@ -106,6 +108,7 @@ class Pool:
         """The switch reported a block that is not in the pool and should perhaps be."""
         self._governor.reported(1)
         times = self._known.report(miss) + miss.nodes - 1
+        self.stories.reported(miss.block, miss.depth, times)
         if self.push is not None:
             self.push.heard_of(miss.block, miss.parent)
         self._home_load(miss.home, miss.backlog_ms, now_s)
@@ -143,6 +146,7 @@ class Pool:
         """Read the switch's hit counters, and tell the policy."""
         for key, times in self._hits.read(self._adapter.read_hits(self._hits.slots)):
             self.counts.hits += times
+            self.stories.hit(key, times)
             self._quota.touched(key)
             self._tell(Hits(key, now_s, times))
             if self.push is not None:
@@ -311,6 +315,7 @@ class Pool:
                 if self.push is not None:
                     self.push.removed(key)
                 self.counts.evicted += 1
+                self.stories.turned(key, now_s, "evicted")
             else:
                 self.needs_read_back = True
                 self._tell(Found(key, now_s))
@@ -345,6 +350,7 @@ class Pool:
             self._tell(Lost(install.key, now_s))
             return
         self.counts.admitted += 1
+        self.stories.turned(install.key, now_s, "admitted")
         self.resident[install.key] = Resident(slots, install.fragments)
         self._quota.entered(install.key)
         if self._thresholds.fill == "now" and self._stores:

@@ -18,6 +18,8 @@ from controller.phantom import PhantomAdapter
 from controller.placement import View, admits
 from controller.policies import PolicyError, make_policy
 from controller.policies.eventlog import to_line
+from controller.policies.explain import in_words
+from controller.policies.reuse import Reuse
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
 from controller.session import Session
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
     from controller.config import Config, SwitchConfig
     from controller.operations import Adapter
     from controller.policies import Event
+    from controller.stories import Story
 
 PROGRESS_PERIOD_S: Final = 1.0
+HOTTEST_BLOCKS: Final = 20
 STOP_TIMEOUT_S: Final = 0.7
 """For all workers together; a switch that does not answer must not hold up the end."""
 
@@ -97,6 +101,13 @@ class ControllerProcess:
             "outcomes": [sum(packets) for packets in zip(*(w.outcomes for w in self.workers), strict=True)],
             "switches": {worker.name: _switch_results(worker) for worker in self.workers},
         }
+
+    def hottest(self) -> dict[str, list[dict[str, Any]]]:
+        """By switch: what its pool did with the blocks that were wanted most, and why, as its policy says.
+
+        Times are CLOCK_MONOTONIC's. Policies that give no reasons have none here.
+        """
+        return {worker.name: _hottest(worker.pool) for worker in self.workers}
 
     def _progress(self) -> dict[str, Any]:
         results = self.results()
@@ -166,6 +177,24 @@ def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
         "pool": asdict(worker.pool.counts),
         "costs": asdict(worker.session.costs),
         "outcomes": worker.outcomes,
+    }
+
+
+def _hottest(pool: Pool) -> list[dict[str, Any]]:
+    return [_told(pool, block, story) for block, story in pool.stories.hottest(HOTTEST_BLOCKS)]
+
+
+def _told(pool: Pool, block: bytes, story: Story) -> dict[str, Any]:
+    policy = pool.policy
+    why = in_words(policy.explain(block)) if isinstance(policy, Reuse) else []
+    return {
+        "block": block.hex(),
+        "depth": story.depth,
+        "reported": story.reported,
+        "hits": story.hits,
+        "in_pool": block in pool.resident,
+        "turns": list(story.turns),
+        "why": why,
     }
 
 

@@ -3,7 +3,7 @@
 Plots can be told apart without colour: each series has a dash and a marker of its own (`style`).
 """
 
-from experiments.page.document import Page
+from experiments.page.document import Choice, Page
 from experiments.page.style import SERIES, base_layout, series_style
 
-__all__ = ["SERIES", "Page", "base_layout", "series_style"]
+__all__ = ["SERIES", "Choice", "Page", "base_layout", "series_style"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -15,15 +17,51 @@ from plotly.offline import get_plotlyjs
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff; margin: 0 auto; max-width: 1360px; padding: 0 12px 48px; }
 h1 { font-size: 1.6em; margin: 24px 0 4px; } h2 { font-size: 1.25em; margin: 36px 0 4px; border-top: 1px solid #ccc; padding-top: 16px; }
-p { max-width: 76ch; margin: 6px 0; } p.lead { font-size: 1.1em; } p.warning { border-left: 6px solid #d55e00; padding-left: 10px; }
+p { max-width: 76ch; margin: 6px 0; white-space: pre-line; } td.words { text-align: left; white-space: normal; min-width: 24ch; } p.lead { font-size: 1.1em; } p.warning { border-left: 6px solid #d55e00; padding-left: 10px; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92em; }
-th, td { padding: 3px 10px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
+th, td { padding: 3px 10px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; } th { white-space: normal; vertical-align: bottom; max-width: 15ch; } th:first-child, td:first-child { text-align: left; }
 thead th { border-bottom: 2px solid #111; } a.download { font-size: .85em; } .plot { min-height: 320px; }
+@media (max-width: 600px) { th, td { padding: 3px 5px; } td:first-child { white-space: normal; min-width: 11ch; } table { font-size: .85em; } }
+.choices { display: flex; flex-wrap: wrap; gap: 8px 20px; margin: 8px 0; } select, input { font: inherit; }
+label.filter { display: block; margin: 6px 0; font-size: .92em; } details { margin: 4px 0; } details li { max-width: 76ch; }
 .columns > div { min-width: 0; overflow: hidden; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 12px; }
 """  # noqa: E501  (CSS, a line a rule)
 
+_SCRIPT = """
+function weirFilter(input) {
+  const wanted = input.value.toLowerCase();
+  for (const row of document.getElementById(input.dataset.table).tBodies[0].rows)
+    row.hidden = !row.textContent.toLowerCase().includes(wanted);
+}
+function weirChoices(name, draw) {
+  const form = document.getElementById(name + "-choices"), plot = document.getElementById(name + "-plot");
+  const data = JSON.parse(document.getElementById(name + "-data").textContent);
+  const show = () => draw(data, Object.fromEntries(new FormData(form)), plot);
+  form.addEventListener("change", show);
+  form.addEventListener("submit", event => event.preventDefault());
+  show();
+}
+// A plot is drawn when the columns beside it are not there yet.
+window.addEventListener("load", () => {
+  for (const plot of document.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(plot);
+});
+"""
+
+_FILTERED_ROWS = 12
+_WORDS = 32
+"""A cell that is longer than this is text, which may be broken into lines."""
+
 _CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A menu: (value, what the reader sees), the first one chosen at the start."""
+
+    name: str
+    label: str
+    values: Sequence[tuple[str, str]]
 
 
 class Page:
@@ -51,12 +89,36 @@ class Page:
         cells = "".join(f"<div>{self._plot(figure, text)}</div>" for figure, text in figures)
         self._parts.append(f'<div class="columns">{cells}</div>')
 
-    def table(self, name: str, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table, with a link that saves it as NAME.csv."""
-        head = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in titles)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_shown(cell))}</td>" for cell in row) + "</tr>" for row in rows
+    def choices(self, name: str, choices: Sequence[Choice], script: str, data: object) -> None:
+        """Menus by which the reader chooses what a plot shows.
+
+        `script` is the body of a function (data, chosen, plot) that draws with Plotly into the element
+        `plot`; `chosen` has the value of each menu by its name. It is called at the start and whenever one
+        changes.
+        """
+        menus = "".join(_menu(name, choice) for choice in choices)
+        content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
+        self._parts.append(
+            f'<form class="choices" id="{escape(name)}-choices">{menus}</form>'
+            f'<div class="plot" id="{escape(name)}-plot"></div>'
+            f'<script type="application/json" id="{escape(name)}-data">{content}</script>'
+            f"<script>weirChoices({json.dumps(name)},function(data,chosen,plot){{{script}}});</script>"
         )
+
+    def folded(self, title: str, lines: Sequence[str]) -> None:
+        """Lines that are there for who opens them."""
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        self._parts.append(f"<details><summary>{escape(title)}</summary><ul>{items}</ul></details>")
+
+    def table(self, name: str, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """A table, with a link that saves it as NAME.csv; a long one can be filtered."""
+        head = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in titles)
+        body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
+        if len(rows) > _FILTERED_ROWS:
+            self._parts.append(
+                f'<label class="filter">Only rows with <input type="search" data-table="{escape(name)}" '
+                f'oninput="weirFilter(this)"></label>'
+            )
         self._parts.append(
             f'<div class="scroll"><table id="{escape(name)}"><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>{_download(name, titles, rows)}"
@@ -81,8 +143,21 @@ class Page:
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self._title)}</title><style>{_STYLE}</style>"
-            f"<script>{get_plotlyjs()}</script></head><body>{''.join(self._parts)}</body></html>\n"
+            f"<script>{get_plotlyjs()}</script><script>{_SCRIPT}</script></head><body>{''.join(self._parts)}</body></html>\n"
         )
+
+
+def _menu(name: str, choice: Choice) -> str:
+    options = "".join(f'<option value="{escape(v)}">{escape(text)}</option>' for v, text in choice.values)
+    return (
+        f'<label>{escape(choice.label)} <select name="{escape(choice.name)}" '
+        f'id="{escape(name)}-{escape(choice.name)}">{options}</select></label>'
+    )
+
+
+def _cell(cell: object) -> str:
+    opening = '<td class="words">' if isinstance(cell, str) and len(cell) > _WORDS else "<td>"
+    return f"{opening}{escape(_shown(cell))}</td>"
 
 
 def _shown(cell: object) -> str:

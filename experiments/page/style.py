@@ -41,7 +41,7 @@ def base_layout(**more: Any) -> dict[str, Any]:
     return {
         "template": "simple_white",
         "margin": {"l": 56, "r": 12, "t": 64, "b": 48},
-        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0},
+        "legend": {"orientation": "h", "traceorder": "normal", "yanchor": "bottom", "y": 1.0, "x": 0},
         "title": {"y": 0.98, "yanchor": "top", "font": {"size": 15}},
         "font": {"family": "system-ui, sans-serif", "size": 13},
         "hovermode": "closest",

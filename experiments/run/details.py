@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ class Details:
     """hostlib.inference.RequestRecord and the node that served it."""
     get_ms: list[float]
     """Block requested to block checked, in order of size."""
+    fragments: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By node: those received by origin, those that came merged, those asked for again."""
+    hottest: list[dict[str, Any]] = field(default_factory=list)
+    """What the pools did with the blocks wanted most, and why (controller.process); times of the run."""
 
 
 def details_of(measured: Measurements) -> Details:
@@ -37,7 +42,23 @@ def details_of(measured: Measurements) -> Details:
         [asdict(sample) for sample in measured.timeline],
         sorted(requests, key=lambda record: float(record["arrival_s"])),
         get_ms[:: 1 + len(get_ms) // MOST_LATENCIES],
+        {name: _fragments(worker["client"]) for name, worker in measured.workers.items()},
+        _hottest(measured),
     )
+
+
+def _fragments(client: Mapping[str, int]) -> dict[str, int]:
+    names = {"pool": "from_pool", "home": "from_home", "merged": "merged", "asked again": "retransmits"}
+    return {label: client[name] for label, name in names.items()}
+
+
+def _hottest(measured: Measurements) -> list[dict[str, Any]]:
+    told = []
+    for switch, blocks in measured.controller.get("hottest", {}).items():
+        for block in blocks:
+            turns = [(round(t_s - measured.start_s, 2), turn) for t_s, turn in block["turns"]]
+            told.append({"switch": switch, **block, "turns": turns})
+    return told
 
 
 def topology_of(scenario: Scenario) -> dict[str, Any]:
@@ -45,6 +66,7 @@ def topology_of(scenario: Scenario) -> dict[str, Any]:
     fabric = scenario.fabric
     return {
         "nodes": list(fabric.nodes),
+        "addresses": {name: str(host.ipv4) for name, host in fabric.hosts.items()},
         "stores": list(fabric.stores),
         "switches": list(fabric.switches),
         "links": [

@@ -8,9 +8,10 @@ from typing import Any
 
 from experiments.page import Page
 from experiments.run import page_plots as plots
-from experiments.run.modes import MODES
-
-SLOWEST = 10
+from experiments.run.page_answer import answer
+from experiments.run.page_links import links_over_time
+from experiments.run.page_policy import hottest_blocks
+from experiments.run.page_requests import slowest_requests
 
 Runs = Mapping[str, Mapping[str, Any]]
 
@@ -30,19 +31,23 @@ def write_page(path: Path, details: Mapping[str, Any], title: str, conclusion: s
         f"{about['scale']:g}, policy {about['policy']}, a pool of {about['pool_blocks']:,} blocks, "
         f"{about['hosts']} inference nodes and {about['stores']} storage nodes ({about['topology']})."
     )
+    answer(page, topology, runs)
     _where_from(page, runs)
     _network(page, topology, runs)
     _over_time(page, topology, runs)
     _latencies(page, runs)
-    _slowest(page, runs)
-    _cost(page, runs)
+    slowest_requests(page, topology, runs)
+    hottest_blocks(page, topology, str(about["policy"]), runs)
     page.write(path)
 
 
 def _where_from(page: Page, runs: Runs) -> None:
     page.heading("Where blocks came from")
     page.plot(plots.sources(runs), "Blocks by source, one bar for each mode")
-    rows = [[source, *(run["result"]["blocks"][source] for run in runs.values())] for source in plots.SOURCES]
+    rows = [
+        [title, *(run["result"]["blocks"][source] for run in runs.values())]
+        for source, title in plots.SOURCES.items()
+    ]
     page.table("blocks", ["source", *map(plots.title_of, runs)], rows)
 
 
@@ -80,14 +85,18 @@ def _carried(run: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
 
 def _over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     page.heading("Over time")
+    last = list(runs)[-1]
     page.plots(
         [
             (plots.store_egress(topology, runs), "What left the storage nodes, Mbit/s over time"),
             (plots.occupancy(runs), "Blocks in the pool over time"),
-            (plots.served(runs), "Packets that the switch answered, and absorbed by merging, over time"),
+            (plots.served(runs), "Fragments that the switch served, over time"),
+            (plots.merged(runs), "Fragments asked for that the switch merged, over time"),
+            (plots.tiers(runs[last], last), f"Blocks by source over time, {last}"),
             (plots.completed(runs), "Requests completed over time"),
         ]
     )
+    links_over_time(page, topology, runs)
 
 
 def _latencies(page: Page, runs: Runs) -> None:
@@ -117,68 +126,3 @@ def _latencies(page: Page, runs: Runs) -> None:
 
 def _ttft_ms(requests: Sequence[Mapping[str, Any]]) -> list[float]:
     return sorted(1000 * record["ttft_s"] for record in requests if record["ttft_s"] is not None)
-
-
-def _slowest(page: Page, runs: Runs) -> None:
-    page.heading(f"The {SLOWEST} slowest requests")
-    page.text(
-        "From arrival to the last token. Fetching, waiting for the GPU and computing make the first token."
-    )
-    page.plots(
-        [
-            (
-                plots.waterfall(_slow(run["requests"]), plots.title_of(name)),
-                f"Where the time of the slowest requests went, {name}",
-            )
-            for name, run in runs.items()
-        ]
-    )
-    titles = [
-        "mode",
-        "node",
-        "arrived, s",
-        "fetched, s",
-        "waited, s",
-        "computed, s",
-        "first token, s",
-        *plots.SOURCES,
-    ]
-    rows = [
-        [
-            plots.title_of(name), record["node"], *(round(record[field], 3) for field in _TIMES),
-            *(record["sources"][source] for source in plots.SOURCES),
-        ]
-        for name, run in runs.items()
-        for record in _slow(run["requests"])
-    ]  # fmt: skip
-    page.table("slowest", titles, rows)
-
-
-_TIMES = ("arrival_s", "fetch_s", "queue_s", "prefill_s", "ttft_s")
-
-
-def _slow(requests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    served = [record for record in requests if record["ttft_s"] is not None]
-    return sorted(served, key=lambda record: -float(record["ttft_s"]))[:SLOWEST]
-
-
-_COSTS = (
-    ("bytes that left the storage nodes", "storage_egress_bytes"),
-    ("bytes served by the switch", "switch_served_bytes"),
-    ("requests merged in the switch", "merged"),
-    ("blocks admitted", "admitted"),
-    ("blocks evicted", "evicted"),
-    ("P4Runtime writes", "p4runtime_writes"),
-    ("digests", "digests"),
-    ("controller's CPU, s", "controller_cpu_s"),
-    ("share of the machine's CPU, %", "cpu_share"),
-)
-
-
-def _cost(page: Page, runs: Runs) -> None:
-    page.heading("What it brought, and what it cost")
-    rows = [
-        [label, *((100 if field == "cpu_share" else 1) * run["result"][field] for run in runs.values())]
-        for label, field in _COSTS
-    ]
-    page.table("costs", ["", *(MODES[name].title if name in MODES else name for name in runs)], rows)

@@ -12,7 +12,14 @@ from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.page import SERIES, base_layout, series_style
 from experiments.run.modes import MODES
 
-SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
+SOURCES = {
+    "gpu": "GPU memory",
+    "dram": "local DRAM",
+    "pool": "pool in the switch",
+    "remote": "storage node",
+    "recomputed": "recomputed",
+}
+"""Where a block of a request came from: as the records have it, and as people read it."""
 MOST_LINE_PX = 16
 CDF_POINTS = 400
 
@@ -32,13 +39,13 @@ def megabytes(count: float) -> float:
 
 def sources(runs: Runs) -> go.Figure:
     """Stacked bars, one a mode."""
-    figure = go.Figure(layout=base_layout(barmode="stack", height=60 + 70 * len(runs), xaxis_title="blocks"))
-    for number, source in enumerate(SOURCES):
+    figure = go.Figure(layout=base_layout(barmode="stack", height=140 + 60 * len(runs), xaxis_title="blocks"))
+    for number, (source, title) in enumerate(SOURCES.items()):
         looks = SERIES[number]
         figure.add_bar(
             y=[title_of(name) for name in runs],
             x=[run["result"]["blocks"][source] for run in runs.values()],
-            name=source,
+            name=title,
             orientation="h",
             marker={"color": looks.colour, "pattern": {"shape": looks.pattern}},
         )
@@ -51,9 +58,9 @@ def topology(
     """Nodes on the left, switches in the middle, stores on the right; links as wide as what they carried."""
     at = _places(shape)
     hidden = {"visible": False, "showgrid": False}
-    figure = go.Figure(
-        layout=base_layout(title_text=title, showlegend=False, xaxis=hidden, yaxis=hidden, height=380)
-    )
+    layout = base_layout(title_text=title, showlegend=False, xaxis=hidden, yaxis=hidden, height=380)
+    figure = go.Figure(layout=layout | {"margin": {"l": 8, "r": 8, "t": 40, "b": 8}})
+    figure.update_xaxes(range=[-0.55, 2.55])  # room for names beside the outer columns
     for link in shape["links"]:
         (x0, y0), (x1, y1) = (at[end] for end in link["ends"])
         to_switch, from_switch = carried.get(link["link"], (0, 0))
@@ -71,14 +78,15 @@ def topology(
             hovertext=said,
             hoverinfo="text",
         )
-    for number, kind in enumerate(("switches", "nodes", "stores")):
+    beside = (("switches", "bottom center"), ("nodes", "middle left"), ("stores", "middle right"))
+    for number, (kind, position) in enumerate(beside):
         names = shape[kind]
         figure.add_scatter(
             x=[at[name][0] for name in names],
             y=[at[name][1] for name in names],
             mode="markers+text",
             text=list(names),
-            textposition="bottom center",
+            textposition=position,
             hoverinfo="text",
             marker={"size": 16, "color": SERIES[number + 1].colour, "symbol": SERIES[number].marker},
         )
@@ -114,13 +122,36 @@ def completed(runs: Runs) -> go.Figure:
 
 
 def served(runs: Runs) -> go.Figure:
-    """GETs that ended in the switch: answered from a slot, or absorbed because one was in flight."""
+    """GETs of fragments that were answered from a slot."""
+    return _outcomes(runs, OUTCOME_SERVED, "fragments served by the pool")
 
-    def spared(sample: Mapping[str, Any]) -> float:
-        outcomes = sample["outcomes"]
-        return float(outcomes[OUTCOME_SERVED] + outcomes[OUTCOME_MERGED]) if outcomes else 0.0
 
-    return _levels(runs, spared, "GETs that went no further than the switch")
+def merged(runs: Runs) -> go.Figure:
+    """GETs of fragments that were absorbed because one like them was in flight."""
+    return _outcomes(runs, OUTCOME_MERGED, "fragments asked for that were merged")
+
+
+def _outcomes(runs: Runs, outcome: int, title: str) -> go.Figure:
+    def count(sample: Mapping[str, Any]) -> float:
+        return float(sample["outcomes"][outcome]) if sample["outcomes"] else 0.0
+
+    return _levels(runs, count, title)
+
+
+def tiers(run: Run, mode: str) -> go.Figure:
+    """Blocks of one mode by where they were found, so far."""
+    figure = go.Figure(
+        layout=base_layout(xaxis_title="s", yaxis_title=f"blocks by source ({title_of(mode)})")
+    )
+    for number, (source, title) in enumerate(SOURCES.items()):
+        figure.add_scatter(
+            x=[sample["t_s"] for sample in run["timeline"]],
+            y=[sample["blocks"].get(source, 0) for sample in run["timeline"]],
+            name=title,
+            mode="lines",
+            **series_style(number),
+        )
+    return figure
 
 
 def _levels(runs: Runs, value: Callable[[Mapping[str, Any]], float], title: str) -> go.Figure:
@@ -182,32 +213,4 @@ def distribution(values: Mapping[str, Sequence[float]], title: str) -> go.Figure
             marker={**looks["marker"], "size": 11},
             showlegend=False,
         )
-    return figure
-
-
-def waterfall(requests: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
-    """Bars from arrival on: fetching, waiting for the GPU, computing, then the other tokens."""
-    labels = [f"{record['node']} at {record['arrival_s']:.1f} s" for record in requests]
-    figure = go.Figure(
-        layout=base_layout(title_text=title, barmode="stack", xaxis_title="s since arrival", height=420)
-    )
-    stages = (("fetching", "fetch_s"), ("waiting for the GPU", "queue_s"), ("computing", "prefill_s"))
-    for number, (name, field) in enumerate(stages):
-        figure.add_bar(
-            y=labels,
-            x=[record[field] for record in requests],
-            name=name,
-            orientation="h",
-            marker={"color": SERIES[number].colour, "pattern": {"shape": SERIES[number].pattern}},
-        )
-    figure.add_bar(
-        y=labels,
-        x=[
-            max(0.0, (record["end_s"] or 0.0) - record["arrival_s"] - record["ttft_s"]) for record in requests
-        ],
-        name="other tokens",
-        orientation="h",
-        marker={"color": "#bbbbbb"},
-    )
-    figure.update_yaxes(autorange="reversed")
     return figure

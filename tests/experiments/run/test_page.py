@@ -1,13 +1,18 @@
 """The page of a run, drawn from what a run leaves."""
 
+import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from experiments.run.details import Details
 from experiments.run.page import write_page
 from experiments.run.result import BlockSources, Percentiles, RunResult
 from experiments.run.timeline import Sample, _interfaces
+from tests.experiments.browser import look, needs_chromium
 
 RESULT = RunResult(
     requests=2, completed=2, failed=0, corrupt=0, blocks=BlockSources(1, 2, 3, 4, 5),
@@ -17,6 +22,7 @@ RESULT = RunResult(
 )  # fmt: skip
 TOPOLOGY = {
     "nodes": ["node1"],
+    "addresses": {"node1": "10.0.0.1", "store1": "10.0.0.9"},
     "stores": ["store1"],
     "switches": ["s1"],
     "links": [
@@ -30,20 +36,33 @@ ABOUT = {
 }  # fmt: skip
 
 
+HOTTEST = [
+    {
+        "switch": "s1", "block": "0000a1b2c3d4" + "00" * 12, "depth": 3, "reported": 4, "hits": 50,
+        "in_pool": True, "turns": [(1.5, "admitted"), (2.0, "evicted"), (2.5, "admitted")],
+        "why": ["0000a1b2c3d4" + "00" * 12 + " is in the pool, because lru, which leads, holds it.",
+                "A hit saves 3.0 ms: fetching it from home 167772169 takes 5.0 ms."],
+    },
+]  # fmt: skip
+
+
 def sample(t_s: float, sent: int) -> Sample:
     return Sample(t_s, {"s1-node1": (10, sent), "s1-store1": (sent, 10)}, {}, 1, 0, 0, 0, 0, 0, [0] * 24)
 
 
-def request(ttft_s: float | None) -> dict[str, Any]:
+def request(ttft_s: float | None, node: str = "node1") -> dict[str, Any]:
     sources = {"gpu": 1, "dram": 0, "pool": 0, "remote": 0, "recomputed": 2}
     times = {"arrival_s": 0.5, "fetch_s": 0.1, "queue_s": 0.0, "prefill_s": 0.2}
-    return {"node": "node1", **times, "ttft_s": ttft_s, "end_s": 2.0 if ttft_s else None, "sources": sources}
+    times["waits_s"] = {"queued": 0.01, "probing": 0.02, "home 10.0.0.9": 0.07}
+    end_s = None if ttft_s is None else 0.5 + ttft_s + 0.9
+    return {"node": node, **times, "ttft_s": ttft_s, "end_s": end_s, "tokens": 9, "sources": sources}
 
 
 def details(result: RunResult) -> dict[str, Any]:
     timeline = [asdict(sample(0.5, 1000)), asdict(sample(1.0, 3000))]
     requests = [request(0.3), request(None)]
-    return {"result": asdict(result), **asdict(Details(timeline, requests, [1.0, 2.0]))}
+    fragments = {"node1": {"pool": 60, "home": 40, "merged": 10, "asked again": 2}}
+    return {"result": asdict(result), **asdict(Details(timeline, requests, [1.0, 2.0], fragments, HOTTEST))}
 
 
 def html_of(tmp_path: Path, **runs: dict[str, Any]) -> str:
@@ -64,6 +83,87 @@ def test_the_page_says_what_was_played_and_whether_it_counts(tmp_path: Path) -> 
 def test_a_play_in_which_nothing_was_fetched_has_a_page_too(tmp_path: Path) -> None:
     empty = details(RESULT) | {"timeline": [], "requests": [], "get_ms": []}
     assert "<table" in html_of(tmp_path, no_pool=empty)
+
+
+def test_it_says_what_the_switch_did_for_whom_and_what_it_cost(tmp_path: Path) -> None:
+    html = html_of(tmp_path, no_pool=details(RESULT), pool=details(RESULT))
+    assert row(html, "MB that left store1") == ["0.0", "0.0"]
+    assert row(html, "node1") == ["2", "60", "10", "30", "2", "300 / 300", "300 / 300"]
+    assert row(html, "blocks admitted to the pool") == ["1", "1"]
+
+
+def row(html: str, label: str) -> list[str]:
+    found = re.search(rf"<tr><td>{label}</td>(.*?)</tr>", html)
+    assert found, label
+    return re.findall(r"<td>(.*?)</td>", found[1])
+
+
+def test_it_says_what_the_policy_did_with_the_hottest_blocks_and_why(tmp_path: Path) -> None:
+    html = html_of(tmp_path, no_pool=details(RESULT), pool=details(RESULT))
+    assert ">admitted 1.5, evicted 2.0, admitted 2.5</td>" in html
+    assert ">in the pool, because lru, which leads, holds it</td>" in html
+    assert "fetching it from store1 takes 5.0 ms" in html
+
+
+def test_a_request_s_time_is_split_by_what_it_waited_for(tmp_path: Path) -> None:
+    html = html_of(tmp_path, pool=details(RESULT))
+    found = re.search(r'id="requests-data">(.*?)</script>', html)
+    assert found
+    data = json.loads(found[1])
+    (told,) = data["requests"]["pool"]
+    assert dict(zip(data["stages"], told["stages"], strict=True)) == {
+        "queued in the node": 0.01, "probing": 0.02, "waiting for the pool": 0.0, "waiting, merged": 0.0,
+        "waiting for a home": 0.07, "waiting for the GPU": 0.0, "computing": 0.2, "other tokens": 0.9,
+    }  # fmt: skip
+    assert (told["homes"], told["between_ms"]) == ("store1", 100.0)
+
+
+@pytest.mark.slow
+@needs_chromium
+@pytest.mark.parametrize("width_px", [1400, 400])
+def test_a_browser_draws_all_plots_and_its_filters_work(tmp_path: Path, width_px: int) -> None:
+    many = details(RESULT)
+    many["requests"] = [request(0.3, "node1"), request(0.2, "node2"), request(0.1, "node2")] * 7
+    html_of(tmp_path, no_pool=many, pool=many)
+    found = look(tmp_path / "report.html", width_px, LOOK, tmp_path)
+    assert found["plots"] == found["places"] == found["drawn"]
+    assert found["widest"] <= width_px
+    assert found["page"] <= width_px
+    assert found["bars"] == {"all": 10, "one": 7}
+    assert found["first"] != found["first of node1"]
+    assert (found["rows"], found["rows with node1"]) == (20, 14)
+    assert found["csv"].startswith(",switch forwards,")
+
+
+LOOK = """
+const all = s => [...document.querySelectorAll(s)];
+const bars = () => document.getElementById("requests-plot").data[0].y;
+const choose = (id, value) => {
+  const menu = document.getElementById(id);
+  menu.value = value;
+  menu.dispatchEvent(new Event("change", {bubbles: true}));
+};
+const rows = () => all("#slowest tbody tr").filter(row => row.offsetParent !== null).length;
+const found = {
+  places: all(".plot").length,
+  plots: all(".js-plotly-plot").length,
+  drawn: all(".js-plotly-plot").filter(plot => plot.querySelector(".main-svg .trace")).length,
+  widest: Math.max(...all(".js-plotly-plot").map(plot => plot.getBoundingClientRect().right)),
+  page: document.documentElement.scrollWidth,
+  first: bars()[0], rows: rows(), bars: {all: bars().length},
+};
+choose("requests-node", "node1");
+found.bars.one = bars().length;
+found["first of node1"] = bars()[0];
+choose("requests-node", "node2");
+found["first of node1"] += bars()[0];
+const filter = document.querySelector("input[data-table=slowest]");
+filter.value = "node1";
+filter.dispatchEvent(new Event("input"));
+found["rows with node1"] = rows();
+found.csv = atob(document.querySelector("a[download='stores.csv']").href.split(",")[1]);
+return found;
+"""
 
 
 def test_interfaces_are_read_as_the_kernel_writes_them() -> None:

@@ -1,0 +1,140 @@
+"""The part of the page that says where the time of single requests went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.page import SERIES, Choice, Page, base_layout
+from experiments.run.page_plots import Runs, title_of
+from hostlib.waits import HOME, MERGED, POOL, PROBING, QUEUED
+
+SLOWEST = 10
+MOST_REQUESTS = 400
+"""Of a mode that a reader can choose from: those slowest to their first token."""
+STAGES = (
+    "queued in the node", "probing", "waiting for the pool", "waiting, merged", "waiting for a home",
+    "waiting for the GPU", "computing", "other tokens",
+)  # fmt: skip
+_ORDERS = (("first", "time to first token"), ("fetch", "fetch"), ("whole", "last token"))
+_WAITS = {QUEUED: 0, PROBING: 1, POOL: 2, MERGED: 3}
+_HOME_STAGE = 4
+
+_DRAW = """
+const found = data.requests[chosen.mode].filter(r => chosen.node === "all" || r.node === chosen.node);
+found.sort((a, b) => b[chosen.by] - a[chosen.by]);
+const shown = found.slice(0, data.most);
+const labels = shown.map((r, i) => (i + 1) + ". " + r.node + " at " + r.at.toFixed(1) + " s");
+const bars = data.stages.map((name, i) => ({
+  type: "bar", orientation: "h", name: name, y: labels, x: shown.map(r => r.stages[i]),
+  marker: data.looks[i], hovertext: shown.map(r => r.said[i]),
+  hovertemplate: "%{hovertext}: %{x:.3f} s<extra></extra>",
+})).filter(bar => bar.x.some(x => x > 0));
+const narrow = plot.clientWidth < 600;
+const layout = Object.assign({}, data.layout, {
+  height: 170 + (narrow ? 90 : 0) + 26 * Math.max(3, shown.length),
+  xaxis: {title: {text: "s since arrival"}, rangemode: "tozero"},
+  yaxis: {autorange: "reversed", automargin: true, tickfont: {size: narrow ? 11 : 13}},
+  barmode: "stack",
+  annotations: shown.length ? [] : [{text: "no such requests", showarrow: false}],
+});
+Plotly.react(plot, bars, layout, {responsive: true, displaylogo: false, displayModeBar: false});
+"""
+
+
+def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
+    """The section: a waterfall that the reader chooses, and the table of what it says."""
+    homes = {address: name for name, address in topology.get("addresses", {}).items()}
+    page.heading(f"Where the time of the {SLOWEST} slowest requests went")
+    page.text(
+        "From a request's arrival to its last token. Up to the first token: what its fetch waited for, as "
+        "the block that came last tells it (queued in the node's own windows; probing, whether and how long "
+        "the block is; then for the rest of it), then the GPU. Hover to see which storage node it was."
+    )
+    requests = {name: _chosen(run["requests"], homes) for name, run in runs.items()}
+    nodes = sorted({request["node"] for part in requests.values() for request in part}, key=_in_order)
+    modes = [(name, title_of(name).removeprefix("switch ")) for name in list(runs)[::-1]]
+    page.choices(
+        "requests",
+        (
+            Choice("mode", "The switch", modes),
+            Choice("node", "Node", [("all", "all"), *((node, node) for node in nodes)]),
+            Choice(
+                "by",
+                "Slowest by",
+                [("first", "time to first token"), ("fetch", "fetch"), ("whole", "last token")],
+            ),
+        ),
+        _DRAW,
+        {
+            "most": SLOWEST,
+            "stages": STAGES,
+            "requests": requests,
+            "looks": [_looks(number) for number in range(len(STAGES))],
+            "layout": base_layout(),
+        },
+    )
+    titles = [
+        "the switch", "node", "arrived, s", "first token, ms", *(f"{stage}, ms" for stage in STAGES[:-1]),
+        "homes waited for", "tokens", "ms between tokens",
+    ]  # fmt: skip
+    rows = [
+        [
+            title_of(name), request["node"], round(request["at"], 1), _ms(request["first"]),
+            *map(_ms, request["stages"][:-1]), request["homes"], request["tokens"],
+            request["between_ms"],
+        ]
+        for name, part in requests.items()
+        for request in part[:SLOWEST]
+    ]  # fmt: skip
+    page.table("slowest", titles, rows)
+
+
+def _ms(seconds: float) -> int:
+    return round(1000 * seconds)
+
+
+def _in_order(name: str) -> tuple[int, str]:
+    return len(name), name
+
+
+def _looks(number: int) -> dict[str, Any]:
+    if number == len(STAGES) - 1:
+        return {"color": "#bbbbbb"}
+    looks = SERIES[number % len(SERIES)]
+    return {"color": looks.colour, "pattern": {"shape": looks.pattern}}
+
+
+def _chosen(requests: Sequence[Mapping[str, Any]], homes: Mapping[str, str]) -> list[dict[str, Any]]:
+    served = [record for record in requests if record["ttft_s"] is not None]
+    slow = sorted(served, key=lambda record: -float(record["ttft_s"]))[:MOST_REQUESTS]
+    return [_told(record, homes) for record in slow]
+
+
+def _told(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]:
+    """One request for the page: seconds by stage, and what each is."""
+    stages = [0.0] * len(STAGES)
+    said = list(STAGES)
+    waited = []
+    for what, waited_s in record["waits_s"].items():
+        kind, _, address = what.partition(" ")
+        if kind == HOME:
+            home = homes.get(address, address)
+            said[_HOME_STAGE] = f"waiting for {home}"
+            waited.append(home)
+        stages[_WAITS.get(kind, _HOME_STAGE)] += waited_s
+    tokens_s = max(0.0, (record["end_s"] or 0.0) - record["arrival_s"] - record["ttft_s"])
+    stages[5:] = [record["queue_s"], record["prefill_s"], tokens_s]
+    tokens = record["tokens"]
+    return {
+        "node": record["node"],
+        "at": record["arrival_s"],
+        "first": record["ttft_s"],
+        "fetch": record["fetch_s"],
+        "whole": record["ttft_s"] + tokens_s,
+        "stages": [round(seconds, 4) for seconds in stages],
+        "said": said,
+        "homes": ", ".join(waited),
+        "tokens": tokens,
+        "between_ms": round(1000 * tokens_s / tokens, 1) if tokens else 0.0,
+    }
