@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from hostlib import wire
 from hostlib.client_options import ClientOptions, ClientStats
-from hostlib.errors import BlockTooLongError, OverloadedError, TransferError
+from hostlib.errors import BlockNotFoundError, BlockTooLongError, OverloadedError, TransferError
 from hostlib.exchange import Exchange
 from hostlib.fetch import Fetch, Fetches
 from hostlib.members import Members
@@ -83,6 +84,14 @@ class Client:
 
     async def get(self, block: BlockRef) -> FetchedBlock:
         """Fetch one block; raises a TransferError if it can't be had."""
+        known = self._fetches.active.get(block.key)
+        if known is not None and known.started_s is not None:
+            # It was asked for before this call: the block may have been put since.
+            with suppress(BlockNotFoundError):
+                return await self._fetched(block)
+        return await self._fetched(block)
+
+    async def _fetched(self, block: BlockRef) -> FetchedBlock:
         fetch = self._join(block)
         try:
             return await asyncio.shield(fetch.future)

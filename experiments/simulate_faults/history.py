@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from experiments.simulate_faults.plan import Operation
     from hostlib.simulated_disk import SimulatedDisk
 
+ANSWER_S: Final = 0.5
+"""So long after a block was acknowledged, an answer of before that may be on its way: a claim of the switch
+lasts for 0.2 s, a slow storage node is up to 0.25 s further away."""
 MAX_VIOLATIONS: Final = 20
 """That are kept; one is enough to fail."""
 
@@ -23,12 +26,16 @@ MAX_VIOLATIONS: Final = 20
 class History:
     """Of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, replicas: int) -> None:
+        """`replicas`: of the list of members."""
+        self._replicas = replicas
         self.outcomes: Counter[str] = Counter()
         """Operations, by what became of them."""
         self.violations: list[str] = []
         self.durable: dict[Place, int] = {}
         """Acknowledged as on so many disks, at most."""
+        self.durable_s: dict[Place, float] = {}
+        """Since when a block was acknowledged as on as many disks as the list says, or more."""
         self._written: dict[Place, dict[bytes, int]] = defaultdict(dict)
         """All contents that were ever offered, and by which operation."""
 
@@ -54,6 +61,8 @@ class History:
         if not operation.durable:
             return
         self.durable[place] = max(operation.replicas, self.durable.get(place, 0))
+        if operation.replicas >= self._replicas:
+            self.durable_s.setdefault(place, now_s)
         held = sum(self._is_whole(place, disk.synced(place.name())) for disk in disks)
         if held < operation.replicas:
             self.violation(
@@ -67,10 +76,12 @@ class History:
         if not self.is_one_write(place, content):
             self.violation(f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")
 
-    def not_read(self, place: Place) -> None:
-        """There is no such block, a read was told."""
+    def not_read(self, durable_since_s: float | None, began_s: float) -> None:
+        """There is no such block, a read was told that began at `began_s`."""
         self.outcomes["not_found"] += 1
-        self.outcomes["not_found_though_durable"] += place in self.durable
+        if durable_since_s is not None and durable_since_s < began_s:
+            self.outcomes["not_found_though_durable"] += 1
+            self.outcomes["not_found_by_an_answer_on_its_way"] += began_s - durable_since_s < ANSWER_S
 
     def is_one_write(self, place: Place, content: bytes) -> bool:
         """Whether somebody wrote just that there."""

@@ -64,7 +64,7 @@ class Player:
     """One run of a plan."""
 
     def __init__(self, plan: Plan, artifacts: Artifacts) -> None:
-        self.history = History()
+        self.history = History(plan.replicas)
         self.trace = hashlib.blake2b()
         self.ended_s = 0.0
         self._plan, self._artifacts = plan, artifacts
@@ -132,19 +132,22 @@ class Player:
             await self._read_chain(operation)
             return
         place, block = self._block(operation.node, operation.key)
+        durable_s, began_s = self.history.durable_s.get(place), self._loop.time()
         try:
             self._was_read(operation, place, await self._world.clients[operation.node].get(block))
         except BlockNotFoundError:
-            self.history.not_read(place)
+            self.history.not_read(durable_s, began_s)
 
     async def _read_chain(self, operation: Operation) -> None:
         first = operation.key - operation.key % CHAIN_BLOCKS
         chain = [self._block(operation.node, key) for key in range(first, first + CHAIN_BLOCKS)]
+        durable_s = [self.history.durable_s.get(place) for place, _ in chain]
+        began_s = self._loop.time()
         fetched = await self._world.clients[operation.node].get_chain([block for _, block in chain])
         for (place, _), block in zip(chain, fetched.blocks, strict=False):
             self._was_read(operation, place, block)
         if isinstance(fetched.ended_by, BlockNotFoundError):
-            self.history.not_read(chain[len(fetched.blocks)][0])
+            self.history.not_read(durable_s[len(fetched.blocks)], began_s)
         elif fetched.ended_by is not None:
             raise fetched.ended_by
         self.history.outcomes["chains"] += 1

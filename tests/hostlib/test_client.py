@@ -148,6 +148,24 @@ def test_a_block_that_many_tasks_want_is_fetched_once() -> None:
     run_virtual(main())
 
 
+def test_a_read_that_began_after_a_put_is_not_told_what_was_missing_before() -> None:
+    async def main() -> None:
+        world = World()
+        (ref,), slow = refs(1), Faults(min_delay_s=0.1, max_delay_s=0.1)
+        early = asyncio.create_task(world.client.get(ref))
+        await asyncio.sleep(0.0005)
+        world.network.faults = slow  # "not found" takes long
+        await asyncio.sleep(0.0015)
+        world.network.faults = NO_FAULTS
+        await world.client.put(ref, b"here it is")
+        late = asyncio.create_task(world.client.get(ref))
+        with pytest.raises(BlockNotFoundError):
+            await early
+        assert (await late).content == b"here it is"
+
+    run_virtual(main())
+
+
 def test_who_gives_up_does_not_take_the_block_from_others() -> None:
     async def main() -> None:
         world = World(held=1)
