@@ -140,6 +140,7 @@ class StorageProcess(HostProcess):
             "egress_bytes": self._endpoint.stats.egress_frame_bytes,
             "backlog_ms": self._node.backlog_ms(),
             "dropped": self._endpoint.stats.dropped,
+            "ssd_dropped": self._ssd.dropped if self._ssd is not None else 0,
             "caught_up": self._node.caught_up,
         }
 

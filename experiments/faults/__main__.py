@@ -83,8 +83,8 @@ def play(network: Network, artifacts: Artifacts, options: Options, name: str) ->
         if case.small_disk:
             disks[network.fabric.stores[0]] = network.directory / f"{name}.disk"
             stack.enter_context(small_disk(disks[network.fabric.stores[0]]))
-        plan = Plan(options.fragments, options.rate_per_s, options.seed, disks)
-        running = stack.enter_context(cluster(network, artifacts, plan, name))
+        plan = Plan(options.fragments, options.rate_per_s, options.seed, disks, proxied=case.proxied)
+        running = stack.enter_context(cluster(network, artifacts, plan, name, case.shims))
         watch = CpuWatch()
         watch.start()
         part_s = options.seconds / 3
@@ -96,8 +96,10 @@ def play(network: Network, artifacts: Artifacts, options: Options, name: str) ->
         healed_s = time.monotonic()
         operations = running.played()
         used = watch.stop()
+        evictions, suspicions = running.evictions, running.suspicions
         wrong, lost = running.check()
-    return evaluate(name, network.fabric.name, Played(operations, fault_s, healed_s, wrong, lost, used.mean))
+    played = Played(operations, fault_s, healed_s, wrong, lost, used.mean, evictions, suspicions)
+    return evaluate(name, network.fabric.name, played)
 
 
 def _write(path: Path, options: Options, results: Sequence[Result]) -> None:
@@ -118,12 +120,14 @@ def _write(path: Path, options: Options, results: Sequence[Result]) -> None:
 
 
 def _report(screen: Screen, results: Sequence[Result]) -> int:
-    table = Table("fault", "topology", "operations", "failed", "refused", "wrong", "lost", "recover, s")
+    counted = ("operations", "failed", "refused", "wrong", "lost", "evicted", "suspected")
+    table = Table("fault", "topology", *counted, "recover, s")
     for phase in PHASES:
         table.add_column(f"p99 {phase}, ms", justify="right")
     table.add_column("slowest, ms", justify="right")
     for one in results:
-        counts = (one.operations, one.failed, one.refused, one.wrong_blocks, one.lost_blocks)
+        broken = (one.failed, one.refused, one.wrong_blocks, one.lost_blocks)
+        counts = (one.operations, *broken, one.evictions, one.suspicions)
         times = (*(f"{one.p99_ms[phase]:.0f}" for phase in PHASES), f"{one.slowest_ms:.0f}")
         table.add_row(one.fault, one.topology, *map(str, counts), f"{one.recover_s:.1f}", *times)
     screen.show(table)

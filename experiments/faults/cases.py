@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.faults.cluster import Cluster, halted, kill, until_said
+from experiments.faults.attacks import frames
+from experiments.faults.children import halted, kill, until_said
+from experiments.faults.cluster import Cluster
 from experiments.faults.losses import losing
 from experiments.run.processes import READY_TIMEOUT_S
 
 SPELLS = 3
 """Of what happens again and again."""
 FULL_DISK_BYTES = 48 << 20
+FLOOD_PER_S = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,10 @@ class Case:
     """Whether PUTs may be refused: with a full disk."""
     small_disk: bool = False
     """Whether the first storage node has a disk of FULL_DISK_BYTES to itself."""
+    shims: bool = False
+    """Whether there are shims in all links of hosts."""
+    proxied: bool = False
+    """Whether P4Runtime goes through proxies."""
 
 
 def _nothing(cluster: Cluster, seconds: float) -> None:
@@ -62,6 +70,26 @@ def _controller_killed(cluster: Cluster, seconds: float) -> None:
 def _controller_hung(cluster: Cluster, seconds: float) -> None:
     with halted(cluster.controller):
         time.sleep(seconds)
+
+
+def _stream_hung(cluster: Cluster, seconds: float) -> None:
+    for proxy in cluster.proxies:
+        proxy.send("hang")
+    time.sleep(seconds)
+    for proxy in cluster.proxies:
+        proxy.send("on")
+
+
+def _digests_flooded(cluster: Cluster, seconds: float) -> None:
+    """Each of these GETs has the switch tell the controller that somebody subscribes."""
+    name = cluster.fabric.nodes[-1]
+    generator = cluster.start_flood(name, f"{name}-eth0")
+    sent = frames("subscribes", cluster.fabric, cluster.plan.seed)
+    generator.send(json.dumps({"frames": sent, "rate_per_s": FLOOD_PER_S}))
+    time.sleep(seconds)
+    generator.send('{"rest": true}')
+    until_said("rested", [generator], READY_TIMEOUT_S)
+    kill(generator)
 
 
 def _two_controllers(cluster: Cluster, seconds: float) -> None:
@@ -139,6 +167,16 @@ def _cut(cluster: Cluster, one: str, other: str) -> Iterator[None]:
         cluster.cut(one, other, whole=True)
 
 
+def _suffering(title: str, **shares: float) -> Case:
+    def suffer(cluster: Cluster, seconds: float) -> None:
+        assert cluster.wires is not None
+        cluster.wires.suffer(**shares)
+        time.sleep(seconds)
+        cluster.wires.suffer()
+
+    return Case(title, suffer, shims=True)
+
+
 CASES = {
     "none": Case("nothing", _nothing),
     "storage_killed": Case("storage node killed (SIGKILL), started again", _storage_killed),
@@ -154,6 +192,11 @@ CASES = {
     "loss_0.1": Case("0.1 % of all packets lost at each switch", _loss(0.001)),
     "two_controllers": Case("a second controller takes over and is killed", _two_controllers),
     "controller_hung": Case("controller stopped (SIGSTOP): its streams hang", _controller_hung),
+    "stream_hung": Case("nothing passes between controller and switches", _stream_hung, proxied=True),
+    "digests_flooded": Case(f"{FLOOD_PER_S} subscriptions a second from one port", _digests_flooded),
+    "reordering": _suffering("5 % of all frames come up to 10 ms late, on each link of a host", reorder=0.05),
+    "duplication": _suffering("5 % of all frames come twice, on each link of a host", duplicate=0.05),
+    "flipped_bits": _suffering("1 % of all frames have a bit flipped, on each link of a host", flip=0.01),
 }
 
 

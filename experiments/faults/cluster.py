@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from controller.config import Config, PoolSize, SwitchConfig, Thresholds
+from experiments.faults.children import LOOK_S, kill, until_said
+from experiments.faults.wires import Wires, shimmed
 from experiments.run.control_plane import stand_behind, start_controller, switch_configs
 from experiments.run.processes import READY_TIMEOUT_S, LineProcess, ProcessError
 from topologies.engines import Artifacts
@@ -23,13 +24,13 @@ from topologies.network import Network
 TENANT = 7
 SECRET = b"known to the loading nodes alone".hex()
 REPLICAS = 2
-POOL_BLOCKS = 64
+POOL_BLOCKS = 1024
+"""More than are written: nothing is evicted."""
 DRAM_BLOCKS = 32
 """Few, so that most reads of a home are of its disk."""
 SSD_BLOCKS = 20_000
 UP_TIMEOUT_S = 60.0
 WORK_TIMEOUT_S = 60.0
-LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Plan:
     """Folders for the disks of storage nodes that are not to be in the cluster's own."""
     intruder: str | None = None
     """A node that does not work, and has no tenant."""
+    proxied: bool = False
+    """Whether P4Runtime goes through proxies, which can hang."""
 
     @property
     def block_bytes(self) -> int:
@@ -53,12 +56,24 @@ class Plan:
 class Cluster:
     """Started by its construction; end it with `stop`. Its files are in `directory`."""
 
-    def __init__(self, network: Network, artifacts: Artifacts, plan: Plan, directory: Path) -> None:
+    def __init__(
+        self,
+        network: Network,
+        artifacts: Artifacts,
+        plan: Plan,
+        directory: Path,
+        wires: Wires | None = None,
+    ) -> None:
+        self.wires = wires
         self.network, self.fabric, self.plan, self.directory = network, network.fabric, plan, directory
         self.artifacts = artifacts
         self._homes = [str(self.fabric.hosts[name].ipv4) for name in self.fabric.stores]
         self._controllers = 0
+        self._keepers: list[LineProcess] = []
+        """All controllers and storage nodes that were ever started."""
         network.start_switches()
+        self.proxies = [self._start_proxy(name) for name in self.fabric.switches] if plan.proxied else []
+        until_said("ready", self.proxies, READY_TIMEOUT_S)
         self.controller = self.start_controller()
         self.stores = {name: self.start_store(name) for name in self.fabric.stores}
         self.nodes = {name: self._start_node(name) for name in self.fabric.nodes if name != plan.intruder}
@@ -67,7 +82,7 @@ class Cluster:
 
     def stop(self) -> None:
         """End everything but the network."""
-        for process in (self.controller, *self.stores.values(), *self.nodes.values()):
+        for process in (self.controller, *self.stores.values(), *self.nodes.values(), *self.proxies):
             kill(process)
         self.network.stop_switches()
 
@@ -76,6 +91,18 @@ class Cluster:
         for node in self.nodes.values():
             node.said.pop("played", None)
             node.send(json.dumps({"play": seconds, "at_s": at_s}))
+
+    @property
+    def evictions(self) -> int:
+        """Blocks that pools evicted and storage nodes dropped, as each last said (once a second)."""
+        said = [keeper.progress for keeper in self._keepers]
+        return sum(int(one.get("evicted", 0)) + int(one.get("ssd_dropped", 0)) for one in said)
+
+    @property
+    def suspicions(self) -> int:
+        """How often a living node took a home for dead while it played; that of the node with most."""
+        stats = [node.said["played"]["stats"] for node in self.living_nodes()]
+        return int(max(one["homes_suspected"] for one in stats))
 
     def played(self) -> list[dict[str, Any]]:
         """The operations of all nodes that live, when they have ended."""
@@ -136,12 +163,13 @@ class Cluster:
         blocks = POOL_BLOCKS
         size = PoolSize(blocks, blocks * self.plan.fragments, self.plan.fragments)
         config = Config(
-            switches=tuple(map(self._with_tenant, switch_configs(self.network, self.artifacts, size))),
+            switches=tuple(map(self._adapted, switch_configs(self.network, self.artifacts, size))),
             policy="lru",
             replicas=REPLICAS,
             thresholds=Thresholds(report_count=2, fill="on_the_way"),
         )
         controller = start_controller(config, self.network, directory)
+        self._keepers.append(controller)
         until_said("ready", [controller], READY_TIMEOUT_S)
         stand_behind(controller)
         return controller
@@ -157,6 +185,7 @@ class Cluster:
         }
         store = self._start(name, "hostlib.storage", config)
         store.send("start")
+        self._keepers.append(store)
         return store
 
     def disk(self, store: str) -> Path:
@@ -173,13 +202,32 @@ class Cluster:
         (switch,) = self.fabric.graph.adj[host]
         return str(switch)
 
-    def _with_tenant(self, switch: SwitchConfig) -> SwitchConfig:
+    def start_flood(self, name: str, interface: str) -> LineProcess:
+        """A generator of frames in the namespace of a host; see `experiments.faults.flood`."""
+        command = [sys.executable, "-m", "experiments.faults.flood", interface]
+        log = self.directory / f"{interface}.log"
+        flood = LineProcess(f"flood {interface}", command, log, partial(self.network.popen, name))
+        until_said("ready", [flood], READY_TIMEOUT_S)
+        return flood
+
+    def _adapted(self, switch: SwitchConfig) -> SwitchConfig:
+        """With the tenant, and by way of the proxy if there are any."""
         working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != self.plan.intruder}
         ports = tuple(
             replace(port, tenants=(TENANT,)) if port.host and port.host.ipv4 in working else port
             for port in switch.ports
         )
-        return replace(switch, ports=ports)
+        address = f"unix:{self._proxy_socket(switch.name)}" if self.plan.proxied else switch.grpc_address
+        return replace(switch, ports=ports, grpc_address=address)
+
+    def _proxy_socket(self, switch: str) -> Path:
+        return self.directory / f"{switch}.proxy"
+
+    def _start_proxy(self, switch: str) -> LineProcess:
+        server = self.network.address(switch).removeprefix("unix:")
+        command = [sys.executable, "-m", "experiments.faults.proxy", str(self._proxy_socket(switch)), server]
+        log = self.directory / f"{switch}.proxy.log"
+        return LineProcess(f"proxy of {switch}", command, log, self.network.popen_here)
 
     def _start_node(self, name: str) -> LineProcess:
         config = self._common(name) | {
@@ -213,47 +261,19 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(network: Network, artifacts: Artifacts, plan: Plan, name: str) -> Iterator[Cluster]:
-    """A cluster with fresh disks, gone with the context."""
+def cluster(
+    network: Network, artifacts: Artifacts, plan: Plan, name: str, shims: bool = False
+) -> Iterator[Cluster]:
+    """A cluster with fresh disks, and (`shims`) with wires that can suffer, gone with the context."""
     directory = network.directory / name
     directory.mkdir()
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        wires = stack.enter_context(shimmed(network, plan.seed)) if shims else None
         stack.callback(network.stop_switches)
-        started = Cluster(network, artifacts, plan, directory)
+        started = Cluster(network, artifacts, plan, directory, wires)
         stack.callback(started.stop)
         yield started
-
-
-def until_said(event: str, processes: Iterable[LineProcess], timeout_s: float) -> None:
-    """Until each has said `event` at least once; ProcessError if one ends before, or after `timeout_s`."""
-    deadline_s = time.monotonic() + timeout_s
-    waiting = list(processes)
-    while waiting := [process for process in waiting if event not in process.said]:
-        for process in waiting:
-            if process.process.poll() is not None:
-                raise process.failure()
-        if time.monotonic() > deadline_s:
-            names = ", ".join(process.name for process in waiting)
-            raise ProcessError(f"{names} did not say '{event}' within {timeout_s:g} s")
-        time.sleep(LOOK_S)
-
-
-def kill(process: LineProcess) -> None:
-    """SIGKILL, and wait until it is gone."""
-    process.stopping = True
-    process.process.kill()
-    process.process.wait()
-
-
-@contextlib.contextmanager
-def halted(process: LineProcess) -> Iterator[None]:
-    """SIGSTOP until the context ends."""
-    os.kill(process.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process.process.pid, signal.SIGCONT)
 
 
 def _all_up(node: LineProcess) -> bool:

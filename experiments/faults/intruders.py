@@ -21,10 +21,11 @@ from rich.table import Table
 from experiments.command import Screen, run_command
 from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
 from experiments.faults.attacks import ATTACKS, frames
-from experiments.faults.cluster import TENANT, Cluster, Plan, cluster, until_said
+from experiments.faults.children import until_said
+from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
 from experiments.faults.load import RIGHT, WRONG
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess
+from experiments.run.processes import READY_TIMEOUT_S
 from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
 from topologies.network import Network, check_root
@@ -106,9 +107,8 @@ class Intruder:
     def __init__(self, running: Cluster, name: str) -> None:
         made = f"ip link add {SINK} type veth peer name {SINK}p"
         running.network.mininet[name].cmd(f"{made} && ip link set {SINK} up && ip link set {SINK}p up")
-        self._ways = {way: self._start(running, name, way) for way in (SINK, f"{name}-eth0")}
+        self._ways = {way: running.start_flood(name, way) for way in (SINK, f"{name}-eth0")}
         self._link = f"{name}-eth0"
-        until_said("ready", self._ways.values(), READY_TIMEOUT_S)
 
     def flood(self, into_sink: bool, sent: Sequence[str], rate_per_s: int) -> None:
         """Until `rest`."""
@@ -122,14 +122,6 @@ class Intruder:
         generator.send('{"rest": true}')
         until_said("rested", [generator], READY_TIMEOUT_S)
         return generator.said["rested"]
-
-    @staticmethod
-    def _start(running: Cluster, name: str, interface: str) -> LineProcess:
-        def popen(*arguments: Any, **options: Any) -> Any:
-            return running.network.popen(name, *arguments, **options)
-
-        command = [sys.executable, "-m", "experiments.faults.flood", interface]
-        return LineProcess(f"flood {interface}", command, running.directory / f"{interface}.log", popen)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -28,6 +28,10 @@ class Result:
     """Read while the fault was there, or afterwards."""
     lost_blocks: int
     """Of those acknowledged, when everything had started again."""
+    evictions: int
+    """Blocks that left pools and storage nodes for others: none, or a loss could be one of them."""
+    suspicions: int
+    """How often a node took a home for dead, of the node with most: each costs it at most 300 ms."""
     recover_s: float
     """From the end of the fault to the end of the last operation that failed or was slow; 0 without one."""
     p99_ms: Mapping[str, float]
@@ -49,6 +53,8 @@ class Result:
             found.append(f"{self.wrong_blocks} blocks were wrong")
         if self.lost_blocks:
             found.append(f"{self.lost_blocks} blocks are lost")
+        if self.evictions:
+            found.append(f"{self.evictions} blocks were evicted")
         if not self.operations:
             found.append("nothing was measured")
         return found
@@ -64,6 +70,8 @@ class Played:
     wrong_afterwards: int
     lost: Sequence[str]
     cpu: float
+    evictions: int = 0
+    suspicions: int = 0
 
 
 def evaluate(fault: str, topology: str, played: Played) -> Result:
@@ -90,6 +98,8 @@ def evaluate(fault: str, topology: str, played: Played) -> Result:
         refused,
         wrong + played.wrong_afterwards,
         len(played.lost),
+        played.evictions,
+        played.suspicions,
         round(max(0.0, max(disturbed, default=0.0)), 2),
         p99_ms,
         round(max((ms for times in took_ms.values() for ms in times), default=0.0), 1),

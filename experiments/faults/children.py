@@ -1,0 +1,44 @@
+"""Child processes of a cluster: waited for, killed, stopped for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+
+from experiments.run.processes import LineProcess, ProcessError
+
+LOOK_S = 0.02
+
+
+def until_said(event: str, processes: Iterable[LineProcess], timeout_s: float) -> None:
+    """Until each has said `event` at least once; ProcessError if one ends before, or after `timeout_s`."""
+    deadline_s = time.monotonic() + timeout_s
+    waiting = list(processes)
+    while waiting := [process for process in waiting if event not in process.said]:
+        for process in waiting:
+            if process.process.poll() is not None:
+                raise process.failure()
+        if time.monotonic() > deadline_s:
+            names = ", ".join(process.name for process in waiting)
+            raise ProcessError(f"{names} did not say '{event}' within {timeout_s:g} s")
+        time.sleep(LOOK_S)
+
+
+def kill(process: LineProcess) -> None:
+    """SIGKILL, and wait until it is gone."""
+    process.stopping = True
+    process.process.kill()
+    process.process.wait()
+
+
+@contextlib.contextmanager
+def halted(process: LineProcess) -> Iterator[None]:
+    """SIGSTOP until the context ends."""
+    os.kill(process.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process.process.pid, signal.SIGCONT)

@@ -1,0 +1,87 @@
+"""Connections that hang on request: passes bytes on between one Unix socket and another.
+
+    python -m experiments.faults.proxy LISTENING SERVER
+
+    stdout  < {"event": "ready"}
+    stdin   > hang              nothing passes any more
+    stdin   > on                it goes on
+    stdin   > stop              or its end
+
+Neither end is told that it hangs: what it sends is taken, and nothing comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+CHUNK_BYTES = 1 << 16
+
+
+class Proxy:
+    """Between whoever connects and `server`."""
+
+    def __init__(self, server: Path) -> None:
+        self.passing = asyncio.Event()
+        self.passing.set()
+        self._server = server
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection; it ends with either of its ends."""
+        try:
+            from_server, to_server = await asyncio.open_unix_connection(self._server)
+        except OSError:  # nobody is there: so it is for who connected
+            writer.close()
+            return
+        ways = [
+            asyncio.create_task(self._pass(reader, to_server)),
+            asyncio.create_task(self._pass(from_server, writer)),
+        ]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
+        for end in (writer, to_server):
+            end.close()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(CHUNK_BYTES):
+                await self.passing.wait()
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            return
+
+
+async def _run(listening: Path, server: Path) -> None:
+    lines = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    proxy = Proxy(server)
+    listener = await asyncio.start_unix_server(proxy.serve, listening)
+    print(json.dumps({"event": "ready"}), flush=True)
+    while (line := (await lines.readline()).strip()) and line != b"stop":
+        if line == b"hang":
+            proxy.passing.clear()
+        else:
+            proxy.passing.set()
+    listener.close()
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 2 when it could not begin."""
+    if len(arguments) != 2:
+        print("usage: python -m experiments.faults.proxy LISTENING SERVER", file=sys.stderr)
+        return 2
+    try:
+        asyncio.run(_run(Path(arguments[0]), Path(arguments[1])))
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

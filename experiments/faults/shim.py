@@ -1,0 +1,137 @@
+"""Wires that suffer: frames go from one interface of a pair to the other, and some are held back, repeated or
+damaged on their way.
+
+    python -m experiments.faults.shim SEED INTERFACE:INTERFACE ...
+
+    stdout  < {"event": "ready"}
+    stdin   > {"reorder": SHARE, "duplicate": SHARE, "flip": SHARE}     from now on; what is left out is 0
+    stdout  < {"event": "suffered", "forwarded": N, "reorder": N, "duplicate": N, "flip": N, "dropped": N}
+    stdin   > stop                                                      or its end
+
+It stands in for the kernel's netem, which not every machine has. A frame that is held back comes up to
+`LATE_S` later, behind others. A flipped bit is anywhere behind the Ethernet header, and no checksum is made
+anew. What the other interface does not take is dropped and counted, as by a full queue.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import random
+import select
+import socket
+import sys
+import time
+from collections import Counter
+
+LATE_S = 0.01
+KINDS = ("reorder", "duplicate", "flip")
+ETH_P_ALL = 3
+ETHERNET_BYTES = 14
+MAX_FRAME_BYTES = 9216
+MAX_HELD_BACK = 4096
+AT_ONCE = 64
+BUFFER_BYTES = 4 << 20
+
+
+class Shim:
+    """The wires between pairs of interfaces."""
+
+    def __init__(self, seed: int, pairs: list[tuple[str, str]]) -> None:
+        self.counts: Counter[str] = Counter()
+        self.shares: dict[str, float] = {}
+        self._random = random.Random(seed)
+        self._across: dict[int, socket.socket] = {}
+        self._sockets: dict[int, socket.socket] = {}
+        self._late: list[tuple[float, int, int, bytes]] = []
+        """When, in which order, to which socket, what."""
+        for one, other in pairs:
+            first, second = _open(one), _open(other)
+            for end, across in ((first, second), (second, first)):
+                self._sockets[end.fileno()], self._across[end.fileno()] = end, across
+
+    def run(self) -> None:
+        """Until stdin says so, or ends."""
+        poll = select.poll()
+        for number in (*self._sockets, sys.stdin.fileno()):
+            poll.register(number, select.POLLIN)
+        while True:
+            wait_s = max(0.0, self._late[0][0] - time.monotonic()) if self._late else None
+            for number, _ in poll.poll(None if wait_s is None else 1000 * wait_s):
+                if number in self._sockets:
+                    self._take(number)
+                elif not self._obey(sys.stdin.readline().strip()):
+                    return
+            self._release()
+
+    def _obey(self, line: str) -> bool:
+        if line in ("", "stop"):
+            return False
+        print(json.dumps({"event": "suffered", **self.counts}), flush=True)
+        self.shares = json.loads(line)
+        return True
+
+    def _take(self, number: int) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                frame, address = self._sockets[number].recvfrom(MAX_FRAME_BYTES)
+            except BlockingIOError:
+                return
+            if address[2] != socket.PACKET_OUTGOING:
+                self._forward(self._across[number].fileno(), frame)
+
+    def _forward(self, to: int, frame: bytes) -> None:
+        self.counts["forwarded"] += 1
+        befalls = [kind for kind in KINDS if self._random.random() < self.shares.get(kind, 0.0)]
+        self.counts.update(befalls)
+        if "flip" in befalls:
+            damaged = bytearray(frame)
+            damaged[self._random.randrange(ETHERNET_BYTES, len(frame))] ^= 1 << self._random.randrange(8)
+            frame = bytes(damaged)
+        if "reorder" in befalls and len(self._late) < MAX_HELD_BACK:
+            due_s = time.monotonic() + self._random.uniform(0, LATE_S)
+            heapq.heappush(self._late, (due_s, self.counts["forwarded"], to, frame))
+        else:
+            self._send(to, frame)
+        if "duplicate" in befalls:
+            self._send(to, frame)
+
+    def _release(self) -> None:
+        now_s = time.monotonic()
+        while self._late and self._late[0][0] <= now_s:
+            _, _, to, frame = heapq.heappop(self._late)
+            self._send(to, frame)
+
+    def _send(self, to: int, frame: bytes) -> None:
+        try:
+            self._sockets[to].send(frame)
+        except OSError:  # its queue is full, or it is down
+            self.counts["dropped"] += 1
+
+
+def _open(interface: str) -> socket.socket:
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    opened.bind((interface, ETH_P_ALL))
+    opened.setblocking(False)
+    return opened
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 2 when it could not begin."""
+    if len(arguments) < 2:
+        print("usage: python -m experiments.faults.shim SEED INTERFACE:INTERFACE ...", file=sys.stderr)
+        return 2
+    pairs = [argument.split(":") for argument in arguments[1:]]
+    try:
+        shim = Shim(int(arguments[0]), [(one, other) for one, other in pairs])
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps({"event": "ready"}), flush=True)
+    shim.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

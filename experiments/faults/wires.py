@@ -1,0 +1,81 @@
+"""Puts a shim (`experiments.faults.shim`) into each link between a switch and a host, at the switch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from experiments.faults.children import until_said
+from experiments.run.processes import READY_TIMEOUT_S, LineProcess
+from topologies.errors import TopologyError
+from topologies.network import Network
+
+_INSERT = """
+ip link set {port} down
+ip link set {port} name {port}w
+ip link add {port} type veth peer name {port}s
+ethtool -K {port} tx off rx off gro off >/dev/null
+ethtool -K {port}s tx off rx off gro off >/dev/null
+ip link set {port}w up
+ip link set {port}s up
+ip link set {port} up
+"""
+_REMOVE = """
+ip link del {port}
+ip link set {port}w down
+ip link set {port}w name {port}
+ip link set {port} up
+"""
+
+
+class Wires:
+    """The shims of a network, one for each switch that has hosts."""
+
+    def __init__(self, shims: Sequence[LineProcess]) -> None:
+        self._shims = shims
+
+    def suffer(self, **shares: float) -> None:
+        """From now on, of the frames in each direction of each link; nothing: they are whole again."""
+        for shim in self._shims:
+            shim.send(json.dumps(shares))
+
+    def suffered(self) -> Mapping[str, int]:
+        """Frames by what befell them, since they were put in; all is said when `suffer` is called next."""
+        said = [shim.said.get("suffered", {}) for shim in self._shims]
+        kinds = {kind for one in said for kind in one if kind != "event"}
+        return {kind: sum(one.get(kind, 0) for one in said) for kind in sorted(kinds)}
+
+
+@contextlib.contextmanager
+def shimmed(network: Network, seed: int) -> Iterator[Wires]:
+    """While no switch runs; raises TopologyError or ProcessError."""
+    with contextlib.ExitStack() as stack:
+        shims = []
+        for number, switch in enumerate(network.fabric.switches):
+            ports = [
+                f"{switch}-eth{port.number}"
+                for port in network.fabric.ports(switch)
+                if port.peer in network.fabric.hosts
+            ]
+            if not ports:
+                continue
+            for port in ports:
+                stack.callback(_run, network, switch, _REMOVE.format(port=port))
+                _run(network, switch, _INSERT.format(port=port))
+            pairs = [f"{port}w:{port}s" for port in ports]
+            command = [sys.executable, "-m", "experiments.faults.shim", str(seed + number), *pairs]
+            log = network.directory / f"{switch}.shim.log"
+            shim = LineProcess(f"shim of {switch}", command, log, partial(network.popen, switch))
+            stack.callback(shim.stop)
+            shims.append(shim)
+        until_said("ready", shims, READY_TIMEOUT_S)
+        yield Wires(shims)
+
+
+def _run(network: Network, switch: str, script: str) -> None:
+    said = network.mininet[switch].cmd(script.strip().replace("\n", " && ")).strip()
+    if said:
+        raise TopologyError(f"{switch}: {said}")
