@@ -53,7 +53,17 @@ def parse_answer(frame: bytes) -> Answer | None:
         message = wire.decode(frame[_HEADERS_BYTES : _HEADERS_BYTES - _UDP.size + udp_bytes])
     except MalformedError:
         return None
+    if message.op == wire.OP_HELLO and not _is_udp_right(frame):
+        return None  # nothing else says whether a bit of it was flipped, and all hosts hear of what it says
     return Answer(IPv4Address(source), message)
+
+
+def _is_udp_right(frame: bytes) -> bool:
+    addresses = frame[_ETHERNET.size + 12 : _ETHERNET.size + 20]
+    udp = frame[_ETHERNET.size + _IPV4.size :]
+    udp_bytes, checksum = struct.unpack_from(">HH", udp, 4)
+    pseudo = addresses + struct.pack(">BBH", 0, _PROTOCOL_UDP, udp_bytes)
+    return not checksum or not internet_checksum(pseudo + udp[:udp_bytes])
 
 
 def internet_checksum(data: bytes) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller.operations import Announce
 from hostlib import wire
-from hostlib.members import HEARTBEAT_S, Member, Members, State
+from hostlib.members import HEARTBEAT_S, Member, Members, State, is_later, next_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,19 +25,18 @@ if TYPE_CHECKING:
 SILENCE_S: Final = 3 * HEARTBEAT_S
 HELD_UP_S: Final = 2 * HEARTBEAT_S
 """A controller that did not look for longer than this was held up itself, and counts that time for nobody."""
-MAX_EPOCH: Final = (1 << 32) - 1
 REPEAT_S: Final = 2.0
 """How often a host is told again what it was told already: a packet may get lost."""
 
 EPOCHS_PER_S: Final = 10
 EPOCHS_SINCE_S: Final = 1_760_000_000
-"""Since 1970; in 32 bits there is room until 2039."""
+"""Since 1970; after 13 years the numbers begin anew, and are later all the same."""
 
 
 def first_epoch(now_s: float) -> int:
     """Of a controller that starts now, `now_s` since 1970: higher than any of those that were started before,
     if these made no more than EPOCHS_PER_S lists a second."""
-    return int((now_s - EPOCHS_SINCE_S) * EPOCHS_PER_S) % (1 << 32)
+    return int((now_s - EPOCHS_SINCE_S) * EPOCHS_PER_S) % (1 << 32) or 1
 
 
 class Membership:
@@ -61,9 +60,9 @@ class Membership:
             if member is None:
                 return
             self._heard_s[member.address] = now_s
-            if self.members.epoch < answer.message.generation < MAX_EPOCH:
+            if is_later(answer.message.generation, self.members.epoch):
                 # An earlier controller got further, or this machine's clock was set back.
-                self.members = replace(self.members, epoch=answer.message.generation + 1)
+                self.members = replace(self.members, epoch=next_epoch(answer.message.generation))
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = answer.message.generation == self.members.epoch
             if member.state is State.DOWN or (member.state is State.UP and not caught_up):
@@ -98,7 +97,7 @@ class Membership:
 
     def _set(self, member: Member, state: State) -> None:
         nodes = tuple(replace(node, state=state) if node is member else node for node in self.members.nodes)
-        self.members = Members(self.members.epoch + 1, self.members.replicas, nodes)
+        self.members = Members(next_epoch(self.members.epoch), self.members.replicas, nodes)
 
 
 class Announcements:

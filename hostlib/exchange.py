@@ -17,7 +17,7 @@ from hostlib.errors import MalformedError, TransferError
 from hostlib.gate import Backlogs
 from hostlib.health import Health
 from hostlib.lane import Lane, LaneOptions, Request, RoundTrips
-from hostlib.members import Members, hello
+from hostlib.members import Members, hello, is_later
 from hostlib.node_window import NodeWindow
 from hostlib.transport import Transport
 
@@ -267,7 +267,7 @@ class Exchange:
         except MalformedError as error:
             self._count_malformed(error.reason)
             return
-        if members.epoch > self.members.epoch:
+        if is_later(members.epoch, self.members.epoch):
             self.health.members = members
             self.on_members()
 

@@ -16,7 +16,7 @@ from hostlib.block import Block, Place
 from hostlib.catalog import FIRST, make_page
 from hostlib.catch_up import CatchUp
 from hostlib.errors import DiskError, MalformedError, UnreadableError
-from hostlib.members import HEARTBEAT_S, Members, State, hello
+from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later
 from hostlib.ssd_reader import SsdReader
 from hostlib.store import BlockStore, Kept
 from hostlib.successors import Successors
@@ -355,7 +355,7 @@ class StorageNode:
         """None where the asker knows a newer list of members: by this one, its blocks may be another's. It
         asks again."""
         self.stats.lists += 1
-        if message.generation > self.members.epoch:
+        if is_later(message.generation, self.members.epoch):
             return None
         start = Place(message.tenant, message.key)
         if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
@@ -378,7 +378,7 @@ class StorageNode:
         except MalformedError as error:
             self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
             return
-        if members.epoch <= self.members.epoch:
+        if not is_later(members.epoch, self.members.epoch):
             return
         before, own = (known.at(self._options.address) for known in (self.members, members))
         self.members = members

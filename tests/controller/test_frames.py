@@ -16,6 +16,7 @@ from controller.config import Host
 from controller.frames import control_frame, internet_checksum, parse_answer
 from controller.operations import Fill, Invalidate, PacketOperation, Reclaim
 from hostlib import wire
+from hostlib.members import Members, hello
 from hostlib.scapy_layer import KV
 
 CONTROLLER = Host(Mac.parse("02:00:00:01:00:01"), IPv4Address("10.255.0.1"))
@@ -72,6 +73,20 @@ def test_a_damaged_answer_never_raises(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     parse_answer(bytes(frame[: data.draw(st.integers(0, len(frame)))]))
+
+
+def test_a_damaged_hello_is_not_heard() -> None:
+    """All hosts are told what it says: which list it knows, whether it has caught up."""
+    said = wire.encode(hello(Members(300, 1, ()), caught_up=False))
+    frame = bytes(
+        Ether() / IP(src="10.0.0.9", dst="10.255.0.1") / UDP(sport=wire.KV_PORT, dport=wire.KV_PORT) / said
+    )
+    assert parse_answer(frame) is not None
+    for bit in range(8 * len(said)):
+        damaged = bytearray(frame)
+        damaged[len(frame) - len(said) + bit // 8] ^= 1 << bit % 8
+        heard = parse_answer(bytes(damaged))
+        assert heard is None or heard.message.op != wire.OP_HELLO
 
 
 def test_the_checksum_is_that_of_rfc_1071() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hostlib import wire
 from hostlib.errors import MalformedError
 from hostlib.homes import home_of
-from hostlib.members import MAX_NODES, Member, Members, State, hello
+from hostlib.members import MAX_NODES, Member, Members, State, hello, is_later, next_epoch
 
 ADDRESSES = [f"10.0.0.{n}" for n in range(1, 7)]
 KEYS = [bytes([n]) * 16 for n in range(200)]
@@ -81,6 +81,19 @@ def test_a_node_that_dies_or_returns_moves_only_its_own_share(state: State) -> N
 def test_another_list_is_known_by_one_byte_however_far_one_is_behind(epoch: int, steps: int) -> None:
     byte = (epoch + steps) & 0xFF
     assert Members(epoch, 1, ()).is_another(byte) == (steps != 0 and byte != 0)
+
+
+@given(st.integers(1, 2**32 - 1), st.integers(1, 1000))
+def test_there_is_always_a_later_list(epoch: int, steps: int) -> None:
+    later = epoch
+    for _ in range(steps):
+        later = next_epoch(later)
+    assert is_later(later, epoch)
+    assert not is_later(epoch, later)
+    assert not is_later(epoch, epoch)
+    assert is_later(epoch, 0)
+    assert not is_later(0, epoch)
+    Members(later, 1, ()).encode()
 
 
 def test_hello_says_which_list_one_has_and_whether_one_has_caught_up() -> None:
