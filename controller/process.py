@@ -116,6 +116,7 @@ class ControllerProcess:
             "t_s": results["wall_s"],
             "connected": sum(worker.connected for worker in self.workers),
             "resident": sum(len(worker.pool.resident) for worker in self.workers),
+            "free": sum(worker.pool.slots.free_blocks for worker in self.workers),
             **{name: results[name] for name in names},
             "outcomes": results["outcomes"],
         }

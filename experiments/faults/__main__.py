@@ -83,7 +83,7 @@ def play(network: Network, artifacts: Artifacts, options: Options, name: str) ->
         if case.small_disk:
             disks[network.fabric.stores[0]] = network.directory / f"{name}.disk"
             stack.enter_context(small_disk(disks[network.fabric.stores[0]]))
-        plan = Plan(options.fragments, options.rate_per_s, options.seed, disks, proxied=case.proxied)
+        plan = Plan(options.fragments, options.rate_per_s, options.seed, disks=disks, proxied=case.proxied)
         running = stack.enter_context(cluster(network, artifacts, plan, name, case.shims))
         watch = CpuWatch()
         watch.start()

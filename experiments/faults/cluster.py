@@ -40,6 +40,8 @@ class Plan:
     fragments: int
     rate_per_s: float
     seed: int
+    own_blocks: int = 0
+    """Of each node, put again and again; 0: each PUT is of a new block."""
     disks: dict[str, Path] = field(default_factory=dict)
     """Folders for the disks of storage nodes that are not to be in the cluster's own."""
     intruder: str | None = None
@@ -238,6 +240,7 @@ class Cluster:
             "seed": self.plan.seed,
             "block_bytes": self.plan.block_bytes,
             "rate_per_s": self.plan.rate_per_s,
+            "own_blocks": self.plan.own_blocks,
         }
         return self._start(name, "experiments.faults.load", config)
 

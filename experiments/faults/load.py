@@ -10,8 +10,8 @@
     stdout  < {"event": "members", "states": [...]}         whenever the list of storage nodes changes
     stdin   > stop                                          or its end
 
-A PUT is durable at R homes, of random content under a key that no other node writes. A GET is of a block of
-its own, or of one of the hot blocks, which all nodes read (and have written: the same bytes under one key).
+A PUT is durable at R homes, of a content that follows from its key, which no other node writes. A GET is of a
+block of its own, or of one of the hot blocks, which all nodes read (and have written).
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ class LoadConfig(HostConfig):
     block_bytes: int
     rate_per_s: float
     hot_blocks: int = 8
+    own_blocks: int = 0
+    """So many keys, put again and again with the same content; 0: each PUT is of a new block."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,8 +162,9 @@ class Load:
 
     async def _put(self) -> tuple[str, str]:
         self._written += 1
-        key = _digest(f"{self.config.seed} {self.config.address} {self._written}".encode())
-        content = self._random.randbytes(self.config.block_bytes)
+        number = self._written % (self.config.own_blocks or self._written + 1)
+        key = _digest(f"{self.config.seed} {self.config.address} {number}".encode())
+        content = shake_128(key).digest(self.config.block_bytes)
         try:
             await self.client.put(BlockRef(key), content, durable=True, replicas=self.config.replicas)
         except PutRefusedError as error:

@@ -1,0 +1,80 @@
+"""What the processes of a cluster hold: memory, open files, namespaces; and by how much that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import psutil
+
+from experiments.faults.cluster import Cluster
+from topologies.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Of one process at one time."""
+
+    pid: int
+    memory_bytes: int
+    """Resident."""
+    files: int
+    """Open: files, sockets, pipes."""
+
+
+def sample(running: Cluster) -> dict[str, Sample]:
+    """Of all processes that live, by name."""
+    taken = {}
+    for pid, name in processes_of(running).items():
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            taken[name] = Sample(pid, process.memory_info().rss, process.num_fds())
+    return taken
+
+
+def growth(samples: Sequence[Mapping[str, Sample]]) -> dict[str, float]:
+    """Of the memory of each process that is in all samples: the mean of the last third over that of the first
+    third, less 1."""
+    third = max(1, len(samples) // 3)
+    grown = {}
+    for name, own in _lasting(samples):
+        memory = [one.memory_bytes for one in own]
+        grown[name] = fmean(memory[-third:]) / fmean(memory[:third]) - 1
+    return grown
+
+
+def more_files(samples: Sequence[Mapping[str, Sample]]) -> dict[str, int]:
+    """How many more each of them has open in the last sample than it ever had in the first third."""
+    third = max(1, len(samples) // 3)
+    return {name: own[-1].files - max(one.files for one in own[:third]) for name, own in _lasting(samples)}
+
+
+def _lasting(samples: Sequence[Mapping[str, Sample]]) -> Iterator[tuple[str, list[Sample]]]:
+    for name, first in samples[0].items():
+        own = [one[name] for one in samples if name in one and one[name].pid == first.pid]
+        if len(own) == len(samples):
+            yield name, own
+
+
+def processes_of(running: Cluster) -> dict[int, str]:
+    """Names of the processes of a cluster, by their pid."""
+    lines = [running.controller, *running.stores.values(), *running.living_nodes(), *running.proxies]
+    named = {one.process.pid: one.name for one in lines}
+    named |= {process.pid: name for name, process in running.network.switch_processes.items()}
+    return named
+
+
+def namespaces_of(network: Network | None = None) -> list[str]:
+    """Network namespaces in which processes are: those of a network's hosts and switches, or of all."""
+    if network is not None:
+        pids = [node.pid for node in (*network.mininet.hosts, *network.mininet.switches)]
+    else:
+        pids = psutil.pids()
+    found = set()
+    for pid in pids:
+        with suppress(OSError):
+            found.add(str(Path(f"/proc/{pid}/ns/net").readlink()))
+    return sorted(found)

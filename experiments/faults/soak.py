@@ -1,0 +1,188 @@
+"""make soak: the same network for long, under mixed load and one random fault after the other.
+
+Nothing may be wrong or lost, no operation may fail; the memory of each process that lives through it stays
+flat; and in the end no file, namespace, process or slot of a pool is left over. Needs root.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from experiments.command import Screen, run_command
+from experiments.faults.__main__ import LINK_BIT_S, NODES, START_DELAY_S, STORES, compile_program
+from experiments.faults.cases import CASES
+from experiments.faults.cluster import POOL_BLOCKS, Cluster, Plan, cluster
+from experiments.faults.leaks import growth, more_files, namespaces_of, processes_of, sample
+from experiments.faults.result import Played, Result, evaluate
+from experiments.options import Option, number, parse_into, whole
+from experiments.run.machine import CpuWatch
+from experiments.run.result import ROOT, revision
+from topologies.engines import Embedded
+from topologies.network import Network, check_root
+from topologies.registry import make_topology
+from topologies.remains import RUN_DIRECTORY
+
+FRAGMENTS = 16
+OWN_BLOCKS = 200
+FAULTS = (
+    "none", "storage_killed", "storage_slow", "controller_hung", "two_controllers", "link_flap", "loss_1",
+    "stream_hung", "digests_flooded",
+)  # fmt: skip
+"""After each of these all but a storage node is the same process as before."""
+MOST_GROWTH = 0.05
+"""Of a process's memory after the warm-up."""
+WARM_UP = 0.25
+"""Share of the rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """In the order of `_OPTIONS`."""
+
+    minutes: float
+    round_s: float
+    rate_per_s: float
+    seed: int
+    results: Path
+
+
+_OPTIONS = (
+    Option("MINUTES", number(0.05, 10_000), 10.0, "of load, start and end not counted"),
+    Option("ROUND", number(3, 600), 9.0, "seconds of load with one fault in the middle"),
+    Option("RATE", number(1, 1000), 25.0, "operations a second and node"),
+    Option("SEED", whole(0, 2**31), 1, "of load and faults"),
+    Option("RESULTS", Path, ROOT / "results" / "soak", "folder for summary.json"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Soaked:
+    """What is left of it."""
+
+    rounds: Sequence[Result]
+    growth: Mapping[str, float]
+    """Of the memory of each process that lived from the warm-up to the end, as a share."""
+    files: Mapping[str, int]
+    """By how many more files each of these had open in the end."""
+    lost_slots: int
+    """Of the pools, that are neither free nor of a block."""
+    wrong_blocks: int
+    lost_blocks: int
+    left_over: Sequence[str]
+
+    def missed(self) -> list[str]:
+        """The goals that are not met."""
+        found = [goal for one in self.rounds for goal in one.missed(may_fail=False, may_refuse=False)]
+        found += [f"{name} grew by {share:.1%}" for name, share in self.growth.items() if share > MOST_GROWTH]
+        found += [f"{name} has {count} more files open" for name, count in self.files.items() if count > 0]
+        found += [f"{self.lost_slots} slots are lost"] if self.lost_slots else []
+        found += [f"{self.wrong_blocks} blocks were wrong in the end"] if self.wrong_blocks else []
+        found += [f"{self.lost_blocks} blocks are lost"] if self.lost_blocks else []
+        return found + [f"left over: {what}" for what in self.left_over]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: all of it holds; 1: not; 2: it could not run."""
+    return run_command(
+        arguments,
+        lambda given: parse_into(
+            Options, _OPTIONS, given, "python -m experiments.faults.soak", __doc__ or ""
+        ),
+        _run,
+    )
+
+
+def _run(screen: Screen, options: Options) -> int:
+    check_root()
+    soaked = soak(screen, options)
+    _write(options, soaked)
+    _show(screen, soaked)
+    return 1 if soaked.missed() else 0
+
+
+def soak(screen: Screen, options: Options) -> Soaked:
+    """All of it, from the network's start to its end."""
+    fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
+    with screen.status("compiling the P4 program") as show, Network(fabric, Embedded()) as network:
+        artifacts = compile_program(network, FRAGMENTS)
+        plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, own_blocks=OWN_BLOCKS, proxied=True)
+        with cluster(network, artifacts, plan, "soak") as running:
+            rounds, samples = [], []
+            draws = random.Random(options.seed)
+            count = max(2, round(60 * options.minutes / options.round_s))
+            for at in range(count):
+                name = draws.choice(FAULTS)
+                show(f"round {at + 1} of {count}: {CASES[name].title}")
+                rounds.append(_round(running, options.round_s, name))
+                samples.append(sample(running))
+            last = running.controller.progress
+            lost_slots = POOL_BLOCKS - last["free"] - last["resident"]
+            pids, namespaces = processes_of(running), namespaces_of(network)
+            wrong, lost = running.check()
+        directory = network.directory
+    after = samples[round(WARM_UP * count) :]
+    left = [*_left(pids, namespaces), *(str(path) for path in (directory,) if path.exists())]
+    left += [str(path) for path in RUN_DIRECTORY.glob(f"*/{directory.name}")]
+    return Soaked(rounds, growth(after), more_files(after), lost_slots, wrong, len(lost), left)
+
+
+def _round(running: Cluster, seconds: float, name: str) -> Result:
+    watch = CpuWatch()
+    watch.start()
+    at_s = time.monotonic() + START_DELAY_S
+    running.play(at_s, seconds)
+    time.sleep(START_DELAY_S + seconds / 3)
+    fault_s = time.monotonic()
+    CASES[name].do(running, seconds / 3)
+    healed_s = time.monotonic()
+    operations = running.played()
+    running.until_up()
+    used = watch.stop().mean
+    played = Played(operations, fault_s, healed_s, 0, (), used, running.evictions, running.suspicions)
+    return evaluate(name, running.fabric.name, played)
+
+
+def _left(pids: Mapping[int, str], namespaces: Sequence[str]) -> list[str]:
+    """Of these, what is still there: processes, and network namespaces that some process is in."""
+    left = [f"process {pid} ({name})" for pid, name in pids.items() if Path(f"/proc/{pid}").exists()]
+    alive = set(map(str, namespaces_of()))
+    return left + [f"namespace {namespace}" for namespace in namespaces if namespace in alive]
+
+
+def _write(options: Options, soaked: Soaked) -> None:
+    options.results.mkdir(parents=True, exist_ok=True)
+    about = {
+        "engine": Embedded.name,
+        "revision": revision(),
+        "seed": options.seed,
+        "minutes": options.minutes,
+    }
+    result = {**about, **asdict(soaked), "missed": soaked.missed()}
+    (options.results / "summary.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def _show(screen: Screen, soaked: Soaked) -> None:
+    table = Table("process", "memory", "files")
+    for name, share in soaked.growth.items():
+        table.add_row(name, f"{share:+.1%}", f"{soaked.files[name]:+d}")
+    screen.show(table)
+    operations = sum(one.operations for one in soaked.rounds)
+    failed, refused = sum(one.failed for one in soaked.rounds), sum(one.refused for one in soaked.rounds)
+    screen.show(
+        f"{len(soaked.rounds)} rounds: {operations} operations, {failed} failed, {refused} refused, "
+        f"{soaked.wrong_blocks} wrong, {soaked.lost_blocks} lost in the end; {soaked.lost_slots} slots lost"
+    )
+    for goal in soaked.missed():
+        screen.show(f"[bold red]missed:[/] {goal}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
