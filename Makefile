@@ -8,7 +8,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast engines faults soak intruders simulate-faults validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast engines faults soak congestion intruders simulate-faults validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -55,6 +55,9 @@ engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, com
 
 faults: $(READY) ## parts of a network killed, stopped, cut off under load: what fails, is wrong, is lost (CASES, TOPOS)
 	@$(PYTHON) -m experiments.faults
+
+congestion: $(READY) ## links asked for more than they carry: loss, fairness, throughput (PATTERNS, MODES)
+	@$(PYTHON) -m experiments.congestion
 
 soak: $(READY) ## one network for long, under load and random faults: does anything leak? (MINUTES)
 	@$(PYTHON) -m experiments.faults.soak

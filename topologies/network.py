@@ -71,7 +71,7 @@ class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
 
     def config(
         self, bw: float | None = None, delay: str | None = None, *,
-        gro: bool = False, txo: bool = True, rxo: bool = True, **_: Any,
+        gro: bool = False, txo: bool = True, rxo: bool = True, queue_packets: int | None = None, **_: Any,
     ) -> dict[str, Any]:  # fmt: skip
         """As TCIntf's, but for later (`_Scripted`)."""
         settings = {"gro": gro, "tx": txo, "rx": rxo}
@@ -83,6 +83,8 @@ class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
         shaping, parent = self.bwCmds(bw=bw)
         delays, _parent = self.delayCmds(delay=delay, parent=parent)
         self.node.setup += [command % ("tc", self.name) for command in (*shaping, *delays)]
+        if queue_packets is not None:
+            self.node.setup.append(f"tc qdisc add dev {self.name} {parent} pfifo limit {queue_packets}")
         return {}
 
 
@@ -130,14 +132,23 @@ def check_root() -> None:
 class Network:
     """A running network. Use as a context manager: leaving it removes all that it started."""
 
-    def __init__(self, fabric: Fabric, engine: Engine, delay_ms: float = 0.0, secure: bool = False) -> None:
-        """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network."""
+    def __init__(
+        self,
+        fabric: Fabric,
+        engine: Engine,
+        delay_ms: float = 0.0,
+        secure: bool = False,
+        queue_packets: int | None = None,
+    ) -> None:
+        """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network.
+        `queue_packets`: what waits in front of a link at a switch, at most; else the kernel's 1000."""
         check_root()
         if delay_ms:
             _require_netem(delay_ms)
         self.fabric, self.engine = fabric, engine
         self._delay = f"{delay_ms}ms" if delay_ms else None
         self._secure = secure
+        self._queue_packets = queue_packets
         self.certificates: Certificates | None = None
         self._stack = contextlib.ExitStack()
         self._switch_logs: dict[str, Path] = {}
@@ -262,7 +273,8 @@ class Network:
         for name in (one, other):
             is_host = name in self.fabric.hosts
             interface = f"{name}-eth0" if is_host else f"{name}-eth{data['ports'][name]}"
-            ends.append((interface, {"gro": is_host}))
+            queue_packets = None if is_host else self._queue_packets
+            ends.append((interface, {"gro": is_host, "queue_packets": queue_packets}))
         (name1, parameters1), (name2, parameters2) = ends
         shared = {"bw": data["rate_bit_s"] / MBIT, "txo": False, "rxo": False, "delay": self._delay}
         self.mininet.addLink(
@@ -335,8 +347,10 @@ def _close(stream: IO[bytes] | None) -> None:
 
 
 def _queue_drops(node: Node) -> int:
-    words = node.cmd("tc -s qdisc show").replace(",", " ").split()
-    return sum(int(words[i + 1]) for i, word in enumerate(words) if word == "(dropped")
+    """Of the outermost queues, which count what is dropped within them."""
+    shown = node.cmd("tc -s qdisc show").replace(",", " ").split("qdisc ")
+    outermost = [one.split() for one in shown if " root " in one]
+    return sum(int(words[words.index("(dropped") + 1]) for words in outermost)
 
 
 def _require_netem(delay_ms: float) -> None:

@@ -191,7 +191,7 @@ class Player:
 
     async def _read_back(self) -> None:
         """What was acknowledged as durable can be read by who comes anew."""
-        for place in self.history.durable:
+        for place in list(self.history.durable):
             node = next(node for node in range(4) if self._world.tenant(node) == place.tenant)
             try:
                 async with asyncio.timeout(OPERATION_S):
