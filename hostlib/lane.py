@@ -239,7 +239,12 @@ class Lane(Generic[Owner]):
         """What timed out: (queued again, past the deadline and dropped)."""
         # What waits at the home is not lost: the queue may have grown since the timeout was set.
         sent_before_s = now_s - self._backlog_s
-        late = [request for request in self._in_flight if sent_before_s - request.sent_s >= request.timeout_s]
+        first_s = self.timeout_s  # more may be known by now of how long an answer takes
+        late = []
+        for request in self._in_flight:
+            timeout_s = request.timeout_s if request.tries else min(first_s, request.timeout_s)
+            if sent_before_s - request.sent_s >= timeout_s:
+                late.append(request)
         if late and now_s - self._halved_s > self._trips.smoothed_s:
             self.window = max(self._options.min_window, self.window / 2)
             self._halved_s = now_s

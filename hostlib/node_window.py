@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NodeWindowOptions:
-    """In fragments; the first burst fits a switch queue of 64 packets."""
+    """In fragments: as many as a switch's queue of 64 packets holds, and fewer where others use that, too."""
 
     initial: int = 64
     least: int = 16
-    most: int = 256
+    most: int = 64
     calm_s: float = 0.2
     """Losses closer together are one event."""
 

@@ -29,7 +29,7 @@ class Point:
     loss: float
     """Packets that the links' queues dropped, of all that were sent."""
     jain: float
-    """Of the flows of a link: the worst link's."""
+    """Of the nodes that share a link: the worst link's."""
     throughput: float
     """Of a link's rate, from the first request to the last block: the worst link's."""
     p99_ms: float
@@ -83,7 +83,7 @@ def evaluate(
         mode,
         round(sum(report["from_pool"] for report in reports) / max(1, values), 3),
         round(burst.drops / (2 * values + retransmits), 4) if values else 0.0,
-        min(jain([len(took[flow]) / max(took[flow]) for flow in group.flows]) for group in groups),
+        min(fairness_of(group, {flow: max(times) for flow, times in took.items()}) for group in groups),
         round(min(_throughput(group, took, fragments, rate_bit_s) for group in groups), 3),
         percentiles([ms for times in took.values() for ms in times]).p99,
         retransmits,
@@ -92,6 +92,14 @@ def evaluate(
         round(burst.cpu, 2),
         None if alone is None else (_hits(groups, alone), _hits(groups, burst)),
     )
+
+
+def fairness_of(group: Group, took: Mapping[Flow, float]) -> float:
+    """Jain's index of the goodput of the nodes that share a link; `took`: until a flow had all its blocks."""
+    nodes = {flow.node for flow in group.flows}
+    blocks = {node: sum(len(flow.keys) for flow in group.flows if flow.node == node) for node in nodes}
+    until = {node: max(took[flow] for flow in group.flows if flow.node == node) for node in nodes}
+    return jain([blocks[node] / until[node] for node in sorted(nodes)])
 
 
 def _hits(groups: Sequence[Group], burst: Burst) -> float:

@@ -209,3 +209,16 @@ def test_a_dropped_request_is_not_sent() -> None:
     assert lane.take(0) == asked[1:]
     lane.drop(asked[1])
     assert not lane.busy
+
+
+def test_what_was_sent_before_anything_was_known_times_out_by_what_is_known_now() -> None:
+    lane: Lane[str] = Lane("home", LaneOptions(min_timeout_s=0.2, initial_timeout_s=1.0))
+    lost, first, second = (Request("block", fragment) for fragment in range(3))
+    lane.add([lost, first])
+    lane.take(0.0)
+    lane.settle(first, 0.01, 0)
+    lane.add([second])
+    lane.take(0.02)
+    lane.settle(second, 0.03, 0)
+    assert lane.expire(0.19) == ([], [])
+    assert lane.expire(0.21) == ([lost], [])
