@@ -1,0 +1,35 @@
+"""make soak, two short rounds on a real network."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from experiments.command import QUIET, Screen
+from experiments.faults.soak import Options, Soaked, soak
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.xdist_group("faults"),
+]
+
+
+def test_nothing_is_wrong_lost_or_left_over_after_two_rounds(tmp_path: Path) -> None:
+    soaked = soak(Screen(QUIET), Options(0.1, 3.0, 15.0, 1, tmp_path))
+    assert len(soaked.rounds) == 2
+    assert sum(one.operations for one in soaked.rounds) == 2 * 3 * 3 * 15
+    assert (soaked.wrong_blocks, soaked.lost_blocks, soaked.lost_slots, soaked.left_over) == (0, 0, 0, [])
+    assert "s1" in soaked.growth
+    assert not [goal for one in soaked.rounds for goal in one.missed(may_fail=False, may_refuse=False)]
+
+
+def test_growth_files_slots_and_what_is_left_over_miss_the_goal() -> None:
+    assert Soaked([], {"a": 0.04}, {"a": 0}, 0, 0, 0, []).missed() == []
+    missed = Soaked([], {"a": 0.06}, {"a": 2}, 3, 1, 1, ["process 7 (a)"]).missed()
+    assert missed == [
+        "a grew by 6.0%", "a has 2 more files open", "3 slots are lost", "1 blocks were wrong in the end",
+        "1 blocks are lost", "left over: process 7 (a)",
+    ]  # fmt: skip
