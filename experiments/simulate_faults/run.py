@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from experiments.simulate_faults.history import History
 from experiments.simulate_faults.plan import CHAIN_BLOCKS, NETWORK_FAULTS, STORES
@@ -68,6 +68,7 @@ class Player:
         self.trace = hashlib.blake2b()
         self.ended_s = 0.0
         self._plan, self._artifacts = plan, artifacts
+        self._all_began = asyncio.Event()
         self._running: dict[asyncio.Task[None], Operation] = {}
         self._world: World
         self._loop: VirtualLoop
@@ -75,6 +76,7 @@ class Player:
     async def play(self) -> None:
         """From the start to the last check."""
         self._loop = cast("VirtualLoop", asyncio.get_running_loop())
+        self._loop.set_exception_handler(self._on_exception)
         world = self._world = World(self._plan, self._artifacts)
         self._begin_next(iter(self._plan.operations))
         for fault in self._plan.faults:
@@ -82,6 +84,7 @@ class Player:
         ends_s = [fault.at_s + fault.for_s for fault in self._plan.faults]
         ends_s += [operation.at_s for operation in self._plan.operations]
         await asyncio.sleep(max(ends_s, default=0.0) + 0.001)
+        await self._all_began.wait()  # a clock that was put forward may have left some behind
         await self._finish_operations()
         await self._recover()
         await self._read_back()
@@ -95,12 +98,19 @@ class Player:
         self.ended_s = self._loop.time()
         world.close()
 
+    def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What no code of the hosts or the controller caught."""
+        error = context.get("exception")
+        self.history.violation(f"{loop.time():.4f} s: {context['message']}: {error!r}")
+
     # Operations.
 
     def _begin_next(self, operations: Iterator[Operation]) -> None:
         """One timer at a time: thousands that wait would cost every other one."""
         operation = next(operations, None)
-        if operation is not None:
+        if operation is None:
+            self._all_began.set()
+        else:
             self._loop.call_at(operation.at_s, self._begin, operation, operations)
 
     def _begin(self, operation: Operation, operations: Iterator[Operation]) -> None:
