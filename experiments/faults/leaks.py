@@ -47,9 +47,13 @@ def growth(samples: Sequence[Mapping[str, Sample]]) -> dict[str, float]:
 
 
 def more_files(samples: Sequence[Mapping[str, Sample]]) -> dict[str, int]:
-    """How many more each of them has open in the last sample than it ever had in the first third."""
+    """How many more each of them has open at any time in the last third than it ever had in the first."""
     third = max(1, len(samples) // 3)
-    return {name: own[-1].files - max(one.files for one in own[:third]) for name, own in _lasting(samples)}
+    more = {}
+    for name, own in _lasting(samples):
+        files = [one.files for one in own]
+        more[name] = min(files[-third:]) - max(files[:third])
+    return more
 
 
 def _lasting(samples: Sequence[Mapping[str, Sample]]) -> Iterator[tuple[str, list[Sample]]]:

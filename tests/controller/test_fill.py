@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 
 from controller.fill import Fills
-from tests.controller.test_pool import key
+from tests.controller.pool_world import key
 
 STORE = IPv4Address("10.0.0.9")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.block_id import block_id, key_of
 from controller.known_blocks import KnownBlocks
 from hostlib.wire import fingerprint
-from tests.controller.test_pool import TENANT, hot_miss, key
+from tests.controller.pool_world import TENANT, hot_miss, key
 
 
 def parent_of(known: KnownBlocks, number: int, **fields: int) -> bytes | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from controller.phantom import PhantomAdapter
 from controller.policies import Hits
-from tests.controller.test_pool import World, key
+from tests.controller.pool_world import World, key
 
 
 def phantom_world(**options: int) -> World:

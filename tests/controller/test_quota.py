@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.block_id import block_id, tenant_of
 from controller.quota import Quota
-from tests.controller.test_pool import OWN_POLICIES, TENANT, World, hot_miss, key
+from tests.controller.pool_world import OWN_POLICIES, TENANT, World, hot_miss, key
 
 OTHER = TENANT + 1
 

@@ -13,7 +13,7 @@ from controller.block_id import key_of, tenant_of
 from controller.operations import Answer, Reclaim
 from controller.reclaim import End, Finished, Reclaims
 from hostlib import wire
-from tests.controller.test_pool import key
+from tests.controller.pool_world import key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

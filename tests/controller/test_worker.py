@@ -13,8 +13,8 @@ from controller.membership import Membership
 from controller.p4_constants import OUTCOME_NAMES
 from controller.worker import SwitchWorker
 from tests.controller.live import wait_until
+from tests.controller.pool_world import STORES, World, hot_miss, key
 from tests.controller.recording import RecordingAdapter
-from tests.controller.test_pool import STORES, World, hot_miss, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

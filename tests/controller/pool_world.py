@@ -1,0 +1,83 @@
+"""A pool with a recording adapter in the place of its switch."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
+
+from controller.block_id import block_id, key_of
+from controller.config import PoolSize, Thresholds
+from controller.operations import (
+    HotMiss,
+)
+from controller.policies import Event, make_policy
+from controller.pool import Pool
+from controller.residual_value import ResidualValue
+from tests.controller.recording import RecordingAdapter
+from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+
+if TYPE_CHECKING:
+    pass
+
+
+FRAGMENTS = 4
+
+
+TENANT = 3
+
+
+COST = CostModel()
+
+
+OWN_POLICIES = ("fifo", "lru", "lfu", "reuse")
+
+
+STORES = (IPv4Address("10.0.0.9"), IPv4Address("10.0.0.10"))
+
+
+def key(number: int) -> bytes:
+    """The ID of a block of TENANT."""
+    return block_id(TENANT, blake2b(b"%d" % number, digest_size=16).digest())
+
+
+def hot_miss(number: int, count: int = 2, **fields: object) -> HotMiss:
+    values: dict[str, object] = {
+        "tenant": TENANT, "key": key_of(key(number)), "parent": 0, "depth": 0, "chain_blocks": 1,
+        "fragments": FRAGMENTS, "backlog_ms": 0, "recompute_ms": 0, "count": count, "waiters": 0b10,
+        "home": STORES[0],
+    }  # fmt: skip
+    return HotMiss(**{**values, **fields})  # type: ignore[arg-type]
+
+
+class World:
+    """A pool with its adapter, policy and the events that the policy saw."""
+
+    def __init__(
+        self, blocks: int = 3, policy: str = "lru", table_size: int = 1 << 20, **thresholds: object
+    ) -> None:
+        self.thresholds = Thresholds(**{"eviction": "drop", **thresholds})  # type: ignore[arg-type]
+        self.adapter = RecordingAdapter(table_size)
+        self.events: list[Event] = []
+        self.policy = make_policy(policy, blocks)
+        self.spare_blocks = 0 if self.thresholds.eviction == "drop" else 1
+        size = PoolSize(blocks + self.spare_blocks, 1 << 20, FRAGMENTS)
+        assert self.thresholds.spare_blocks(size.whole_blocks) == self.spare_blocks
+        residual = ResidualValue(COST, DEFAULT_LINK_BIT_S)
+        self.pool = Pool(
+            size, self.thresholds, STORES, self.policy, self.adapter, residual, self.events.append
+        )
+
+    def miss(self, *numbers: int) -> None:
+        for number in numbers:
+            self.pool.hot_miss(hot_miss(number), 1.0)
+        self.pool.commit(1.0)
+
+    def served(self, number: int, fragments: int) -> None:
+        """The switch served so much of a block, if it has it."""
+        if entry := self.adapter.entries.get(key(number)):
+            self.adapter.hits[entry.base_slot] = self.adapter.hits.get(entry.base_slot, 0) + fragments
+
+    @property
+    def installed(self) -> set[bytes]:
+        return set(self.adapter.entries)

@@ -1,0 +1,203 @@
+"""What a client makes of homes that are dead, silent or busy."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib import wire
+from hostlib.client_options import ClientOptions
+from hostlib.content import block_content
+from hostlib.errors import (
+    TransferTimeoutError,
+)
+from hostlib.lane import LaneOptions
+from tests.hostlib.client_world import (
+    BLOCK_BYTES,
+    HOMES,
+    World,
+    keys,
+    refs,
+    value_of,
+)
+
+
+def test_a_dead_home_costs_one_short_timeout_and_is_remembered() -> None:
+    async def main() -> None:
+        world = World(held=1)
+        world.network.dead.update(HOMES)
+        loop = asyncio.get_running_loop()
+        started_s = loop.time()
+        with pytest.raises(TransferTimeoutError):
+            await world.client.get(refs(1)[0])
+        assert loop.time() - started_s <= 0.3
+        started_s = loop.time()
+        with pytest.raises(TransferTimeoutError):
+            await world.client.get(refs(1)[0])
+        with pytest.raises(TransferTimeoutError):
+            await world.client.put(refs(1)[0], block_content(keys(1)[0], BLOCK_BYTES))
+        assert loop.time() == started_s
+        world.network.dead.clear()
+        await asyncio.sleep(3)  # probing in the background finds it again
+        assert (await world.client.get(refs(1)[0])).content == block_content(keys(1)[0], BLOCK_BYTES)
+
+    run_virtual(main())
+
+
+def test_a_read_outlives_a_switch_that_is_restarted() -> None:
+    async def main() -> None:
+        world = World(held=2, replicas=2)
+        world.network.dead.update(HOMES)
+        first = asyncio.create_task(world.client.get(refs(2)[0]))
+        await asyncio.sleep(1.0)
+        second = asyncio.create_task(world.client.get(refs(2)[1]))
+        await asyncio.sleep(1.0)
+        assert not first.done()
+        assert not second.done()
+        world.network.dead.clear()
+        loop = asyncio.get_running_loop()
+        back_s = loop.time()
+        for task, key in zip((first, second), keys(2), strict=True):
+            assert (await task).content == block_content(key, BLOCK_BYTES)
+        assert loop.time() - back_s < 0.2
+
+    run_virtual(main())
+
+
+def test_a_read_whose_homes_all_stay_silent_ends() -> None:
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        world.network.dead.update(HOMES)
+        started_s = asyncio.get_running_loop().time()
+        with pytest.raises(TransferTimeoutError):
+            await world.client.get(refs(1)[0])
+        assert asyncio.get_running_loop().time() - started_s < 6  # and 300 ms for each home before
+
+    run_virtual(main())
+
+
+def test_one_of_two_homes_dead_delays_chains_once() -> None:
+    async def main() -> None:
+        world = World(held=40, replicas=2)
+        world.network.dead.add(HOMES[0])
+        loop = asyncio.get_running_loop()
+        took_s = []
+        for _ in range(3):
+            started_s = loop.time()
+            fetched = await world.client.get_chain(refs(40))
+            took_s.append(loop.time() - started_s)
+            assert [block.key for block in fetched.blocks] == keys(40)
+        assert took_s[0] < 0.4
+        assert max(took_s[1:]) < 0.05
+
+    run_virtual(main())
+
+
+def test_a_home_that_dies_in_the_middle_of_a_block_is_left_for_the_next() -> None:
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        task = asyncio.create_task(world.client.get(refs(1)[0]))
+        await asyncio.sleep(0.0025)  # the probe has arrived
+        world.network.dead.add(world.homes(keys(1)[0])[0])
+        assert (await task).content == block_content(keys(1)[0], BLOCK_BYTES)
+        assert world.client.stats.failovers == 1
+
+    run_virtual(main())
+
+
+def test_a_home_that_is_busy_with_other_things_is_not_suspected() -> None:
+    """It does not answer what it was asked for, but it gives signs of life."""
+
+    async def main() -> None:
+        world = World(held=1)
+        home = world.homes(keys(1)[0])[0]
+        port = world.network.ports[home]
+        honest = port.receiver
+        assert honest is not None
+
+        def only_signs(source: str, datagrams: object) -> None:
+            for datagram in datagrams:  # type: ignore[attr-defined]  # one signature for all transports
+                if wire.decode(datagram).op == wire.OP_STAT:
+                    honest(source, [datagram])
+
+        port.set_receiver(only_signs)
+        task = asyncio.create_task(world.client.get(refs(1)[0]))
+        await asyncio.sleep(2)
+        assert not task.done()
+        assert world.client.suspects == []
+        port.set_receiver(honest)
+        assert (await task).key == keys(1)[0]
+
+    run_virtual(main())
+
+
+def test_what_a_dead_home_may_hold_is_not_said_to_be_missing() -> None:
+    async def main() -> None:
+        world = World(held=1)
+        world.network.dead.add(world.homes(keys(1)[0])[0])
+        with pytest.raises(TransferTimeoutError):
+            await world.client.exists(refs(1))
+        world = World(held=1, replicas=2)
+        world.network.dead.add(world.homes(keys(1)[0])[0])
+        assert await world.client.exists(refs(1)) == 1
+
+    run_virtual(main())
+
+
+class QuickPool:
+    """Answers all GETs at once and as it should; homes get what they are asked only `home_s` later."""
+
+    def __init__(self, world: World, pooled: set[bytes], home_s: float) -> None:
+        for home in HOMES:
+            port = world.network.ports[home]
+            honest = port.receiver
+            assert honest is not None
+
+            def receive(source: str, datagrams: object, home: str = home, honest: object = honest) -> None:
+                for datagram in datagrams:  # type: ignore[attr-defined]  # one signature for all transports
+                    message = wire.decode(bytes(datagram))
+                    if message.op == wire.OP_GET and message.key in pooled:
+                        value = value_of(message.key, message.fragment, wire.FLAG_FROM_POOL)
+                        world.network.carry(home, source, wire.encode(value))
+                    else:
+                        loop = asyncio.get_running_loop()
+                        loop.call_later(home_s, honest, source, [bytes(datagram)])
+
+            port.set_receiver(receive)
+
+
+def test_a_node_whose_every_answer_comes_from_the_pool_never_times_out() -> None:
+    async def main() -> None:
+        world = World(options=ClientOptions(LaneOptions(deadline_s=0.5)))
+        QuickPool(world, set(keys(40)), home_s=0.0)
+        loop = asyncio.get_running_loop()
+        while loop.time() < 2:
+            chains = (world.client.get_chain(refs(40)), world.client.get_chain(refs(20)))
+            assert [len(chain.blocks) for chain in await asyncio.gather(*chains)] == [40, 20]
+        stats = world.client.stats
+        assert (stats.from_home, stats.timeouts, stats.homes_suspected, stats.retransmits) == (0, 0, 0, 0)
+
+    run_virtual(main())
+
+
+def test_a_busy_home_does_not_hold_up_what_the_pool_has() -> None:
+    async def main() -> None:
+        held = 400
+        world = World(held=held)
+        pooled = set(keys(held)[300:])
+        QuickPool(world, pooled, home_s=0.15)
+        for node in world.nodes.values():
+            node.backlog_ms = lambda: 150  # type: ignore[method-assign]
+        slow = [asyncio.create_task(world.client.get(ref)) for ref in refs(held)[:8]]
+        await asyncio.sleep(1.0)  # the homes' windows are small by now
+        slow += [asyncio.create_task(world.client.get(ref)) for ref in refs(held)[8:20]]
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        for ref in refs(held)[300:340]:
+            assert (await world.client.get(ref)).from_pool
+        assert loop.time() - began_s < 0.5
+        await asyncio.gather(*slow)
+
+    run_virtual(main())
