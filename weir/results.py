@@ -28,7 +28,8 @@ class Play:
     """Its figures, as in summary.json."""
     requests: NDArray[np.void]
     """A row a request: node, arrival_s, fetch_s, queue_s, prefill_s, ttft_s, end_s (NaN for what it did not
-    come to), and blocks by source: gpu, dram, pool, remote, recomputed."""
+    come to); what the fetch waited for, which adds up to it: wait_queued_s, wait_probing_s, wait_merged_s,
+    wait_pool_s, wait_home_s; and blocks by source: gpu, dram, pool, remote, recomputed."""
     timeline: NDArray[np.void]
     """A row each half second, counters since the start: t_s, completed, resident, hits, admitted, evicted,
     digests, and for each link `LINK to` and `LINK from`, bytes to the switch and from it."""
@@ -71,16 +72,24 @@ def _read(path: Path) -> dict[str, Any]:
 
 _TIMES = ("arrival_s", "fetch_s", "queue_s", "prefill_s", "ttft_s", "end_s")
 _SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
+_WAITS = ("queued", "probing", "merged", "pool", "home")
+"""First words of what a fetch waited for (hostlib.waits): homes have an address behind it."""
 _COUNTERS = ("completed", "resident", "hits", "admitted", "evicted", "digests")
 
 
 def _play(run: Mapping[str, Any]) -> Play:
     requests = _table(
-        [("node", "U32"), *((name, "f8") for name in _TIMES), *((name, "i8") for name in _SOURCES)],
+        [
+            ("node", "U32"),
+            *((name, "f8") for name in _TIMES),
+            *((f"wait_{what}_s", "f8") for what in _WAITS),
+            *((name, "i8") for name in _SOURCES),
+        ],
         (
             (
                 record["node"],
                 *(np.nan if record[name] is None else record[name] for name in _TIMES),
+                *(_waited_s(record["waits_s"], what) for what in _WAITS),
                 *(record["sources"][name] for name in _SOURCES),
             )
             for record in run["requests"]
@@ -100,6 +109,10 @@ def _play(run: Mapping[str, Any]) -> Play:
         ),
     )
     return Play(run["result"], requests, timeline, np.array(run["get_ms"], dtype=np.float64))
+
+
+def _waited_s(waits_s: Mapping[str, float], what: str) -> float:
+    return sum(waited_s for name, waited_s in waits_s.items() if name.partition(" ")[0] == what)
 
 
 def _table(columns: list[tuple[str, str]], rows: Iterable[tuple[Any, ...]]) -> NDArray[np.void]:

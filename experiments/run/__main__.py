@@ -115,6 +115,7 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
     options = scenario.options
     runs: dict[str, list[RunResult]] = {name: [] for name in options.modes}
     details: dict[str, list[Details]] = {name: [] for name in options.modes}
+    recording = Recording(scenario, screen.warn)
     with ExitStack() as stack:
         watch = start_watching(scenario, screen.say, stack)
         progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}")))
@@ -123,7 +124,6 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)
         emulation = Emulation(scenario, network, artifacts, watch)
-        recording = Recording(scenario, network, screen.warn)
         for number, name in itertools.product(range(1, options.runs + 1), options.modes):
             # Modes in turn, so that what changes on the machine meets all alike.
             turn, recorded = "", name
@@ -132,7 +132,7 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
             label = f"the switch {MODES[name].title.removeprefix('switch ')}{turn}"
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
             play = partial(_play_once, emulation, MODES[name], progress, task)
-            measured = recording.play(recorded, play)
+            measured = recording.play(network, recorded, play)
             runs[name].append(evaluate(measured))
             details[name].append(details_of(measured))
             if give_up and runs[name][-1].overloaded:

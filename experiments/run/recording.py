@@ -17,16 +17,16 @@ from topologies.network import Network
 
 
 class Recording:
-    """Records the plays of a scenario on a network, as its options ask for."""
+    """Records the plays of a scenario, as its options ask for."""
 
-    def __init__(self, scenario: Scenario, network: Network, warn: Callable[[str], None]) -> None:
+    def __init__(self, scenario: Scenario, warn: Callable[[str], None]) -> None:
         """Raises CaptureError for a place that does not exist."""
-        self._scenario, self._network, self._warn = scenario, network, warn
+        self._scenario, self._warn = scenario, warn
         options, fabric = scenario.options, scenario.fabric
         self._captured = {name: place_of(fabric, name) for name in options.pcap}
         self._traced = {switch: Place(switch) for switch in fabric.switches} if options.traces else {}
 
-    def play(self, name: str, play: Callable[[], Measurements]) -> Measurements:
+    def play(self, network: Network, name: str, play: Callable[[], Measurements]) -> Measurements:
         """Call `play` and record it: results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
         with tempfile.TemporaryDirectory(prefix="weir-capture-") as made:
             pcap, traces = Path(made) / "pcap", Path(made) / "traces"
@@ -34,32 +34,36 @@ class Recording:
             traces.mkdir()
             wholly, heads = list(self._captured.values()), list(self._traced.values())
             with (
-                capturing(self._network, wholly, pcap, "", WHOLE_PACKETS) as captures,
-                capturing(self._network, heads, traces, EXPRESSION, HEADER_BYTES) as traced,
+                capturing(network, wholly, pcap, "", WHOLE_PACKETS) as captures,
+                capturing(network, heads, traces, EXPRESSION, HEADER_BYTES) as traced,
             ):
                 measured = play()
-            self._keep_captures(name, captures)
+            self._keep_captures(network, name, captures)
             if self._traced:
-                self._write_traces(name, measured, traced)
+                self._write_traces(network, name, measured, traced)
         return measured
 
-    def _keep_captures(self, name: str, captures: list[Capture]) -> None:
+    def _keep_captures(self, network: Network, name: str, captures: list[Capture]) -> None:
         for (place_name, place), capture in zip(self._captured.items(), captures, strict=True):
             path = self._scenario.options.results / "pcap" / f"{name}.{place_name}.pcapng"
             named: dict[int, str] | str = f"{place.interface} to {place_name}"
             if place.port is None:
                 peers = self._peers(place.switch)
-                named = {at: f"{one} to {peers[one]}" for at, one in self._interfaces(place.switch).items()}
+                named = {
+                    at: f"{one} to {peers[one]}" for at, one in _interfaces(network, place.switch).items()
+                }
             write_pcapng(path, capture.file, named)
             self._complain(place_name, capture)
 
-    def _write_traces(self, name: str, measured: Measurements, captures: list[Capture]) -> None:
+    def _write_traces(
+        self, network: Network, name: str, measured: Measurements, captures: list[Capture]
+    ) -> None:
         options, fabric = self._scenario.options, self._scenario.fabric
         files = {}
         for switch, capture in zip(self._traced, captures, strict=True):
             self._complain(switch, capture)
             peers = self._peers(switch)
-            files[switch] = capture.file, {at: peers[one] for at, one in self._interfaces(switch).items()}
+            files[switch] = capture.file, {at: peers[one] for at, one in _interfaces(network, switch).items()}
         left_out = write_traces(
             options.results / "traces",
             name,
@@ -85,15 +89,16 @@ class Recording:
         """What is behind each interface of a switch."""
         return {f"{switch}-eth{port.number}": port.peer for port in self._scenario.fabric.ports(switch)}
 
-    def _interfaces(self, switch: str) -> dict[int, str]:
-        """Names of a switch's interfaces by index."""
-        names = [name for _, name in self._network.interfaces(switch)]
-        files = " ".join(f"/sys/class/net/{name}/ifindex" for name in names)
-        indices = self._network.mininet[switch].cmd(f"cat {files}").split()
-        return {int(index): name for index, name in zip(indices, names, strict=True)}
-
     def _complain(self, place: str, capture: Capture) -> None:
         if capture.lost:
             self._warn(
                 f"the capture at {place} lacks {capture.lost:,} packets: the machine was too busy for it"
             )
+
+
+def _interfaces(network: Network, switch: str) -> dict[int, str]:
+    """Names of a switch's interfaces by index."""
+    names = [name for _, name in network.interfaces(switch)]
+    files = " ".join(f"/sys/class/net/{name}/ifindex" for name in names)
+    indices = network.mininet[switch].cmd(f"cat {files}").split()
+    return {int(index): name for index, name in zip(indices, names, strict=True)}

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import weir.results
+from hostlib import waits
 
 REQUEST = {
     "node": "node1", "arrival_s": 0.5, "fetch_s": 0.1, "queue_s": 0.0, "prefill_s": 0.2, "ttft_s": None,
-    "end_s": 2.0, "sources": {"gpu": 1, "dram": 0, "pool": 3, "remote": 0, "recomputed": 2},
+    "end_s": 2.0, "waits_s": {"queued": 0.03, "home 10.0.0.9": 0.07},
+    "sources": {"gpu": 1, "dram": 0, "pool": 3, "remote": 0, "recomputed": 2},
 }  # fmt: skip
 SAMPLE = {
     "t_s": 0.5, "link_bytes": {"s1-node1": [10, 20]}, "blocks": {}, "completed": 1, "resident": 2, "hits": 3,
@@ -32,8 +34,15 @@ def test_a_run_loads_into_tables(tmp_path: Path) -> None:
     assert play.result["merged"] == 7
     assert play.requests["pool"].tolist() == [3]
     assert np.isnan(play.requests["ttft_s"][0])
+    assert play.requests["wait_home_s"].tolist() == [0.07]
+    assert play.requests["wait_pool_s"].tolist() == [0.0]
     assert play.timeline["s1-node1 from"].tolist() == [20, 20]
     assert play.get_ms.mean() == 1.75
+
+
+def test_waits_are_those_of_the_hosts() -> None:
+    said = (waits.QUEUED, waits.PROBING, waits.MERGED, waits.POOL, waits.HOME)
+    assert said == weir.results._WAITS
 
 
 def test_an_experiment_without_details_has_its_summary(tmp_path: Path) -> None:
