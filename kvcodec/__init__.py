@@ -1,0 +1,14 @@
+"""KV tensors as streams of bytes: CacheGen's coder, and the plain ones that it is compared with.
+
+    stream = encode(kv, layout)          # float32 (layers, 2, tokens, kv_heads * head_dim)
+    kv = decode(stream, layout)          # or StreamError: never a wrong tensor
+
+The same tensor gives the same stream on any machine. What a stream is, `frame` says; the codecs are in
+`CODECS`.
+"""
+
+from kvcodec.codecs import CODECS, Codec, decode, encode, find_codec
+from kvcodec.errors import CodecError, StreamError
+from kvcodec.layout import Layout
+
+__all__ = ["CODECS", "Codec", "CodecError", "Layout", "StreamError", "decode", "encode", "find_codec"]

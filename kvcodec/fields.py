@@ -1,0 +1,45 @@
+"""Fixed fields of a payload, read one after the other and never past its end."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kvcodec.errors import StreamError
+
+
+class Fields:
+    """A payload being read; everything that isn't there raises StreamError."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._rest = memoryview(payload)
+
+    def array(self, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
+        """The next numbers, as a new array in the machine's byte order."""
+        kind = np.dtype(dtype)
+        taken = self.take(int(np.prod(shape, dtype=np.int64)) * kind.itemsize)
+        return np.frombuffer(taken, kind).astype(kind.newbyteorder("=")).reshape(shape)
+
+    def take(self, count: int) -> memoryview:
+        """The next bytes."""
+        if count > len(self._rest):
+            raise StreamError(f"the payload ends {count - len(self._rest)} bytes early")
+        taken, self._rest = self._rest[:count], self._rest[count:]
+        return taken
+
+    def rest(self) -> bytes:
+        """All that is left."""
+        return bytes(self.take(len(self._rest)))
+
+    def end(self) -> None:
+        """Nothing may be left."""
+        if self._rest:
+            raise StreamError(f"{len(self._rest)} bytes too many in the payload")
+
+
+def scales(fields: Fields, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """float32 numbers that must be finite and not negative."""
+    values = fields.array("<f4", shape).astype(np.float32)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise StreamError("a scale in the payload is no finite positive number")
+    return values

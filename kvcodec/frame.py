@@ -1,0 +1,72 @@
+"""What every stream begins with, and what is checked before anything of it is believed.
+
+    0       3         4       5       6            8            16           24
+    | "WKV" | version | codec | level | tokens (2) | layout (8) | digest (8) | payload ...
+
+The digest is BLAKE2b-64 over the bytes before it and the payload: a stream that is damaged or cut short is
+refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+from kvcodec.errors import CodecError, StreamError
+from kvcodec.layout import Layout
+
+_MAGIC: Final = b"WKV"
+VERSION: Final = 1
+_HEAD: Final = struct.Struct("<3sBBBH8s")
+_DIGEST_BYTES: Final = 8
+HEADER_BYTES: Final = _HEAD.size + _DIGEST_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A stream taken apart; `payload` is the codec's own."""
+
+    codec: int
+    level: int
+    tokens: int
+    payload: bytes
+
+
+def seal(frame: Frame, layout: Layout) -> bytes:
+    """The stream of a block."""
+    head = _HEAD.pack(_MAGIC, VERSION, frame.codec, frame.level, frame.tokens, layout.fingerprint)
+    return head + _digest(head, frame.payload) + frame.payload
+
+
+def open_frame(stream: bytes, layout: Layout) -> Frame:
+    """The parts of a stream from a sender with the same layout; StreamError otherwise."""
+    if len(stream) < HEADER_BYTES:
+        raise StreamError(f"a stream has at least {HEADER_BYTES} bytes, not {len(stream)}")
+    head, digest, payload = (
+        stream[: _HEAD.size],
+        stream[_HEAD.size : HEADER_BYTES],
+        stream[HEADER_BYTES:],
+    )
+    magic, version, codec, level, tokens, fingerprint = _HEAD.unpack(head)
+    if magic != _MAGIC:
+        raise StreamError("this is no stream of KV tensors")
+    if version != VERSION:
+        raise StreamError(f"the stream is of version {version}; this is version {VERSION}")
+    if _digest(head, payload) != digest:
+        raise StreamError("the stream is damaged or cut short: its digest does not match")
+    if fingerprint != layout.fingerprint:
+        raise StreamError(
+            f"the stream is of another model or shape; expected {layout.model}: {layout.layers} layers, "
+            f"{layout.kv_heads} KV heads of {layout.head_dim}"
+        )
+    try:
+        layout.check_tokens(tokens)
+    except CodecError as error:
+        raise StreamError(str(error)) from None
+    return Frame(codec, level, tokens, payload)
+
+
+def _digest(head: bytes, payload: bytes) -> bytes:
+    return blake2b(head + payload, digest_size=_DIGEST_BYTES, person=b"weir kv stream").digest()

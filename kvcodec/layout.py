@@ -1,0 +1,77 @@
+"""What KV tensors look like, and which model they are from: sender and receiver of a stream must agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from kvcodec.errors import CodecError
+
+FINGERPRINT_BYTES = 8
+MAX_TOKENS = 4096
+MAX_VALUES = 1 << 26
+"""Of one block; a stream that claims more is refused before anything is reserved for it."""
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Of a block's tensor: float32 of shape (layers, 2, tokens, kv_heads * head_dim), keys before values."""
+
+    model: str
+    """Identity of the weights."""
+    layers: int
+    kv_heads: int
+    head_dim: int
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise CodecError("a layout needs the identity of its model")
+        for name in ("layers", "kv_heads", "head_dim"):
+            value = getattr(self, name)
+            if not 1 <= value <= 65535:
+                raise CodecError(f"{name} must be from 1 to 65535, not {value}")
+
+    @property
+    def channels(self) -> int:
+        """Values of one token's key, or of its value, in one layer."""
+        return self.kv_heads * self.head_dim
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Eight bytes that differ where model or shape differ."""
+        described = f"{self.model}\0{self.layers}\0{self.kv_heads}\0{self.head_dim}".encode()
+        return blake2b(described, digest_size=FINGERPRINT_BYTES, person=b"weir kv layout").digest()
+
+    def shape(self, tokens: int) -> tuple[int, int, int, int]:
+        """Of a block of `tokens`."""
+        return self.layers, 2, tokens, self.channels
+
+    def bf16_bytes(self, tokens: int) -> int:
+        """Of a block as an engine holds it; what compression ratios are taken from."""
+        return 2 * self.layers * 2 * tokens * self.channels
+
+    def check(self, kv: Floats) -> None:
+        """Raise CodecError unless `kv` is a block of this layout with finite values."""
+        tokens = kv.shape[2] if kv.ndim == 4 else 0
+        if kv.shape != self.shape(tokens) or kv.dtype != np.float32:
+            wanted = f"float32 ({self.layers}, 2, tokens, {self.channels})"
+            raise CodecError(f"a block of this model is {wanted}, not {kv.dtype} {kv.shape}")
+        self.check_tokens(tokens)
+        if not np.isfinite(kv).all():
+            raise CodecError("a block holds finite numbers only")
+        if np.abs(kv).max() > LARGEST:
+            raise CodecError(f"a block holds numbers up to {LARGEST:g}")
+
+    def check_tokens(self, tokens: int) -> None:
+        """Raise CodecError unless a block may have so many."""
+        if not 1 <= tokens <= MAX_TOKENS or self.bf16_bytes(tokens) > 2 * MAX_VALUES:
+            raise CodecError(f"a block has from 1 to {MAX_TOKENS} tokens and at most {MAX_VALUES} values")
+
+
+LARGEST = 1e30
+"""Far above any KV, and far enough below float32's end for scales to be computed."""

@@ -1,0 +1,44 @@
+"""bfloat16 as it is, and with its bytes compressed by zstd: no loss beyond bfloat16's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import zstandard
+
+from kvcodec.bfloat16 import from_bits, to_bits
+from kvcodec.errors import StreamError
+from kvcodec.fields import Fields
+from kvcodec.layout import Floats, Layout
+
+
+def encode_plain(kv: Floats, level: int) -> bytes:
+    """bfloat16, little-endian."""
+    return to_bits(kv).astype("<u2").tobytes()
+
+
+def decode_plain(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
+    """What `encode_plain` was given, rounded to bfloat16."""
+    fields = Fields(payload)
+    bits = fields.array("<u2", layout.shape(tokens)).astype(np.uint16)
+    fields.end()
+    return from_bits(bits)
+
+
+def encode_zstd(kv: Floats, level: int) -> bytes:
+    """High bytes (sign, exponent) before low ones: they are alike among themselves."""
+    planes = to_bits(kv).astype("<u2").reshape(-1).view(np.uint8).reshape(-1, 2).T
+    return zstandard.ZstdCompressor(level=level).compress(planes.tobytes())
+
+
+def decode_zstd(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
+    """What `encode_zstd` was given, rounded to bfloat16."""
+    expected = layout.bf16_bytes(tokens)
+    try:
+        if zstandard.frame_content_size(payload) != expected:
+            raise StreamError(f"the payload does not hold the {expected} bytes of a block")
+        raw = zstandard.ZstdDecompressor().decompress(payload, max_output_size=expected)
+    except zstandard.ZstdError as error:
+        raise StreamError(f"zstd can't decode the payload: {error}") from None
+    planes = np.frombuffer(raw, np.uint8).reshape(2, -1)
+    bits = np.ascontiguousarray(planes.T).view("<u2").astype(np.uint16)
+    return from_bits(bits).reshape(layout.shape(tokens))
