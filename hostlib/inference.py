@@ -77,6 +77,8 @@ class RequestRecord:
     """That were decoded."""
     blocks: list[dict[str, Any]] | None = None
     """Key, depth, fragments by origin and times of each fetched block; None where nobody asked for that."""
+    missing: str | None = None
+    """Key of the block that ended the fetch before the chain's end, where someone asked for that."""
     fetch_ended_by: str | None = None
     """The error that ended the fetch before the chain's end."""
     failure: str | None = None
@@ -205,6 +207,8 @@ class InferenceNode:
         if self._options.record_blocks:
             depths = {block.key: block.depth for block in wanted}
             record.blocks = [block_record(block, depths[block.key]) for block in fetched.blocks]
+            if fetched.ended_by is not None:
+                record.missing = wanted[len(fetched.blocks)].key.hex()
         if fetched.ended_by is not None:
             record.fetch_ended_by = type(fetched.ended_by).__name__
         return fetched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -100,6 +100,8 @@ class Tracer:
                 }
                 for block in record["blocks"] or ():
                     self._block(stage, block, journeys.get(bytes.fromhex(block["key"]), ()))
+                if record["missing"] is not None:
+                    self._missing(stage, record, journeys.get(bytes.fromhex(record["missing"]), ()))
 
     def _block(self, fetch: Span, block: Mapping[str, Any], journeys: Sequence[Journey]) -> None:
         times = {
@@ -120,22 +122,37 @@ class Tracer:
         body = None
         if block["fragments"] > 1:
             body = self._child(span, node, "rest", times["body_sent_s"], times["done_s"])
-        mine = [
-            one
-            for one in journeys
-            if one.sightings[-1].t_ns >= times["wanted_s"] and one.sightings[0].t_ns <= times["done_s"]
-        ]
-        if len(self.spans) + sum(1 + len(one.sightings) // 2 for one in mine) > self._most:
-            span.attributes["weir.fragments.left_out"] = len(mine)
+        self._fragments(
+            span,
+            _within(journeys, times["wanted_s"], times["done_s"]),
+            lambda journey: body if journey.fragment and body is not None else probe,
+        )
+
+    def _missing(self, fetch: Span, record: Mapping[str, Any], journeys: Sequence[Journey]) -> None:
+        """The block at which the fetch ended."""
+        mine = _within(journeys, fetch.start_ns, fetch.end_ns)
+        if not mine:  # another request had asked before
+            return
+        start_ns, end_ns = mine[0].sightings[0].t_ns, max(one.sightings[-1].t_ns for one in mine)
+        span = self._child(fetch, fetch.service, "block", start_ns, end_ns)
+        span.attributes = {"weir.key": record["missing"], "weir.ended_by": record["fetch_ended_by"]}
+        self._fragments(span, mine, lambda journey: span)
+
+    def _fragments(
+        self, block: Span, journeys: Sequence[Journey], parent_of: Callable[[Journey], Span]
+    ) -> None:
+        """The fragments of a block, if there is room for all of them."""
+        if len(self.spans) + sum(1 + len(one.sightings) // 2 for one in journeys) > self._most:
+            block.attributes["weir.fragments.left_out"] = len(journeys)
             return
         joined = 0
-        for journey in mine:
+        for journey in journeys:
             if _place(journey) in self._of_journey:  # another request of the node waited for the same block
                 joined += 1
-                continue
-            self._fragment(body if journey.fragment and body is not None else probe, journey)
+            else:
+                self._fragment(parent_of(journey), journey)
         if joined:
-            span.attributes["weir.fragments.of_another_request"] = joined
+            block.attributes["weir.fragments.of_another_request"] = joined
 
     def _fragment(self, parent: Span, journey: Journey) -> None:
         seen = journey.sightings
@@ -181,6 +198,11 @@ class Tracer:
     def _named(self, what: str) -> str:
         kind, _, address = what.partition(" ")
         return f"{kind}.{self._homes.get(address, address)}" if address else kind
+
+
+def _within(journeys: Sequence[Journey], start_ns: int, end_ns: int) -> list[Journey]:
+    """Those that went on within that time."""
+    return [one for one in journeys if one.sightings[-1].t_ns >= start_ns and one.sightings[0].t_ns <= end_ns]
 
 
 def _place(journey: Journey) -> tuple[str, int, bytes, int]:

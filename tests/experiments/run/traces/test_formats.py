@@ -21,7 +21,8 @@ KEY = bytes(range(16))
 CLOCK = Clock(ahead_ns=1_000_000_000_000, start_s=100.0)
 RECORD = {
     "arrival_s": 1.0, "fetch_s": 0.02, "queue_s": 0.1, "prefill_s": 0.05, "ttft_s": 0.17, "end_s": 1.5,
-    "tokens": 9, "failure": None, "sources": {"pool": 0, "remote": 1},
+    "tokens": 9, "failure": None, "missing": None, "fetch_ended_by": None,
+    "sources": {"pool": 0, "remote": 1},
     "waits_s": {"queued": 0.001, "probing": 0.004, "home 10.0.0.9": 0.015},
     "blocks": [
         {"key": KEY.hex(), "depth": 2, "fragments": 4, "pool_fragments": 0, "merged_fragments": 1,
@@ -85,6 +86,24 @@ def test_a_request_s_spans_follow_one_another_and_reach_switch_and_store() -> No
     (held,) = [span for span in found if span.parent is copy]
     assert (held.service, held.name) == ("s1", "hold for another node's answer")
     assert {span.trace_id for span in found if span.service == "node1"} == {request.trace_id}
+
+
+def test_the_block_that_ended_a_fetch_is_there_too() -> None:
+    absent = bytes(16)
+    probe = Journey("node1", 8, absent, 0, 0)
+    for number, (op, leaving) in enumerate([(wire.OP_GET, False), (wire.OP_NOT_FOUND, True)]):
+        t_ns = CLOCK.monotonic(101.01) + 1000 * number
+        probe.sightings.append(Sighting(t_ns, "s1", "node1", leaving, b"", b"", op, 0, 8, 0, absent))
+    probe.ended = True
+    tracer = Tracer(CLOCK, "run", {}, 1000)
+    ended = {"blocks": [], "missing": absent.hex(), "fetch_ended_by": "BlockNotFoundError"}
+    tracer.request("node1", 0, RECORD | ended, {absent: [probe]})
+    found = tracer.finish()
+    block = named(found, "block")
+    assert block.attributes["weir.ended_by"] == "BlockNotFoundError"
+    assert block.parent is named(found, "fetch")
+    fragment = named(found, "fragment")
+    assert (fragment.parent, fragment.attributes["weir.outcome"]) == (block, "not found")
 
 
 def test_what_has_no_room_says_so() -> None:
