@@ -16,6 +16,8 @@ from experiments.errors import ExperimentError
 from topologies.network import Process
 
 READY_TIMEOUT_S = 60.0
+ANSWER = "report"
+"""What hosts and the controller answer the line of that name with."""
 STOP_TIMEOUT_S = 30.0
 """A process that has lost the CPU to others is not one that hangs."""
 
@@ -62,13 +64,13 @@ class LineProcess:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
 
-    def answer(self, event: str, before: object, deadline_s: float) -> dict[str, Any] | None:
-        """The first `event` that is another than `before`; None if there is none by then (monotonic)."""
+    def answer(self, before: object, deadline_s: float) -> dict[str, Any] | None:
+        """The first answer that is another than `before`; None if there is none by then (monotonic)."""
         with self._heard:
             self._heard.wait_for(
-                lambda: self.said.get(event) is not before, max(0.0, deadline_s - time.monotonic())
+                lambda: self.said.get(ANSWER) is not before, max(0.0, deadline_s - time.monotonic())
             )
-            said = self.said.get(event)
+            said = self.said.get(ANSWER)
         return None if said is before else said
 
     def stop(self) -> None:
@@ -97,7 +99,8 @@ class LineProcess:
                 with self._heard:
                     self.said[event["event"]] = event
                     self._heard.notify_all()
-                self.events.put((self, event))
+                if event["event"] != ANSWER:  # nobody waits for these in the queue, and they come for hours
+                    self.events.put((self, event))
         self.events.put((self, {"event": "ended"}))
 
 
@@ -130,13 +133,13 @@ def wait_for(
         on_event()
 
 
-def ask_all(processes: Iterable[LineProcess], question: str, timeout_s: float) -> dict[str, dict[str, Any]]:
-    """What each answers with the event of the question's name, by process; who is silent is left out."""
-    asked = [(process, process.said.get(question)) for process in processes]
+def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dict[str, Any]]:
+    """The counters of each as they are now, by process; who is silent is left out."""
+    asked = [(process, process.said.get(ANSWER)) for process in processes]
     for process, _ in asked:
-        process.send(question)
+        process.send(ANSWER)
     deadline_s = time.monotonic() + timeout_s
-    answers = {process.name: process.answer(question, before, deadline_s) for process, before in asked}
+    answers = {process.name: process.answer(before, deadline_s) for process, before in asked}
     return {name: answer for name, answer in answers.items() if answer is not None}
 
 

@@ -46,8 +46,10 @@ def test_all_are_asked_and_who_is_silent_is_left_out(child: LineProcess, tmp_pat
     silent = LineProcess("silent", ["sleep", "60"], tmp_path / "silent", subprocess.Popen)
     try:
         for _ in range(2):  # an answer to an earlier question is none to this one
-            assert ask_all([child], "report", 60) == {"child": {"event": "report", "asked": 1}}
-        assert set(ask_all([silent], "report", 0.05)) == set()
+            assert ask_all([child], 60) == {"child": {"event": "report", "asked": 1}}
+        wait_for("ready", [child], child.events, 60)
+        assert child.events.empty()
+        assert set(ask_all([silent], 0.05)) == set()
     finally:
         silent.process.kill()
         silent.process.wait()
