@@ -37,6 +37,8 @@ _CHANNEL_OPTIONS: Final = (
     ("grpc.absolute_max_metadata_size", 1 << 20),
     # Otherwise a new channel to the same address inherits the old one's growing back-off.
     ("grpc.use_local_subchannel_pool", 1),
+    # How long a connection that never answers keeps its socket after the session was given up; else 20 s.
+    ("grpc.min_reconnect_backoff_ms", int(1000 * HANDSHAKE_TIMEOUT_S)),
 )
 _UNREACHABLE: Final = {
     grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED,
