@@ -28,11 +28,12 @@ from hashlib import blake2b, shake_128
 from pathlib import Path
 from typing import Any
 
+from experiments.child import commands, main, say
 from hostlib.client import Client
 from hostlib.client_options import ClientOptions
-from hostlib.config import HostConfig, check_address, check_positive, load_config
+from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import UdpEndpoint
-from hostlib.errors import BlockNotFoundError, HostlibError, PutRefusedError, TransferError
+from hostlib.errors import BlockNotFoundError, PutRefusedError, TransferError
 from hostlib.members import Members, State
 from hostlib.tenancy import seal_of
 from hostlib.transfer import BlockRef
@@ -188,10 +189,6 @@ def _digest(data: bytes | memoryview) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-def _say(event: str, **more: Any) -> None:
-    print(json.dumps({"event": event, **more}), flush=True)
-
-
 async def _tell_members(client: Client) -> None:
     """Polled: a client tells nobody when its list changes. An idle one learns of a newer list from the answer
     to whatever it asks."""
@@ -204,14 +201,11 @@ async def _tell_members(client: Client) -> None:
                 await client.exists([BlockRef(_digest(b"hot %d" % (look % 8)))])
         if client.members.epoch != epoch:
             epoch = client.members.epoch
-            _say("members", epoch=epoch, states=[node.state.name for node in client.members.nodes])
+            say("members", epoch=epoch, states=[node.state.name for node in client.members.nodes])
         await asyncio.sleep(LOOK_S)
 
 
 async def _run(config: LoadConfig) -> None:
-    loop = asyncio.get_running_loop()
-    lines = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     members = Members.of(config.homes, config.replicas)
     endpoint = UdpEndpoint(config.address)
     seal = seal_of(config.tenant, config.secret)
@@ -220,32 +214,19 @@ async def _run(config: LoadConfig) -> None:
     try:
         load = Load(config, client)
         await load.prepare()
-        _say("ready")
-        while (line := (await lines.readline()).strip()) and line != b"stop":
+        say("ready")
+        async for line in commands():
             command = json.loads(line)
             if "play" in command:
                 await load.play(command["at_s"], command["play"])
-                _say("played", stats=asdict(client.stats))
+                say("played", stats=asdict(client.stats))
             else:
-                _say("checked", **await load.check())
+                say("checked", **await load.check())
     finally:
         watch.cancel()
         client.close()
         endpoint.close()
 
 
-def main(arguments: list[str]) -> int:
-    """Exit code 2 when it could not begin."""
-    if len(arguments) != 1:
-        print("usage: python -m experiments.faults.load CONFIG.json", file=sys.stderr)
-        return 2
-    try:
-        asyncio.run(_run(load_config(LoadConfig, Path(arguments[0]))))
-    except (HostlibError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main("experiments.faults.load", LoadConfig, _run, sys.argv[1:]))

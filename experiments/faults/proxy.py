@@ -13,9 +13,10 @@ Neither end is told that it hangs: what it sends is taken, and nothing comes.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
+
+from experiments.child import commands, say
 
 CHUNK_BYTES = 1 << 16
 
@@ -56,14 +57,11 @@ class Proxy:
 
 
 async def _run(listening: Path, server: Path) -> None:
-    lines = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     proxy = Proxy(server)
     listener = await asyncio.start_unix_server(proxy.serve, listening)
-    print(json.dumps({"event": "ready"}), flush=True)
-    while (line := (await lines.readline()).strip()) and line != b"stop":
-        if line == b"hang":
+    say("ready")
+    async for line in commands():
+        if line == "hang":
             proxy.passing.clear()
         else:
             proxy.passing.set()

@@ -19,14 +19,14 @@ import json
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from experiments.child import commands, main, say
 from hostlib.client import Client
 from hostlib.client_options import ClientOptions
-from hostlib.config import HostConfig, check_address, check_positive, load_config
+from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import UdpEndpoint
-from hostlib.errors import HostlibError, TransferError
+from hostlib.errors import TransferError
 from hostlib.health import HealthOptions
 from hostlib.lane import LaneOptions
 from hostlib.members import Members
@@ -123,34 +123,14 @@ class Reader:
 
 async def run(config: ReaderConfig) -> None:
     """Obey commands until "stop" or the end of stdin."""
-    commands = asyncio.StreamReader(limit=1 << 20)
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     reader = Reader(config)
     try:
-        _emit("ready")
-        while (line := await commands.readline()) and line.strip() != b"stop":
-            _emit("finished", **await reader.burst(**json.loads(line)))
+        say("ready")
+        async for line in commands():
+            say("finished", **await reader.burst(**json.loads(line)))
     finally:
         reader.close()
 
 
-def _emit(event: str, **details: Any) -> None:
-    print(json.dumps({"event": event, **details}), flush=True)
-
-
-def main(arguments: list[str]) -> int:
-    """Exit code 2 for a configuration that can't be used."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: python -m experiments.incast.reader CONFIG.json", file=sys.stderr)
-        return 2
-    try:
-        asyncio.run(run(load_config(ReaderConfig, Path(arguments[0]))))
-    except (HostlibError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main("experiments.incast.reader", ReaderConfig, run, sys.argv[1:]))
