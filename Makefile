@@ -8,7 +8,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast engines faults soak congestion intruders simulate-faults validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast engines faults soak congestion intruders simulate-faults routing validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -18,7 +18,8 @@ help: ## print this help
 	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file.jsonl REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
-	@echo "  EVICTION TIERS GATE PUSH MODES RUNS SECURE METRICS TRACES PCAP   e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
+	@echo "  TTFT_SLO EVICTION TIERS GATE PUSH MODES RUNS SECURE METRICS TRACES PCAP"
+	@echo "                                 e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
 	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"
@@ -64,6 +65,9 @@ soak: $(READY) ## one network for long, under load and random faults: does anyth
 
 intruders: $(READY) ## one port floods the network while others work: what succeeds, whom it slows down (ATTACKS)
 	@$(PYTHON) -m experiments.faults.intruders
+
+routing: $(READY) ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
+	@$(PYTHON) -m experiments.routing
 
 validate: $(READY) ## the simulator against the emulator and the literature
 	@$(PYTHON) -m experiments.validate

@@ -251,6 +251,8 @@ class Config:
     push: PushOptions | None = None
     """None: nothing is pushed."""
     costs: CostOptions = field(default_factory=CostOptions)
+    router: str | None = None
+    """Unix socket of a router that is told what the pools hold (`residents`)."""
 
 
 def load_config(path: Path) -> Config:

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from controller import residents
 from controller.costs import add_up
 from controller.errors import ConfigError, ControllerError
 from controller.membership import Membership, first_epoch
@@ -21,6 +22,7 @@ from controller.policies.eventlog import to_line
 from controller.policies.explain import in_words
 from controller.policies.reuse import Reuse
 from controller.pool import Pool
+from controller.residents import ResidentsReport
 from controller.residual_value import ResidualValue
 from controller.session import Session
 from controller.worker import SwitchWorker
@@ -54,12 +56,15 @@ class ControllerProcess:
         stores = {store for switch in config.switches for store in switch.stores}
         self.membership = Membership(stores, config.replicas, first_epoch(time.time()))
         self.workers = [self._worker(switch, first_election_id, event_logs) for switch in config.switches]
+        self._residents = None if config.router is None else ResidentsReport(config.router)
 
     def __enter__(self) -> ControllerProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
+        if self._residents is not None:
+            self._residents.close()
 
     def stop(self) -> None:
         """Have `run` end."""
@@ -76,8 +81,10 @@ class ControllerProcess:
         ready = False
         due_s = time.monotonic() + PROGRESS_PERIOD_S
         try:
-            while not self._stopping.wait(0.02 if not ready else max(0.0, due_s - time.monotonic())):
+            while not self._stopping.wait(0.02 if not ready else self._pause_s(due_s)):
                 self._raise_failure()
+                if self._residents is not None:
+                    self._residents.tell({worker.name: list(worker.pool.resident) for worker in self.workers})
                 if not ready and all(worker.ready.is_set() for worker in self.workers):
                     ready = True
                     _emit("ready")
@@ -86,6 +93,10 @@ class ControllerProcess:
                     _emit("progress", **self._progress())
         finally:
             self._stop_workers()
+
+    def _pause_s(self, due_s: float) -> float:
+        pause_s = max(0.0, due_s - time.monotonic())
+        return pause_s if self._residents is None else min(pause_s, residents.PERIOD_S)
 
     def results(self) -> dict[str, Any]:
         """Sums over all switches, then each switch."""

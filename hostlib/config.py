@@ -15,19 +15,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostConfig:
-    """What every host needs."""
+class ProcessConfig:
+    """What every process needs."""
 
-    address: str
-    """IPv4 address to bind to."""
     result: str
     """File for the result."""
 
     def __post_init__(self) -> None:
+        """Subclasses check their fields here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostConfig(ProcessConfig):
+    """What every host needs."""
+
+    address: str
+    """IPv4 address to bind to."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         check_address("address", self.address)
 
 
-Config = TypeVar("Config", bound=HostConfig)
+Config = TypeVar("Config", bound=ProcessConfig)
 
 
 def load_config(kind: type[Config], path: Path) -> Config:
@@ -62,7 +72,7 @@ def check_positive(**values: float) -> None:
             raise ConfigError(f"{name} must be above 0, not {value!r}")
 
 
-def _check_fields(kind: type[HostConfig], given: dict[str, Any]) -> None:
+def _check_fields(kind: type[ProcessConfig], given: dict[str, Any]) -> None:
     known = {entry.name: entry for entry in fields(kind)}
     for name in given:
         if name not in known:

@@ -3,6 +3,7 @@
 HostlibError
 ├── ConfigError               a configuration file that can't be used
 ├── KeySpaceError             parameters of a KV cache that are unusable, or differ from those of others
+├── RouterError               router and nodes do not understand or reach one another
 ├── MalformedError            bytes that are no message of the protocol
 │   └── ChecksumError         a message whose value does not match its checksum
 ├── TransferError             a block that could not be moved
@@ -35,6 +36,10 @@ class ConfigError(HostlibError):
 
 class KeySpaceError(HostlibError):
     """Parameters of a KV cache that are unusable, or differ from those of others who share the name."""
+
+
+class RouterError(HostlibError):
+    """A router that can't be reached, went away or says nonsense; or a node, as the router sees it."""
 
 
 class MalformedError(HostlibError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -27,6 +27,8 @@ class EvictionOrder(Protocol[Key]):
     def __contains__(self, key: object, /) -> bool: ...
 
     def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Key]: ...
 
 
 class LruOrder(OrderedDict[Key, None]):

@@ -9,7 +9,7 @@ homes in the background.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -36,6 +36,24 @@ GPU is busy for so many seconds; at least one is missing."""
 def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
     """The gate that always opens."""
     return len(missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A request that reaches the node."""
+
+    request: Request
+    fetch: bool = True
+    """Whether to ask the network for what the node does not hold."""
+    prefilled: Callable[[], None] = lambda: None
+    """Called when its first token is there, or will never be."""
+
+
+async def _in_time(requests: Sequence[Request], start_s: float) -> AsyncIterator[Arrival]:
+    loop = asyncio.get_running_loop()
+    for request in requests:
+        await asyncio.sleep(start_s + request.arrival_s - loop.time())
+        yield Arrival(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +130,10 @@ class InferenceNode:
         self.stats = InferenceStats()
         self.records: list[RequestRecord] = []
         self.get_times, self.first_token_times = Histogram(), Histogram()
+        self.on_stored: Callable[[bytes], None] = lambda key: None
+        """Called with each block that its homes hold now."""
+        self.on_lost: Callable[[bytes], None] = lambda key: None
+        """Called with each block that was asked for and that nobody holds."""
         self._client = client
         self._tiers = tiers
         self._key_space = key_space
@@ -129,39 +151,43 @@ class InferenceNode:
 
     async def play(self, requests: Sequence[Request], start_s: float) -> None:
         """Serve requests at their arrival times after `start_s`; returns when all are served and stored."""
-        loop = asyncio.get_running_loop()
+        await self.serve(_in_time(requests, start_s), start_s)
+
+    async def serve(self, arrivals: AsyncIterator[Arrival], start_s: float) -> None:
+        """Serve requests as they come; returns when all are served and stored."""
         putters = [asyncio.create_task(self._put_worker()) for _ in range(self._options.put_workers)]
         try:
             async with asyncio.TaskGroup() as tasks:
-                for request in requests:
-                    await asyncio.sleep(start_s + request.arrival_s - loop.time())
-                    tasks.create_task(self._admit(request, start_s))
+                async for arrival in arrivals:
+                    tasks.create_task(self._admit(arrival, start_s))
             await self._puts.join()
         finally:
             for putter in putters:
                 putter.cancel()
 
-    async def _admit(self, request: Request, start_s: float) -> None:
-        record = RequestRecord(request.arrival_s)
+    async def _admit(self, arrival: Arrival, start_s: float) -> None:
+        record = RequestRecord(arrival.request.arrival_s)
         self.records.append(record)
         self.stats.arrived += 1
         if self._in_node >= self._options.max_requests:
             self.stats.failed += 1
             record.failure = "rejected: the node is full"
+            arrival.prefilled()
             return
         self._in_node += 1
         try:
-            await self._serve(request, record, start_s)
+            await self._serve(arrival, record, start_s)
             self.stats.completed += 1
         finally:
             self._in_node -= 1
 
-    async def _serve(self, request: Request, record: RequestRecord, start_s: float) -> None:
-        loop = asyncio.get_running_loop()
+    async def _serve(self, arrival: Arrival, record: RequestRecord, start_s: float) -> None:
+        loop, request = asyncio.get_running_loop(), arrival.request
         chain = self._references(request)
         sources: dict[bytes, str] = {}
         self._look_up(chain, sources)
-        fetched = await self._fetch([block for block in chain if block.key not in sources], record)
+        missing = [block for block in chain if block.key not in sources] if arrival.fetch else []
+        fetched = await self._fetch(missing, record)
         sources |= {block.key: "pool" if block.from_pool else "remote" for block in fetched.blocks}
         began_s = loop.time()
         planned_s = self._prefill_s(request, _prefix(chain, sources))
@@ -176,6 +202,7 @@ class InferenceNode:
             self._tiers.keep([block.key for block in chain])
         record.ttft_s = loop.time() - start_s - request.arrival_s
         self.first_token_times.observe(record.ttft_s)
+        arrival.prefilled()
         for block in chain[:hits]:
             record.sources[sources[block.key]] += 1
         record.sources["recomputed"] = len(chain) - hits
@@ -211,6 +238,8 @@ class InferenceNode:
                 record.missing = wanted[len(fetched.blocks)].key.hex()
         if fetched.ended_by is not None:
             record.fetch_ended_by = type(fetched.ended_by).__name__
+        if isinstance(fetched.ended_by, BlockNotFoundError):
+            self.on_lost(fetched.ended_by.key)
         return fetched
 
     async def _prefill(self, duration_s: float, record: RequestRecord) -> None:
@@ -241,6 +270,7 @@ class InferenceNode:
                     durable=self._options.durable,
                     replicas=self._options.replicas,
                 )
+                self.on_stored(block.key)
             except TransferError:
                 self.stats.puts_failed += 1
             finally:

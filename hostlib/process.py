@@ -28,7 +28,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from hostlib.config import HostConfig, load_config
+from hostlib.config import ProcessConfig, load_config
 from hostlib.errors import HostlibError
 from hostlib.observe import SelfObserver
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 PROGRESS_PERIOD_S = 1.0
 
-Config = TypeVar("Config", bound=HostConfig)
+Config = TypeVar("Config", bound=ProcessConfig)
 
 
 class HostProcess(ABC):
@@ -67,7 +67,7 @@ class HostProcess(ABC):
 def main(kind: type[Config], open_host: Callable[[Config], HostProcess], arguments: list[str]) -> int:
     """The command line of a host process; `open_host` is called within the event loop."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: python -m hostlib.storage|worker CONFIG.json", file=sys.stderr)
+        print("usage: python -m hostlib.storage|worker|router CONFIG.json", file=sys.stderr)
         return 2
     try:
         config = load_config(kind, Path(arguments[0]))

@@ -76,6 +76,10 @@ class LocalTiers(Generic[Key]):
     def __contains__(self, key: Key) -> bool:
         return key in self._gpu or key in self._below
 
+    def keys(self) -> set[Key]:
+        """All that the node holds."""
+        return {*self._gpu, *self._below}
+
     def holders(self, key: Key) -> tuple[TierName, ...]:
         """The tiers that hold the block, nearest first."""
         gpu: tuple[TierName, ...] = ("gpu",) if key in self._gpu else ()

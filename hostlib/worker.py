@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from hostlib.client import Client
@@ -20,32 +19,24 @@ from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.health import HealthOptions
 from hostlib.inference import SOURCES, InferenceNode, InferenceOptions, fetch_all
-from hostlib.members import Members
 from hostlib.process import HostProcess, main
 from hostlib.pushed import PushedBlocks
+from hostlib.routed import RoutedNode
 from hostlib.seal import Seal
+from hostlib.serving import ServingConfig
 from hostlib.tenancy import seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
 from hostlib.wire import TENANT_PUBLIC
-from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.keys import KeySpace
-from workload.scale import DEFAULT_SIGMA, ScaleError, ScaleModel
-from workload.trace import MOONCAKE, Trace, TraceError, load_trace
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerConfig(HostConfig):
+class WorkerConfig(ServingConfig, HostConfig):
     """The configuration file of a worker."""
 
-    homes: list[str]
-    """Addresses of the storage nodes, the same at every worker."""
-    trace: str
-    """The worker's requests, a trace file whose times are already those of the run; it may be empty."""
     gpu_blocks: int
     dram_blocks: int
-    replicas: int = 1
-    """Homes of each block, as long as no controller says another number."""
     durable: bool = False
     """Whether a block that is put has to be on its homes' disks before it counts as stored."""
     controller: str | None = None
@@ -55,66 +46,35 @@ class WorkerConfig(HostConfig):
     tenant: int = TENANT_PUBLIC
     secret: str | None = None
     """The tenant's, in hexadecimal; none for the public namespace."""
-    block_tokens: int = MOONCAKE.block_tokens
-    model: str = DEFAULT_MODEL
-    gpu: str = DEFAULT_GPU
     tiers: str = DEFAULT_RULE
     """Rule by which blocks move between GPU memory and DRAM."""
     gate: bool = False
     """Whether each fetch is compared with computing first; needs `link_bit_s`."""
-    link_bit_s: float = 0.0
-    """Rate of the node's link; 0 for unknown."""
     record_blocks: bool = False
     """Whether the record of a request has the times of each block that was fetched for it."""
     push: bool = False
     """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
-    sigma: float = DEFAULT_SIGMA
-    speed: float = 1.0
+    router: str | None = None
+    """Socket of the router that sends the requests (hostlib.router); null where the trace has them."""
+    name: str = ""
+    """By which the router knows the node."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.homes:
-            raise ConfigError("homes must name at least one storage node")
-        for home in self.homes:
-            check_address("homes", home)
         if self.controller is not None:
             check_address("controller", self.controller)
-        check_positive(block_tokens=self.block_tokens, silence_s=self.silence_s)
+        check_positive(silence_s=self.silence_s)
         if self.gpu_blocks < 0 or self.dram_blocks < 0:
             raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
-        if self.link_bit_s < 0 or (self.gate and not self.link_bit_s):
-            raise ConfigError(f"link_bit_s must be above 0 for the gate, not {self.link_bit_s!r}")
+        if self.gate and not self.link_bit_s:
+            raise ConfigError("link_bit_s must be above 0 for the gate")
         self.make_tiers()
-        self.members, self.seal, self.cost, self.scale  # noqa: B018  (a name or number that does not exist is refused here)
-
-    @property
-    def members(self) -> Members:
-        """The storage nodes, as far as the file knows."""
-        try:
-            return Members.of(self.homes, self.replicas)
-        except ValueError as error:
-            raise ConfigError(f"homes: {error}") from None
+        self.seal  # noqa: B018  (a tenant that cannot be is refused here)
 
     @property
     def seal(self) -> Seal:
         """Of the tenant."""
         return seal_of(self.tenant, self.secret)
-
-    @property
-    def cost(self) -> CostModel:
-        """The cost model at real scale."""
-        try:
-            return make_cost_model(self.model, self.gpu, self.block_tokens)
-        except CostError as error:
-            raise ConfigError(str(error)) from None
-
-    @property
-    def scale(self) -> ScaleModel:
-        """How real bytes and times become those of the run."""
-        try:
-            return ScaleModel(self.sigma, self.speed)
-        except ScaleError as error:
-            raise ConfigError(str(error)) from None
 
     def make_tiers(self) -> LocalTiers[bytes]:
         """Empty tiers under the rule."""
@@ -124,27 +84,13 @@ class WorkerConfig(HostConfig):
             raise ConfigError(str(error)) from None
         return LocalTiers(self.gpu_blocks, self.dram_blocks, rule)
 
-    def load_trace(self) -> Trace:
-        """The worker's requests."""
-        path = Path(self.trace)
-        try:
-            if path.is_file() and not path.stat().st_size:
-                return Trace(str(path), MOONCAKE, ())
-            trace = load_trace(path)
-        except TraceError as error:
-            raise ConfigError(str(error)) from None
-        if trace.block_tokens != self.block_tokens:
-            raise ConfigError(
-                f"{path}: blocks of {trace.block_tokens} tokens, but block_tokens is {self.block_tokens}"
-            )
-        return trace
-
 
 class WorkerProcess(HostProcess):
     """An inference node with its socket and its requests."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self._requests = config.load_trace().requests
+        self._routed: RoutedNode | None = None
         cost, scale = config.cost, config.scale
         self._tiers = config.make_tiers()
         self._endpoint = UdpEndpoint(config.address)
@@ -164,16 +110,21 @@ class WorkerProcess(HostProcess):
         self._node = InferenceNode(
             self._client, self._tiers, key_space, cost, scale, self._gate or fetch_all, options
         )
+        if config.router is not None:
+            self._routed = RoutedNode(config.router, config.name, self._client, self._tiers)
 
     async def run(self, start_s: float) -> None:
         """Serve all requests."""
-        await self._node.play(self._requests, start_s)
+        if self._routed is None:
+            await self._node.play(self._requests, start_s)
+        else:
+            await self._routed.play(self._node, start_s)
 
     def progress(self) -> dict[str, Any]:
         """How far it is."""
         stats = self._node.stats
         return {
-            "requests": len(self._requests),
+            "requests": len(self._requests) if self._routed is None else self._routed.received,
             "arrived": stats.arrived,
             "completed": stats.completed,
             "failed": stats.failed,
@@ -184,7 +135,7 @@ class WorkerProcess(HostProcess):
     def report(self) -> dict[str, Any]:
         """All counters."""
         return {
-            "requests": len(self._requests),
+            "requests": len(self._requests) if self._routed is None else self._routed.received,
             "node": asdict(self._node.stats),
             "blocks": self._blocks(),
             "client": asdict(self._client.stats),

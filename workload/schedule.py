@@ -1,11 +1,15 @@
-"""Which node serves a request: `random` (the default), `round_robin`, `locality`."""
+"""Which node serves a request: `random` (the default), `round_robin`, `locality`, or Mooncake's `conductor`.
+
+The first three are planned: they look at nothing but the requests, so a trace can be shared out before it is
+played. The conductor (`workload.conductor`) decides when a request comes, by the state of nodes and storage.
+"""
 
 from __future__ import annotations
 
 import random
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from workload.trace import Request
 
@@ -16,10 +20,29 @@ class ScheduleError(ValueError):
     """A scheduler or a number of nodes that does not exist."""
 
 
+class Route(NamedTuple):
+    """Where a request goes."""
+
+    node: int
+    fetch: bool = True
+    """Whether the node should ask the network for what it does not hold."""
+    number: int = 0
+    """By which whoever served it says that its prefill has ended."""
+    ttft_s: float = 0.0
+    """Estimated time to the first token; 0 where nobody estimates."""
+
+
 class Scheduler(Protocol):
     """Assigns requests to nodes 0..nodes-1, called in order of arrival."""
 
-    def assign(self, request: Request) -> int:
+    def assign(self, request: Request) -> Route | None:
+        """The node that serves `request`; None: nobody, it would take too long."""
+
+
+class PlannedScheduler(Protocol):
+    """A scheduler that needs the requests alone, and refuses none."""
+
+    def assign(self, request: Request) -> Route:
         """The node that serves `request`."""
 
 
@@ -30,8 +53,8 @@ class RandomScheduler:
         self._nodes = nodes
         self._random = random.Random(seed)
 
-    def assign(self, request: Request) -> int:
-        return self._random.randrange(self._nodes)
+    def assign(self, request: Request) -> Route:
+        return Route(self._random.randrange(self._nodes))
 
 
 class RoundRobinScheduler:
@@ -41,10 +64,10 @@ class RoundRobinScheduler:
         self._nodes = nodes
         self._next = seed % nodes
 
-    def assign(self, request: Request) -> int:
+    def assign(self, request: Request) -> Route:
         node = self._next
         self._next = (node + 1) % self._nodes
-        return node
+        return Route(node)
 
 
 class LocalityScheduler:
@@ -55,7 +78,7 @@ class LocalityScheduler:
         self._seen: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(nodes)]
         self._computed_tokens = [0] * nodes
 
-    def assign(self, request: Request) -> int:
+    def assign(self, request: Request) -> Route:
         costs = []
         for node, computed_tokens in enumerate(self._computed_tokens):
             new_share = 1 - self._prefix(node, request) / len(request.blocks)
@@ -65,7 +88,7 @@ class LocalityScheduler:
         computed_tokens, _, node = min(costs)
         self._computed_tokens[node] = computed_tokens
         self._remember(node, request)
-        return node
+        return Route(node)
 
     def _prefix(self, node: int, request: Request) -> int:
         seen = self._seen[node]
@@ -83,17 +106,19 @@ class LocalityScheduler:
             seen.popitem(last=False)
 
 
-SCHEDULERS: dict[str, Callable[[int, int], Scheduler]] = {
+PLANNED: dict[str, Callable[[int, int], PlannedScheduler]] = {
     "random": RandomScheduler,
     "round_robin": RoundRobinScheduler,
     "locality": LocalityScheduler,
 }
+CONDUCTOR = "conductor"
+SCHEDULERS = (*PLANNED, CONDUCTOR)
 
 
-def make_scheduler(name: str, nodes: int, seed: int = 0) -> Scheduler:
-    """A scheduler by name; raises ScheduleError that lists those that exist."""
-    if name not in SCHEDULERS:
-        raise ScheduleError(f"no scheduler {name!r}: choose one of {', '.join(SCHEDULERS)}")
+def make_scheduler(name: str, nodes: int, seed: int = 0) -> PlannedScheduler:
+    """A planned scheduler by name; raises ScheduleError that lists those that exist."""
+    if name not in PLANNED:
+        raise ScheduleError(f"no scheduler {name!r} that plans ahead: choose one of {', '.join(PLANNED)}")
     if nodes < 1:
         raise ScheduleError("there must be at least one node")
-    return SCHEDULERS[name](nodes, seed)
+    return PLANNED[name](nodes, seed)

@@ -34,7 +34,7 @@ LARGER_SIGMAS = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: all requests served and every block right; 1: not so; 2: it could not run."""
+    """Exit code 0: all requests served or refused and every block right; 1: not so; 2: it could not run."""
     return run_command(
         arguments, lambda given: parse_options(given, "python -m experiments.run", __doc__ or ""), _run
     )
@@ -55,8 +55,7 @@ def _run(screen: Screen, options: RunOptions) -> int:
     )
     write_page(page, details, f"make run: {_title(scenario)}", conclusion(runs, markup=False))
     screen.say(f"Written to {summary}; to look at: {page}")
-    right = all(run.failed == 0 and run.corrupt == 0 and run.completed == run.requests for run in runs.all())
-    return 0 if right else 1
+    return 0 if all(run.is_right for run in runs.all()) else 1
 
 
 def _chosen_sigma(screen: Screen, options: RunOptions) -> float | None:
@@ -191,6 +190,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "eviction": options.eviction,
         "pool_blocks": options.pool_blocks,
         "scheduler": options.scheduler,
+        "ttft_slo_s": options.ttft_slo_s,
         "tiers": options.tiers,
         "gate": options.gate,
         "block_bytes": scenario.block_bytes,

@@ -9,16 +9,18 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from controller.config import Config
 from experiments.run.control_plane import stand_behind, start_controller
+from experiments.run.host_configs import ROUTER, router_socket, write_host_configs
 from experiments.run.machine import CpuTime, CpuUse, CpuWatch, cpu_time
 from experiments.run.modes import Mode
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, monotonic_start, wait_for
 from experiments.run.running import Running, Watch
-from experiments.run.scenario import Scenario, controller_config, write_host_configs
+from experiments.run.scenario import Scenario, controller_config
 from experiments.run.timeline import Sample, Timeline
 from topologies.engines import Artifacts
 from topologies.network import Network, Process
@@ -38,6 +40,8 @@ class Measurements:
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
     stores: dict[str, dict[str, Any]] = field(default_factory=dict)
     controller: dict[str, Any] = field(default_factory=dict)
+    router: dict[str, Any] | None = None
+    """None where requests were shared out beforehand."""
     storage_egress_bytes: int = 0
     link_drops: int = 0
     wall_s: float = 0.0
@@ -73,7 +77,8 @@ class Emulation:
         directory.mkdir()
         self._network.start_switches()
         try:
-            config = controller_config(self._scenario, self._network, self._artifacts, mode)
+            router = router_socket(self._scenario, directory)
+            config = controller_config(self._scenario, self._network, self._artifacts, mode, router)
             play = _Play(self._scenario, self._network, directory, self._watch)
             return play.run(mode, config, on_progress)
         finally:
@@ -91,15 +96,18 @@ class _Play:
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
         stores = [hosts[name] for name in self._scenario.fabric.stores]
+        routers = [hosts[ROUTER]] if ROUTER in hosts else []
         wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
         stand_behind(controller)
         running = Running(
             self._network, mode.name, tuple(workers), tuple(stores), controller, config.switches
         )
         with self._watch(running):
-            return self._measure(running, on_progress)
+            return self._measure(running, routers, on_progress)
 
-    def _measure(self, running: Running, on_progress: OnProgress) -> Measurements:
+    def _measure(
+        self, running: Running, routers: Sequence[LineProcess], on_progress: OnProgress
+    ) -> Measurements:
         workers, stores, controller = running.nodes, running.stores, running.controller
         measured = Measurements(started_s=time.monotonic())
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
@@ -115,18 +123,20 @@ class _Play:
         }
         before = {role: cpu_time(processes) for role, processes in parts.items()}
         start_s = measured.start_s = monotonic_start(START_DELAY_S)
-        for host in (*workers, *stores):
+        for host in (*workers, *stores, *routers):
             host.send(f"start {start_s}")
-        wait_for("finished", workers, self._events, SILENCE_S, lambda: self._report(workers, on_progress))
+        players = [*workers, *routers]
+        wait_for("finished", players, self._events, SILENCE_S, lambda: self._report(workers, on_progress))
         measured.wall_s = round(time.monotonic() - start_s, 3)
         measured.cpu = watch.stop()
         measured.timeline = timeline.stop()
         measured.usage = {role: cpu_time(processes) - before[role] for role, processes in parts.items()}
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
         measured.link_drops = self._network.link_drops() - dropped_before
-        for process in (controller, *workers, *stores):
+        for process in (controller, *workers, *stores, *routers):
             process.stop()
         measured.controller = self._result("controller")
+        measured.router = self._result(ROUTER) if routers else None
         measured.workers = {name: self._result(name) for name in self._scenario.fabric.nodes}
         measured.stores = {name: self._result(name) for name in self._scenario.fabric.stores}
         return measured
@@ -137,10 +147,10 @@ class _Play:
 
     def _start_host(self, name: str, config: Path) -> LineProcess:
         module = "hostlib.worker" if name in self._scenario.shares else "hostlib.storage"
+        popen: Callable[..., Process] = partial(self._network.popen, name)
+        if name == ROUTER:  # no host of the network: requests don't come over that of KV
+            module, popen = "hostlib.router", self._network.popen_here
         command = [sys.executable, "-m", module, str(config)]
-
-        def popen(*arguments: Any, **options: Any) -> Any:
-            return self._network.popen(name, *arguments, **options)
 
         return LineProcess(name, command, self._directory / f"{name}.log", popen, self._events)
 

@@ -22,8 +22,9 @@ def evaluate(measured: Measurements) -> RunResult:
     outcomes = measured.controller["outcomes"]
     bore = strain(measured)
     complaints = bore.complaints()
+    router = measured.router
     return RunResult(
-        requests=sum(worker["requests"] for worker in workers),
+        requests=router["requests"] if router else sum(worker["requests"] for worker in workers),
         completed=sum(worker["node"]["completed"] for worker in workers),
         failed=sum(worker["node"]["failed"] for worker in workers),
         corrupt=sum(worker["client"]["corrupt"] for worker in workers),
@@ -51,13 +52,16 @@ def evaluate(measured: Measurements) -> RunResult:
         read_ahead=sum(store["store"]["read_ahead"] for store in measured.stores.values()),
         read_ahead_hits=sum(store["store"]["read_ahead_hits"] for store in measured.stores.values()),
         retransmitted=sum(worker["client"]["retransmits"] for worker in workers),
+        rejected=router["conductor"]["rejected"] if router else 0,
+        replicated=router["conductor"]["replicated_blocks"] if router else 0,
     )
 
 
 def strain(measured: Measurements) -> Strain:
     """How the machine bore the run."""
     hosts = measured.workers | measured.stores
-    late = {name: host["process"]["timer_late_ms"]["p99"] for name, host in hosts.items()}
+    routers = {} if measured.router is None else {"router": measured.router}
+    late = {name: host["process"]["timer_late_ms"]["p99"] for name, host in (hosts | routers).items()}
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
     control = measured.usage["controller"].total_s / (measured.wall_s * (psutil.cpu_count() or 1))
     return Strain(measured.cpu, late, dropped, control)

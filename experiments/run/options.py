@@ -39,6 +39,7 @@ class RunOptions:
     placement: str
     push: bool
     scheduler: str
+    ttft_slo_s: float | None
     tiers: str
     gate: bool
     policy: str
@@ -98,7 +99,13 @@ _OPTIONS = (
     Option("PODS", whole(2, 8), None, "pods of fattree"),
     Option("PLACEMENT", one_of(PLACEMENTS), AUTO, "which of several switches keep a block"),
     Option("PUSH", yes_or_no, False, "1: prefixes that nodes keep asking for are multicast to them unasked"),
-    Option("SCHEDULER", one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
+    Option("SCHEDULER", one_of(SCHEDULERS), "random", "which node serves a request"),
+    Option(
+        "TTFT_SLO",
+        number(0.001, 1e6),
+        None,
+        "with SCHEDULER=conductor: real seconds; a request whose first token is expected later is refused",
+    ),
     Option("TIERS", one_of(tuple(RULES)), DEFAULT_RULE, "how blocks move between GPU memory and DRAM"),
     Option("GATE", yes_or_no, True, "no: nodes fetch without comparing that with computing under the load"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),

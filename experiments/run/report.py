@@ -38,6 +38,7 @@ def _lost(evictions: Evictions) -> str:
 _SECTIONS: dict[str, tuple[_Row, ...]] = {
     "Requests": (
         ("completed / failed", lambda r: f"{r.completed:,} / {r.failed:,}"),
+        ("refused by the conductor", lambda r: f"{r.rejected:,}"),
         ("blocks that came back wrong", lambda r: f"{r.corrupt:,}"),
     ),
     "Where blocks came from": (

@@ -97,6 +97,15 @@ class RunResult:
     """Of those, asked for since."""
     retransmitted: int = 0
     """Fragments that clients asked for, or sent, again."""
+    rejected: int = 0
+    """Requests that the conductor refused, as their first token would have come too late."""
+    replicated: int = 0
+    """Blocks that it had a node fetch though another node's memory held them."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every request was served, or refused by the conductor, and every block came back right."""
+        return not self.failed and not self.corrupt and self.completed + self.rejected == self.requests
 
 
 def percentiles(values: Sequence[float]) -> Percentiles:

@@ -1,11 +1,10 @@
-"""A scenario: options turned into a fabric, each host's configuration and the controller's.
+"""A scenario: options turned into a fabric, shares of requests, and the controller's configuration.
 
 Pure preparation: bad input is refused here, before a network exists.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,16 +12,15 @@ from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresh
 from experiments.run.control_plane import switch_configs
 from experiments.run.modes import Mode
 from experiments.run.options import RunOptions
-from hostlib.members import Members
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
 from topologies.registry import make_topology
 from workload.cost import CostModel, make_cost_model
-from workload.generate import generate, to_line
+from workload.generate import generate
 from workload.keys import KeySpace
 from workload.scale import DEFAULT_SIGMA, ScaleModel
-from workload.schedule import make_scheduler
+from workload.schedule import CONDUCTOR, make_scheduler
 from workload.trace import Request, Trace, load_trace
 
 PLAY_S = 32.0
@@ -35,7 +33,6 @@ TRACE_REQUESTS = 600
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
 LARGE_SIGMA = 4 * DEFAULT_SIGMA
 """Of topologies with several switches, each of which takes its share of the CPU for every packet."""
-SSD_BLOCKS = 100_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Scenario:
     cost: CostModel
     fabric: Fabric
     shares: dict[str, tuple[Request, ...]]
-    """Requests by the node that serves them."""
+    """Requests by the node that serves them; none of the conductor's, which a router sends."""
 
     @property
     def key_space(self) -> KeySpace:
@@ -122,91 +119,22 @@ def _start(trace: Trace, asked_s: float | None, requests: int) -> float:
 
 
 def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tuple[Request, ...]]:
+    if options.scheduler == CONDUCTOR:
+        return dict.fromkeys(fabric.nodes, ())
     scheduler = make_scheduler(options.scheduler, len(fabric.nodes), options.seed)
     shares: dict[str, list[Request]] = {name: [] for name in fabric.nodes}
     for request in trace.requests:
-        shares[fabric.nodes[scheduler.assign(request)]].append(request)
+        shares[fabric.nodes[scheduler.assign(request).node]].append(request)
     return {name: tuple(share) for name, share in shares.items()}
 
 
-def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
-    """A configuration file for every host, and the files these name; host -> path."""
-    homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.stores]
-    preloads = _preloads(scenario, homes)
-    paths = {}
-    for name, endpoint in scenario.fabric.hosts.items():
-        common = {
-            "address": str(endpoint.ipv4),
-            "result": str(directory / f"{name}.result.json"),
-            "homes": homes,
-            "replicas": scenario.options.replicas,
-            "controller": str(scenario.fabric.controller_of(name).ipv4),
-        }
-        if name in scenario.shares:
-            specific = _worker(scenario, name, directory)
-        else:
-            keys = directory / f"{name}.keys"
-            keys.write_text("".join(f"{key.hex()}\n" for key in preloads[str(endpoint.ipv4)]))
-            specific = _store(scenario, name, directory) | {"preload": str(keys)}
-        paths[name] = directory / f"{name}.json"
-        paths[name].write_text(json.dumps(common | specific, indent=1))
-    return paths
-
-
-def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
-    trace = directory / f"{name}.trace.jsonl"
-    trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.shares[name]))
-    options = scenario.options
-    return {
-        "trace": str(trace),
-        "gpu_blocks": options.gpu_blocks,
-        "dram_blocks": options.dram_blocks,
-        "tiers": options.tiers,
-        "gate": options.gate,
-        "link_bit_s": scenario.fabric.link_rate_bit_s(name),
-        "push": options.push,
-        "record_blocks": options.traces,
-        "durable": options.durable,
-        "block_tokens": scenario.trace.block_tokens,
-        "model": options.model,
-        "gpu": options.gpu,
-        "sigma": scenario.scale.sigma,
-        "speed": scenario.scale.speed,
-    }
-
-
-def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
-    return {
-        "block_bytes": scenario.block_bytes,
-        "dram_bytes": scenario.options.store_blocks * scenario.block_bytes,
-        "ssd_dir": str(directory / f"{name}.ssd"),
-        "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
-        "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.ssd_gbyte_s * 1e9),
-        "read_ahead_blocks": scenario.options.read_ahead,
-        "link_bit_s": scenario.fabric.link_rate_bit_s(name),
-    }
-
-
-def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
-    """What each store holds at the start: the past's blocks, least recently used first."""
-    keys = scenario.key_space
-    recency: dict[bytes, None] = {}
-    for request in scenario.trace.past:
-        for key in keys.chain(request.blocks):
-            recency.pop(key, None)
-            recency[key] = None
-    held: dict[str, list[bytes]] = {home: [] for home in homes}
-    members = Members.of(homes, scenario.options.replicas)
-    for key in recency:
-        for home in members.homes(key):
-            held[home.address].append(key)
-    return held
-
-
-def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, mode: Mode) -> Config:
+def controller_config(
+    scenario: Scenario, network: Network, artifacts: Artifacts, mode: Mode, router: Path | None = None
+) -> Config:
     """The controller's configuration for a running network; without pool and merging it only routes.
 
-    A phantom pool costs the control plane what a pool does, and leaves the traffic as it is without one.
+    `router` is the socket of whoever wants to know what the pools hold. A phantom pool costs the control
+    plane what a pool does, and leaves the traffic as it is without one.
     """
     size = PoolSize(scenario.options.pool_blocks, scenario.defines["POOL_SLOTS"], scenario.fragments)
     return Config(
@@ -220,6 +148,7 @@ def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts
         merging=mode.merging,
         thresholds=Thresholds(report_count=1, fill="on_the_way", eviction=scenario.options.eviction),
         push=PushOptions() if mode.pool and scenario.options.push and not mode.phantom else None,
+        router=None if router is None else str(router),
         costs=CostOptions(
             scenario.options.model,
             scenario.options.gpu,

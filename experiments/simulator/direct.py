@@ -56,6 +56,9 @@ class DirectPool:
         for key in keys:
             self._insert(key)
 
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._held
+
     def prefix(self, blocks: Sequence[Block]) -> list[Link]:
         """The devices of the longest prefix that is held."""
         found = []

@@ -108,6 +108,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "spines": network.spines,
         "pods": network.pods,
         "scheduler": workload.scheduler,
+        "ttft-slo": workload.ttft_slo_s,
         "gate": "yes" if scenario.nodes.gate == "compare" else "no",
         "policy": scenario.pool.policy,
         "eviction": scenario.control.eviction,

@@ -88,8 +88,32 @@ class Node:
         self._gpu_free_s = 0.0
         """When what waits for the GPU will have been computed, as far as it is known."""
 
-    def serve(self, request: Request, chain: Sequence[Block]) -> Steps:
-        """One request, from now on."""
+    @property
+    def block_s(self) -> float:
+        """Time of a block on the node's link."""
+        return self._gate.block_s
+
+    @property
+    def link_backlog_s(self) -> float:
+        """Time that what it has asked for already takes on its link."""
+        return self._asked_blocks * self._gate.block_s
+
+    def home_backlog_s(self, home: Any) -> float:
+        """What it last heard to wait at a home."""
+        return self.fetcher.backlog_s(home) if self.fetcher is not None else 0.0
+
+    def held(self, chain: Sequence[Block]) -> int:
+        """Blocks from the first on in its own memory."""
+        return next((at for at, block in enumerate(chain) if block.key not in self._tiers), len(chain))
+
+    def serve(
+        self,
+        request: Request,
+        chain: Sequence[Block],
+        fetch: bool = True,
+        prefilled: Callable[[], None] = lambda: None,
+    ) -> Steps:
+        """One request, from now on; without `fetch` it is computed behind what the node holds itself."""
         record = Record(self._env.now, request.input_tokens, request.output_tokens)
         tokens = request.input_tokens + request.output_tokens
         yield from self.gpu.admit(tokens)
@@ -97,13 +121,13 @@ class Node:
             yield from self._prepare(len(chain))
         sources: dict[bytes, str] = {}
         missing = self._look_up(chain, sources)
-        if self._options.loading == "overlapped":
+        if fetch and self._options.loading == "overlapped":
             yield from self._fetch(missing, len(chain), sources, record)
         planned_s = self._prefill_s(request, _prefix(chain, sources))
         self._gpu_free_s = max(self._env.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
             yield turn
-            if self._options.loading == "blocking":
+            if fetch and self._options.loading == "blocking":
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
             hits = _prefix(chain, sources)
@@ -115,6 +139,7 @@ class Node:
             yield from self.gpu.prefill(*self._cost.prefill_span(request.input_tokens, hits))
             self._tiers.keep([block.key for block in chain])
         record.ttft_s = self._env.now - record.arrival_s
+        prefilled()
         self._account(chain, sources, hits, record)
         yield from self.gpu.decode(request.output_tokens, request.input_tokens)
         self.gpu.leave(tokens)
@@ -171,7 +196,7 @@ class Node:
             return len(missing) if self._options.gate == "always" else 0
         blocking = self._options.loading == "blocking"
         gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._env.now)
-        load = Load(fetcher.backlog_s, self._asked_blocks * self._gate.block_s, gpu_s)
+        load = Load(fetcher.backlog_s, self.link_backlog_s, gpu_s)
         depths = [block.depth for block in missing]
         return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)
 

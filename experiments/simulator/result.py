@@ -79,6 +79,8 @@ class SimResult:
     """What holds blocks beyond the nodes' own memory: storage nodes, pool, their share of the fabric."""
     dollars_per_saved_s: float | None
     """Cache dollars for each GPU second of prefill that was saved; None where nothing was."""
+    conductor: dict[str, int] | None = None
+    """Its counters (workload.conductor.ConductorStats), where it decides who serves a request."""
     cpu_s: float = 0.0
     """How long the simulation itself took."""
     ttfts_s: tuple[float, ...] = field(default=(), repr=False)

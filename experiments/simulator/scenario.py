@@ -47,6 +47,8 @@ class Workload:
     output_tokens: int = whole(100, 1, 1_000_000)
     """With `hit_share`: tokens of each answer."""
     scheduler: str = choice("random", SCHEDULERS)
+    ttft_slo_s: float | None = number(None, 0.0, 1e6)
+    """With the conductor: a request whose first token is expected later than that is refused."""
     seed: int = whole(1, 0, 1 << 31)
 
 

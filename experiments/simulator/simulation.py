@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 
 from simpy import Environment
 
@@ -24,13 +25,14 @@ from experiments.simulator.money import bill
 from experiments.simulator.network import Network, after
 from experiments.simulator.node import Fetcher, Node, Steps
 from experiments.simulator.result import SimResult, spread, sum_sources
+from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
 from experiments.simulator.schema import Document, ScenarioError
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
-from experiments.simulator.workload import Demand, Library, delay, make_demand
+from experiments.simulator.workload import Demand, Library, make_demand
 from hostlib.tiers import LocalTiers
-from workload.schedule import make_scheduler
+from workload.schedule import Route
 from workload.trace import Request
 
 US = 1e-6
@@ -92,16 +94,12 @@ class _Simulation:
             self._tick(control)
         for switch in self._parts.switches:
             self._forget(switch)
-        scheduler = make_scheduler(scenario.workload.scheduler, scenario.nodes.count, scenario.workload.seed)
-        workload = scenario.workload
-        assigned = iter([(request, scheduler.assign(request)) for request in self._demand.requests])
-        if workload.jitter_s:
-            assigned = iter(delay(assigned, workload.jitter_s, workload.seed))
-        if workload.clients:
-            for _ in range(min(workload.clients, len(self._demand.requests))):
-                env.process(self._client(assigned))
+        arrivals = self._router.arrivals(self._demand.requests)
+        if scenario.workload.clients:
+            for _ in range(min(scenario.workload.clients, len(self._demand.requests))):
+                env.process(self._client(arrivals))
         else:
-            env.process(self._arrivals(assigned))
+            env.process(self._arrivals(arrivals))
         env.run(until=self._done)
         return self._result(time.process_time() - began_s)
 
@@ -120,6 +118,15 @@ class _Simulation:
             self._build_stores(past)
         for place, name in enumerate(self._fabric.nodes):
             self._parts.nodes.append(self._node(place, name))
+        parts = ClusterParts(
+            self._parts.nodes,
+            self._parts.stores,
+            self._parts.controls,
+            self._direct,
+            self._library,
+            self._cost,
+        )
+        self._router = Router(scenario, SimulatedCluster(self._env, parts))
 
     def _build_switches(self) -> None:
         pool, machine = self._scenario.pool, self._scenario.machine
@@ -238,18 +245,22 @@ class _Simulation:
         switch.forget_counts()
         after(self._env, self._scenario.pool.sketch_epoch_s, self._forget, switch)
 
-    def _arrivals(self, assigned: Iterator[tuple[Request, int]]) -> Steps:
-        for request, node in assigned:
+    def _arrivals(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
+        for request, planned in arrivals:
             if request.arrival_s > self._env.now:
                 yield self._env.timeout(request.arrival_s - self._env.now)
-            self._env.process(self._serve(request, node))
+            self._env.process(self._serve(request, planned))
 
-    def _client(self, assigned: Iterator[tuple[Request, int]]) -> Steps:
-        for request, node in assigned:
-            yield self._env.process(self._serve(request, node))
+    def _client(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
+        for request, planned in arrivals:
+            yield self._env.process(self._serve(request, planned))
 
-    def _serve(self, request: Request, node: int) -> Steps:
-        yield from self._parts.nodes[node].serve(request, self._library.chain(request))
+    def _serve(self, request: Request, planned: Route | None) -> Steps:
+        route = self._router.route(request, planned)
+        if route is not None:
+            chain = self._library.chain(request)
+            done = partial(self._router.prefilled, route)
+            yield from self._parts.nodes[route.node].serve(request, chain, route.fetch, done)
         self._left -= 1
         if not self._left:
             self._done.succeed()
@@ -260,7 +271,7 @@ class _Simulation:
         parts, scenario = self._parts, self._scenario
         records = [record for node in parts.nodes for record in node.records]
         records.sort(key=lambda record: record.arrival_s)
-        duration_s = max(1e-9, self._env.now - min(record.arrival_s for record in records))
+        duration_s = max(1e-9, self._env.now - min((record.arrival_s for record in records), default=0.0))
         links = dict(self._links())
         egress = [link for (source, _), link in self._network.links.items() if source in self._fabric.stores]
         served_bytes = sum(switch.stats.served_bytes for switch in parts.switches)
@@ -269,6 +280,7 @@ class _Simulation:
         return SimResult(
             requests=len(self._demand.requests),
             completed=len(records),
+            conductor=asdict(self._router.conductor.stats) if self._router.conductor else None,
             duration_s=duration_s,
             requests_per_s=len(records) / duration_s,
             output_tokens_per_s=sum(record.output_tokens for record in records) / duration_s,

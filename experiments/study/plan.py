@@ -59,7 +59,7 @@ AXES = (
     Axis(
         "link_gbit_s", "link, Gbit/s", (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0), (25.0, 200.0), POOLED
     ),
-    Axis("scheduler", "scheduler", tuple(SCHEDULERS), ("random", "locality"), POOLED, log=False),
+    Axis("scheduler", "scheduler", SCHEDULERS, ("random", "locality"), POOLED, log=False),
     Axis("block_tokens", "tokens a block", (32, 64, 128, 256, 512), (128, 512), (*POOLED, "sram")),
 )
 """SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it appears where blocks are small."""

@@ -14,7 +14,7 @@ from hostlib.gate import GATES
 from hostlib.tier_rules import RULES
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
-from workload.schedule import SCHEDULERS
+from workload.schedule import PLANNED
 from workload.shapes import SHAPES
 from workload.trace import Trace, load_trace
 
@@ -67,7 +67,7 @@ _OPTIONS = (
         "PREFETCH", list_of(one_of(tuple(PREFETCHES))), tuple(PREFETCHES), "how early blocks are asked for"
     ),
     Option("HOSTS", whole(1, 1024), 8, "inference nodes"),
-    Option("SCHEDULER", one_of(tuple(SCHEDULERS)), "random", "which node serves a request"),
+    Option("SCHEDULER", one_of(tuple(PLANNED)), "random", "which node serves a request"),
     Option("GPU_BLOCKS", whole(0, 10_000_000), 400, "blocks of GPU memory a node"),
     Option("DRAM_BLOCKS", whole(0, 10_000_000), 3_000, "blocks of DRAM a node"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),

@@ -108,7 +108,7 @@ class Replay:
         """Play the whole trace."""
         for request in self._trace.requests:
             self._advance(request.arrival_s)
-            self._arrive(Job(request, self._nodes[self._scheduler.assign(request)]))
+            self._arrive(Job(request, self._nodes[self._scheduler.assign(request).node]))
         self._advance(float("inf"))
         return self._result()
 

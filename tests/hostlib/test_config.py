@@ -16,7 +16,7 @@ from hostlib.worker import WorkerConfig
     [
         ("{", "not JSON"),
         ("[]", "expected a JSON object, found list"),
-        ('{"adress": ""}', "no field 'adress' exists; there are address, result, "),
+        ('{"adress": ""}', "no field 'adress' exists; there are result, address, "),
         ('{"address": "127.0.0.1"}', "field 'result' is missing"),
     ],
 )
@@ -76,8 +76,8 @@ WORKER = {
         ({"homes": "127.0.0.2"}, "homes must be list[str]"),
         ({"gpu_blocks": -1}, "gpu_blocks and dram_blocks must be 0 or more"),
         ({"tiers": "x"}, "no rule for tiers 'x': choose one of exclusive, inclusive, by-value"),
-        ({"gate": True}, "link_bit_s must be above 0 for the gate, not 0.0"),
-        ({"link_bit_s": -1.0}, "link_bit_s must be above 0 for the gate, not -1.0"),
+        ({"gate": True}, "link_bit_s must be above 0 for the gate"),
+        ({"link_bit_s": -1.0}, "link_bit_s must be 0 or more, not -1.0"),
         ({"model": "gpt"}, "no model 'gpt': choose one of llama3-70b"),
         ({"gpu": "abacus"}, "no GPU 'abacus': choose one of a800"),
         ({"sigma": 0}, "scale must be 1 or more"),

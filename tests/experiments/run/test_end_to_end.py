@@ -67,6 +67,22 @@ def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
     assert sum(pool["blocks"].values()) == sum(without["blocks"].values())
 
 
+def test_the_conductor_routes_by_what_nodes_and_switch_report(tmp_path: Path) -> None:
+    conductor = ("--scheduler", "conductor", "--modes", "pool", "--results", str(tmp_path))
+    done = subprocess.run(
+        command(*conductor, "--ttft-slo", "40"), capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    run = summary["runs"]["pool"]
+    assert (summary["scheduler"], summary["ttft_slo_s"]) == ("conductor", 40)
+    assert run["completed"] + run["rejected"] == 40
+    assert (run["failed"], run["corrupt"]) == (0, 0)
+    assert run["blocks"]["pool"] > 0
+    details = json.loads((tmp_path / "details.json").read_text())
+    assert {r["node"] for r in details["runs"]["pool"]["requests"]} == {"node1", "node2", "node3"}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
     child = subprocess.Popen(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.run.host_configs import write_host_configs
 from experiments.run.options import RunOptions, parse_options
-from experiments.run.scenario import PLAY_S, Scenario, make_scenario, write_host_configs
+from experiments.run.scenario import PLAY_S, Scenario, make_scenario
 from hostlib.config import load_config
 from hostlib.homes import home_of
 from hostlib.storage import StorageConfig, read_keys

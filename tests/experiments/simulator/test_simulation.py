@@ -222,3 +222,36 @@ def test_start_and_steady_state_are_the_halves_of_the_arrivals() -> None:
     assert len(result.ttfts_s) == 41
     assert record["start_ttft_s"]["mean"] == pytest.approx(sum(result.ttfts_s[:20]) / 20)
     assert record["steady_ttft_s"]["mean"] == pytest.approx(sum(result.ttfts_s[20:]) / 21)
+
+
+def busy(scheduler: str, **tables: dict[str, object]) -> SimResult:
+    workload = {"requests": 300, "load": 3.0, "scheduler": scheduler}
+    return simulate(Scenario().changed(workload=workload).changed(**tables))
+
+
+def test_the_conductor_shortens_the_tail_and_replicates_hot_blocks() -> None:
+    conductor, turns = busy("conductor"), busy("round_robin")
+    assert conductor.ttft_s.p99 < 0.7 * turns.ttft_s.p99
+    assert conductor.ttft_s.mean < turns.ttft_s.mean
+    assert conductor.conductor is not None
+    assert conductor.conductor["assigned"] == conductor.completed == 300
+    assert conductor.conductor["replicated_blocks"] > 0
+    assert turns.conductor is None
+
+
+def test_the_conductor_refuses_what_would_come_too_late() -> None:
+    result = busy("conductor", workload={"load": 8.0, "ttft_slo_s": 5.0})
+    assert result.conductor is not None
+    assert result.conductor["rejected"] > 0
+    assert result.completed == 300 - result.conductor["rejected"]
+    assert result.ttft_s.p99 < 1.5 * 5.0  # an estimate
+    assert result.ttft_s.p99 < 0.8 * busy("conductor", workload={"load": 8.0}).ttft_s.p99
+
+
+def test_the_conductor_works_without_storage_and_with_memory_that_nodes_read() -> None:
+    apart = busy("conductor", nodes={"gate": "never"})
+    assert apart.conductor is not None
+    assert apart.conductor["fetching"] == apart.blocks["remote"] == 0
+    direct = busy("conductor", storage={"kind": "direct", "count": 0}, pool={"memory": "none"})
+    assert direct.conductor is not None
+    assert direct.conductor["fetching"] > 0

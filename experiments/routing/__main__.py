@@ -1,0 +1,172 @@
+"""make routing: schedulers against what nodes share, simulated at real scale on the same requests.
+
+Beluga's point (arXiv 2511.20172) is that a pool which all nodes reach makes routing by locality unnecessary.
+So round robin with a pool is set against locality, and Mooncake's conductor, without one. `own`: nodes have
+their own memory only; `stores`: and storage nodes; `pool`: and the switch's pool. Writes
+results/routing/summary.json.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from experiments.command import Screen, run_command
+from experiments.intervals import Interval, mean_interval
+from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.parallel import run_all
+from experiments.run.result import revision
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.simulation import simulate
+from workload.schedule import SCHEDULERS
+from workload.shapes import SHAPES
+
+SHARED: dict[str, dict[str, dict[str, Any]]] = {
+    "own": {"nodes": {"gate": "never"}, "pool": {"memory": "none"}},
+    "stores": {"nodes": {"gate": "compare"}, "pool": {"memory": "none"}},
+    "pool": {"nodes": {"gate": "compare"}},
+}
+FIGURES = ("ttft_mean_s", "ttft_p99_s", "prefill_s", "held_share", "storage_gbyte")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingOptions:
+    """What is compared, and under which load."""
+
+    shapes: tuple[str, ...]
+    loads: tuple[float, ...]
+    schedulers: tuple[str, ...]
+    hosts: int
+    requests: int
+    seeds: int
+    results: Path
+
+
+_OPTIONS = (
+    Option("SHAPES", list_of(one_of(tuple(SHAPES))), ("agents", "chat"), "shapes of the generated traces"),
+    Option("LOADS", list_of(number(0.01, 1000)), (1.0, 2.0), "times the traffic's own rate"),
+    Option("SCHEDULERS", list_of(one_of(SCHEDULERS)), SCHEDULERS[1:], "who decides which node serves"),
+    Option("HOSTS", whole(1, 256), 8, "inference nodes"),
+    Option("REQUESTS", whole(10, 100_000), 800, "of each simulation"),
+    Option("SEEDS", whole(1, 30), 5, "simulations of each case"),
+    Option("RESULTS", Path, Path("results/routing"), "folder for the results"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell of the table."""
+
+    shape: str
+    load: float
+    scheduler: str
+    shared: str
+
+    def scenario(self, options: RoutingOptions, seed: int) -> Scenario:
+        """With one seed."""
+        workload = {"shape": self.shape, "load": self.load, "scheduler": self.scheduler, "seed": seed}
+        scenario = Scenario().changed(workload=workload | {"requests": options.requests})
+        return scenario.changed(nodes={"count": options.hosts}).changed(**SHARED[self.shared])
+
+
+Cells = dict[Case, dict[str, Interval]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0; 2 for bad input."""
+
+    def parse(given: Sequence[str]) -> RoutingOptions:
+        return parse_into(RoutingOptions, _OPTIONS, given, "python -m experiments.routing", __doc__ or "")
+
+    return run_command(arguments, parse, _run)
+
+
+def _run(screen: Screen, options: RoutingOptions) -> int:
+    cells = compute(options, screen)
+    for shape, load in itertools.product(options.shapes, options.loads):
+        screen.show(_table(shape, load, cells))
+    screen.say(f"Written to {_write(options, cells)}")
+    return 0
+
+
+def compute(options: RoutingOptions, screen: Screen) -> Cells:
+    """All cases with all seeds, over the cores of the machine."""
+    sides = (options.shapes, options.loads, options.schedulers, SHARED)
+    cases = [Case(*values) for values in itertools.product(*sides)]
+    jobs = [(case, seed) for case in cases for seed in range(1, options.seeds + 1)]
+
+    def work(job: tuple[Case, int]) -> Mapping[str, float]:
+        return _figures(job[0].scenario(options, job[1]))
+
+    with screen.progress() as progress:
+        task = progress.add_task("simulating", total=len(jobs))
+        done = run_all(work, jobs, os.cpu_count() or 1, lambda: progress.advance(task))
+    by_case: dict[Case, list[Mapping[str, float]]] = {case: [] for case in cases}
+    for (case, _), figures in zip(jobs, done, strict=True):
+        by_case[case].append(figures)
+    return {
+        case: {name: mean_interval([one[name] for one in found]) for name in FIGURES}
+        for case, found in by_case.items()
+    }
+
+
+def _figures(scenario: Scenario) -> Mapping[str, float]:
+    result = simulate(scenario)
+    total = sum(result.blocks.values())
+    return {
+        "ttft_mean_s": result.ttft_s.mean,
+        "ttft_p99_s": result.ttft_s.p99,
+        "prefill_s": result.prefill_s,
+        "held_share": (result.blocks["gpu"] + result.blocks["dram"]) / total,
+        "storage_gbyte": result.storage_egress_bytes / 1e9,
+    }
+
+
+def _table(shape: str, load: float, cells: Cells) -> Table:
+    table = Table(
+        title=f"{shape}, {load:g} times its rate: mean ± 95 % interval over seeds", title_justify="left"
+    )
+    for title in (
+        "scheduler",
+        "shared",
+        "TTFT mean, s",
+        "TTFT p99, s",
+        "prefill, s",
+        "held",
+        "from stores, GB",
+    ):
+        table.add_column(title, justify="left" if title in ("scheduler", "shared") else "right")
+    for case, found in cells.items():
+        if (case.shape, case.load) == (shape, load):
+            shown = [f"{found[name].mean:,.3g} ± {found[name].half:,.2g}" for name in FIGURES]
+            table.add_row(case.scheduler, case.shared, *shown)
+    return table
+
+
+def _write(options: RoutingOptions, cells: Cells) -> Path:
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / "summary.json"
+    record = {
+        "revision": revision(),
+        "hosts": options.hosts,
+        "requests": options.requests,
+        "seeds": options.seeds,
+        "cases": [
+            asdict(case) | {name: {"mean": of.mean, "half": of.half} for name, of in found.items()}
+            for case, found in cells.items()
+        ],
+    }
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

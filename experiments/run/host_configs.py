@@ -1,0 +1,125 @@
+"""Configuration files of a scenario's hosts: workers, storage nodes, and the router where there is one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from experiments.run.scenario import Scenario
+from hostlib.members import Members
+from workload.generate import to_line
+from workload.schedule import CONDUCTOR
+
+SSD_BLOCKS = 100_000
+ROUTER = "router"
+"""The name of its process and files; no host has it."""
+
+
+def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
+    """A configuration file for every host and the router, and the files these name; name -> path."""
+    homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.stores]
+    preloads = _preloads(scenario, homes)
+    paths = {}
+    for name, endpoint in scenario.fabric.hosts.items():
+        common = {
+            "address": str(endpoint.ipv4),
+            "result": str(directory / f"{name}.result.json"),
+            "homes": homes,
+            "replicas": scenario.options.replicas,
+            "controller": str(scenario.fabric.controller_of(name).ipv4),
+        }
+        if name in scenario.shares:
+            specific = _worker(scenario, name, directory)
+        else:
+            keys = directory / f"{name}.keys"
+            keys.write_text("".join(f"{key.hex()}\n" for key in preloads[str(endpoint.ipv4)]))
+            specific = _store(scenario, name, directory) | {"preload": str(keys)}
+        paths[name] = directory / f"{name}.json"
+        paths[name].write_text(json.dumps(common | specific, indent=1))
+    if scenario.options.scheduler == CONDUCTOR:
+        paths[ROUTER] = _router(scenario, homes, preloads, directory)
+    return paths
+
+
+def router_socket(scenario: Scenario, directory: Path) -> Path | None:
+    """Where the router of a play listens; None where there is none."""
+    return directory / "router" if scenario.options.scheduler == CONDUCTOR else None
+
+
+def _router(scenario: Scenario, homes: list[str], preloads: dict[str, list[bytes]], directory: Path) -> Path:
+    trace, stored, path = (directory / f"{ROUTER}.{kind}" for kind in ("trace.jsonl", "keys", "json"))
+    trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.trace.requests))
+    stored.write_text("".join(f"{key.hex()}\n" for keys in preloads.values() for key in keys))
+    specific = {
+        "socket": str(router_socket(scenario, directory)),
+        "nodes": list(scenario.fabric.nodes),
+        "homes": homes,
+        "replicas": scenario.options.replicas,
+        "trace": str(trace),
+        "stored": str(stored),
+        "ttft_slo_s": scenario.options.ttft_slo_s,
+        "seed": scenario.options.seed,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(scenario.fabric.nodes[0]),
+        "result": str(directory / f"{ROUTER}.result.json"),
+    }
+    path.write_text(json.dumps(_serving(scenario) | specific, indent=1))
+    return path
+
+
+def _serving(scenario: Scenario) -> dict[str, object]:
+    """The model as nodes and router have to know it."""
+    return {
+        "block_tokens": scenario.trace.block_tokens,
+        "model": scenario.options.model,
+        "gpu": scenario.options.gpu,
+        "sigma": scenario.scale.sigma,
+        "speed": scenario.scale.speed,
+    }
+
+
+def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+    trace = directory / f"{name}.trace.jsonl"
+    trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.shares[name]))
+    options, socket = scenario.options, router_socket(scenario, directory)
+    return {
+        "trace": str(trace),
+        "gpu_blocks": options.gpu_blocks,
+        "dram_blocks": options.dram_blocks,
+        "tiers": options.tiers,
+        "gate": options.gate,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(name),
+        "push": options.push,
+        "record_blocks": options.traces,
+        "durable": options.durable,
+        "router": None if socket is None else str(socket),
+        "name": name,
+        **_serving(scenario),
+    }
+
+
+def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+    return {
+        "block_bytes": scenario.block_bytes,
+        "dram_bytes": scenario.options.store_blocks * scenario.block_bytes,
+        "ssd_dir": str(directory / f"{name}.ssd"),
+        "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
+        "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.ssd_gbyte_s * 1e9),
+        "read_ahead_blocks": scenario.options.read_ahead,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(name),
+    }
+
+
+def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
+    """What each store holds at the start: the past's blocks, least recently used first."""
+    keys = scenario.key_space
+    recency: dict[bytes, None] = {}
+    for request in scenario.trace.past:
+        for key in keys.chain(request.blocks):
+            recency.pop(key, None)
+            recency[key] = None
+    held: dict[str, list[bytes]] = {home: [] for home in homes}
+    members = Members.of(homes, scenario.options.replicas)
+    for key in recency:
+        for home in members.homes(key):
+            held[home.address].append(key)
+    return held

@@ -1,0 +1,102 @@
+"""Who serves which request in a simulation: shared out beforehand, or by the conductor when it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from simpy import Environment
+
+from experiments.simulator.control import SwitchControl
+from experiments.simulator.direct import DirectPool
+from experiments.simulator.messages import Block
+from experiments.simulator.node import Node
+from experiments.simulator.scenario import Scenario, Workload
+from experiments.simulator.store import Store
+from experiments.simulator.workload import Library, delay
+from workload.conductor import Conductor, ConductorOptions, transfer_s
+from workload.cost import CostModel
+from workload.schedule import CONDUCTOR, Route, make_scheduler
+from workload.trace import Request
+
+
+@dataclass(frozen=True)
+class ClusterParts:
+    """What the conductor looks at."""
+
+    nodes: Sequence[Node]
+    stores: Sequence[Store]
+    controls: Sequence[SwitchControl]
+    direct: DirectPool | None
+    library: Library
+    cost: CostModel
+
+
+class SimulatedCluster:
+    """The state of nodes, stores and pools, without the delay of reports (workload.conductor.Cluster)."""
+
+    def __init__(self, env: Environment, parts: ClusterParts) -> None:
+        self.nodes = len(parts.nodes)
+        self._env, self._parts = env, parts
+        self._stores = {store.name: store for store in parts.stores}
+        self._fetching = any(node.fetcher is not None for node in parts.nodes)
+
+    def now_s(self) -> float:
+        return float(self._env.now)
+
+    def held_blocks(self, node: int, request: Request) -> int:
+        return self._parts.nodes[node].held(self._parts.library.chain(request))
+
+    def stored_blocks(self, request: Request) -> int:
+        chain = self._parts.library.chain(request) if self._fetching else []
+        return next((at for at, block in enumerate(chain) if not self._stored(block)), len(chain))
+
+    def transfer_s(self, node: int, request: Request, first: int, end: int) -> float:
+        asker = self._parts.nodes[node]
+        blocks = self._parts.library.chain(request)[first:end]
+        homes = [None if self._pooled(block) else block.home for block in blocks]
+        return transfer_s(homes, asker.block_s, asker.link_backlog_s, asker.home_backlog_s)
+
+    def prefill_s(self, request: Request, held_blocks: int) -> float:
+        return self._parts.cost.request_prefill_s(request.input_tokens, held_blocks)
+
+    def _stored(self, block: Block) -> bool:
+        if self._parts.direct is not None:
+            return block.key in self._parts.direct
+        return self._pooled(block) or block.key in self._stores[block.home]
+
+    def _pooled(self, block: Block) -> bool:
+        return any(block.key in control.pool.resident for control in self._parts.controls)
+
+
+class Router:
+    """Gives each request its node; `Route`s are for requests in order of arrival."""
+
+    def __init__(self, scenario: Scenario, cluster: SimulatedCluster) -> None:
+        workload = scenario.workload
+        self.conductor: Conductor | None = None
+        self._workload: Workload = workload
+        if workload.scheduler == CONDUCTOR:
+            options = ConductorOptions(ttft_slo_s=workload.ttft_slo_s)
+            self.conductor = Conductor(cluster, options, workload.seed)
+        self._nodes = scenario.nodes.count
+
+    def arrivals(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Route | None]]:
+        """Requests as late as the scenario says, with their routes where these are known beforehand."""
+        if self.conductor is not None:
+            return iter([(request, None) for request, _ in self._late((r, 0) for r in requests)])
+        scheduler = make_scheduler(self._workload.scheduler, self._nodes, self._workload.seed)
+        planned = self._late((request, scheduler.assign(request).node) for request in requests)
+        return iter([(request, Route(node)) for request, node in planned])
+
+    def route(self, request: Request, planned: Route | None) -> Route | None:
+        """Where a request goes that comes now; None: it is refused."""
+        return planned if self.conductor is None else self.conductor.assign(request)
+
+    def prefilled(self, route: Route) -> None:
+        """The request's first token is there."""
+        if self.conductor is not None:
+            self.conductor.prefilled(route.number)
+
+    def _late(self, assigned: Iterable[tuple[Request, int]]) -> list[tuple[Request, int]]:
+        return delay(assigned, self._workload.jitter_s, self._workload.seed)

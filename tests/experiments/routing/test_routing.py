@@ -1,0 +1,26 @@
+"""Schedulers with and without a pool: every case is in table and file, and what a pool is for shows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.routing.__main__ import main
+
+
+def test_a_pool_spares_prefill_whoever_routes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--shapes", "agents", "--loads", "1", "--requests", "150", "--seeds", "2", "--hosts", "4"]
+    assert main([*few, "--schedulers", "round_robin,conductor", "--results", str(tmp_path)]) == 0
+    assert "agents, 1 times its rate" in capsys.readouterr().out
+    cases = json.loads((tmp_path / "summary.json").read_text())["cases"]
+    found = {(case["scheduler"], case["shared"]): case for case in cases}
+    assert set(found) == {(s, k) for s in ("round_robin", "conductor") for k in ("own", "stores", "pool")}
+    prefill_s = {case: one["prefill_s"]["mean"] for case, one in found.items()}
+    assert prefill_s["round_robin", "pool"] < prefill_s["round_robin", "own"]
+    assert prefill_s["conductor", "own"] < prefill_s["round_robin", "own"]
+    assert found["conductor", "own"]["storage_gbyte"]["mean"] == 0
+
+
+def test_a_scheduler_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--schedulers", "magic"]) == 2
+    assert "choose one of random, round_robin, locality, conductor" in capsys.readouterr().err

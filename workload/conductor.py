@@ -1,0 +1,174 @@
+"""Mooncake's conductor: which node serves a request, by prefix held, queue, transfer and prefill time.
+
+After "KVCache-centric scheduling" of Mooncake (arXiv 2407.00079, section 6 and algorithm 1). For each node
+the time to first token is estimated; the smallest wins, and is refused where it exceeds the objective:
+
+    best = blocks of the longest prefix that any node or the storage holds
+    best <= threshold * own prefix:  the node computes behind what it holds   queue + prefill(own prefix)
+    else it fetches the rest first   max(queue, transfer) + prefill(best that storage holds)
+
+The queue is the sum of the prefills of those sent there before (the paper's), less the time that has passed.
+A node fetches while its GPU is busy with other requests, hence the maximum where the paper has a sum. What a
+node fetched it keeps: blocks that many ask for so get copies at several nodes (the paper's hot-spot
+migration). What requests in its queue will have computed counts as held: a burst behind one prefix would
+else be scattered before its first request is done. Nodes do not read one another's memory here: what moves
+comes from storage or the pool. Decoding runs elsewhere in this project's model, so there is no choice of a
+decoding node, and TBT refuses nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from workload.schedule import Route
+from workload.trace import Request
+
+
+class Cluster(Protocol):
+    """What a conductor knows of the nodes and the storage, now. Seconds of one kind throughout."""
+
+    nodes: int
+
+    def now_s(self) -> float:
+        """The time."""
+
+    def held_blocks(self, node: int, request: Request) -> int:
+        """Blocks of the request, from the first on, in the node's own memory."""
+
+    def stored_blocks(self, request: Request) -> int:
+        """Blocks of the request, from the first on, that the pool or a storage node holds."""
+
+    def transfer_s(self, node: int, request: Request, first: int, end: int) -> float:
+        """Time to fetch the blocks [first, end), behind what the links and homes have to do already."""
+
+    def prefill_s(self, request: Request, held_blocks: int) -> float:
+        """Time to compute the request behind its first `held_blocks`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConductorOptions:
+    """How it decides."""
+
+    balancing_threshold: float = 1.5
+    """By so much the best prefix must exceed the node's own to be fetched; the paper names no value."""
+    ttft_slo_s: float | None = None
+    """A request whose estimate exceeds it is refused; None: none is."""
+
+
+@dataclass(slots=True)
+class ConductorStats:
+    """Requests; blocks for the last two."""
+
+    assigned: int = 0
+    rejected: int = 0
+    fetching: int = 0
+    """Sent to a node with the advice to fetch."""
+    held_blocks: int = 0
+    """That the chosen nodes held, as far as it was known."""
+    replicated_blocks: int = 0
+    """To be fetched by a node though another node's memory holds them: hot blocks that get a copy more."""
+
+
+@dataclass(slots=True)
+class _Queue:
+    """A node's prefills that have not ended, as estimated."""
+
+    waiting_s: dict[int, float] = field(default_factory=dict)
+    blocks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    coming: Counter[int] = field(default_factory=Counter)
+    """Blocks that they will leave in the node's memory, by how many of them."""
+    free_s: float = 0.0
+    """When they will all have ended."""
+
+    def add(self, number: int, blocks: tuple[int, ...], prefill_s: float, now_s: float) -> None:
+        self.waiting_s[number], self.blocks[number] = prefill_s, blocks
+        self.coming.update(blocks)
+        self.free_s = max(self.free_s, now_s) + prefill_s
+
+    def ended(self, number: int, now_s: float) -> None:
+        del self.waiting_s[number]
+        self.coming -= Counter(self.blocks.pop(number))
+        self.free_s = now_s + sum(self.waiting_s.values())
+
+
+class Conductor:
+    """See the module. A scheduler; whoever runs it says of each route when its prefill has ended."""
+
+    def __init__(self, cluster: Cluster, options: ConductorOptions | None = None, seed: int = 0) -> None:
+        self.stats = ConductorStats()
+        self._cluster = cluster
+        self._options = options or ConductorOptions()
+        self._random = random.Random(seed)
+        self._queues = [_Queue() for _ in range(cluster.nodes)]
+        self._nodes: dict[int, int] = {}
+        """Of the routes whose prefill has not ended."""
+        self._next = 0
+
+    def assign(self, request: Request) -> Route | None:
+        """The node where the first token is expected soonest, or None if that is too late."""
+        held = [self._held(node, request) for node in range(self._cluster.nodes)]
+        stored = self._cluster.stored_blocks(request)
+        plans = [self._plan(request, node, held, stored) for node in range(self._cluster.nodes)]
+        best = min(plans, key=lambda plan: (plan.ttft_s, self._random.random()))
+        slo_s = self._options.ttft_slo_s
+        if slo_s is not None and best.ttft_s > slo_s:
+            self.stats.rejected += 1
+            return None
+        self._note(best, request, held, stored)
+        return best
+
+    def prefilled(self, number: int) -> None:
+        """The prefill of the route of this number has ended, or will never happen."""
+        node = self._nodes.pop(number, None)
+        if node is not None:
+            self._queues[node].ended(number, self._cluster.now_s())
+
+    def queue_s(self, node: int) -> float:
+        """How long the node's GPU is still busy with what was sent there."""
+        return max(0.0, self._queues[node].free_s - self._cluster.now_s())
+
+    def _held(self, node: int, request: Request) -> int:
+        held, coming = self._cluster.held_blocks(node, request), self._queues[node].coming
+        while held < len(request.blocks) and request.blocks[held] in coming:
+            held += 1
+        return held
+
+    def _plan(self, request: Request, node: int, held: Sequence[int], stored: int) -> Route:
+        own, queue_s = held[node], self.queue_s(node)
+        if max(stored, *held) <= self._options.balancing_threshold * own or stored <= own:
+            return Route(
+                node, fetch=False, number=self._next, ttft_s=queue_s + self._cluster.prefill_s(request, own)
+            )
+        transfer_s = self._cluster.transfer_s(node, request, own, stored)
+        ttft_s = max(queue_s, transfer_s) + self._cluster.prefill_s(request, stored)
+        return Route(node, fetch=True, number=self._next, ttft_s=ttft_s)
+
+    def _note(self, route: Route, request: Request, held: Sequence[int], stored: int) -> None:
+        own = held[route.node]
+        prefill_s = self._cluster.prefill_s(request, stored if route.fetch else own)
+        self._queues[route.node].add(route.number, request.blocks, prefill_s, self._cluster.now_s())
+        self._nodes[route.number] = route.node
+        self._next += 1
+        self.stats.assigned += 1
+        self.stats.held_blocks += own
+        if route.fetch:
+            self.stats.fetching += 1
+            self.stats.replicated_blocks += max(0, min(stored, max(held)) - own)
+
+
+def transfer_s(
+    homes: Sequence[Hashable], block_s: float, link_s: float, home_s: Callable[[Hashable], float]
+) -> float:
+    """Time to fetch one block from each of `homes` (None: from the pool) over a link with so much waiting.
+
+    Blocks of one home come one after the other, behind what waits there; all share the node's link.
+    """
+    ready_s: dict[Hashable, float] = {}
+    for home in homes:
+        if home is not None:
+            ready_s[home] = (ready_s[home] if home in ready_s else home_s(home)) + block_s
+    return max(link_s + len(homes) * block_s, max(ready_s.values(), default=0.0))
