@@ -1,14 +1,15 @@
 """The emulated content of blocks: a function of the key, so that blocks can be held without having been
 received.
 
-Real KV blocks are what a model computed; here a block is the SHAKE-128 stream of its key. Readers check it by
-its tags as they check any content. Those of a block that a storage node holds from the start are made there,
-with the tenant's secret: the node stands for the writers of the past. In no other case does a storage node
-know a secret.
+Real KV blocks are what a model computed (`hostlib.kv_file`); here a block is the SHAKE-128 stream of its key.
+Readers check it by its tags as they check any content. Those of a block that a storage node holds from the
+start are made there, with the tenant's secret: the node stands for the writers of the past. In no other case
+does a storage node know a secret.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b, shake_128
 from typing import TYPE_CHECKING
@@ -39,11 +40,15 @@ def sealed_block(seal: Seal, key: bytes, write: int, content: bytes) -> Block:
     return Block(write, content, b"".join(tags))
 
 
-def derivation(seal: Seal, blocks_kept: int = 2048) -> Derive:
+Content = Callable[[bytes, int], bytes]
+"""Key and length -> what the block holds."""
+
+
+def derivation(seal: Seal, blocks_kept: int = 2048, content: Content = block_content) -> Derive:
     """What makes the blocks that one tenant's storage nodes hold from the start; keeps the latest."""
 
     @lru_cache(maxsize=blocks_kept)
     def derive(place: Place, length: int) -> Block:
-        return sealed_block(seal, place.key, derived_write(place.key), block_content(place.key, length))
+        return sealed_block(seal, place.key, derived_write(place.key), content(place.key, length))
 
     return derive

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from hostlib.client import Client
-from hostlib.content import block_content
+from hostlib.content import Content, block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.observe import Histogram
 from hostlib.tiers import LocalTiers
@@ -112,6 +112,10 @@ class InferenceStats:
     puts_skipped: int = 0
     """New blocks not stored because too many waited."""
     puts_failed: int = 0
+    compared: int = 0
+    """Fetched blocks whose bytes were compared with those that the model computed; only with real KV."""
+    different: int = 0
+    """Of those: not the same."""
 
 
 class InferenceNode:
@@ -126,7 +130,9 @@ class InferenceNode:
         scale: ScaleModel,
         gate: FetchGate = fetch_all,
         options: InferenceOptions | None = None,
+        real_kv: Content | None = None,
     ) -> None:
+        """`real_kv`: what blocks hold instead of made-up content; what is fetched is compared with it."""
         self.stats = InferenceStats()
         self.records: list[RequestRecord] = []
         self.get_times, self.first_token_times = Histogram(), Histogram()
@@ -142,6 +148,8 @@ class InferenceNode:
         self._gate = gate
         self._options = options or InferenceOptions()
         self._block_bytes = scale.block_bytes(cost.block_bytes)
+        self._content: Content = real_kv or block_content
+        self._compares = real_kv is not None
         self._gpu = asyncio.Lock()
         self._gpu_free_s = 0.0
         """When what waits for the GPU will have been computed, as far as it is known."""
@@ -236,11 +244,19 @@ class InferenceNode:
             record.blocks = [block_record(block, depths[block.key]) for block in fetched.blocks]
             if fetched.ended_by is not None:
                 record.missing = wanted[len(fetched.blocks)].key.hex()
+        if self._compares:
+            self._compare(fetched)
         if fetched.ended_by is not None:
             record.fetch_ended_by = type(fetched.ended_by).__name__
         if isinstance(fetched.ended_by, BlockNotFoundError):
             self.on_lost(fetched.ended_by.key)
         return fetched
+
+    def _compare(self, fetched: FetchedChain) -> None:
+        """The tags have said that nothing changed on the way; this says that it was the right block."""
+        for block in fetched.blocks:
+            self.stats.compared += 1
+            self.stats.different += block.content != self._content(block.key, self._block_bytes)
 
     async def _prefill(self, duration_s: float, record: RequestRecord) -> None:
         loop = asyncio.get_running_loop()
@@ -266,7 +282,7 @@ class InferenceNode:
             try:
                 await self._client.put(
                     block,
-                    block_content(block.key, self._block_bytes),
+                    self._content(block.key, self._block_bytes),
                     durable=self._options.durable,
                     replicas=self._options.replicas,
                 )

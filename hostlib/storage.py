@@ -16,10 +16,11 @@ from typing import Any
 from hostlib import wire
 from hostlib.block import Place
 from hostlib.config import HostConfig, check_address, check_positive
-from hostlib.content import derivation
+from hostlib.content import block_content, derivation
 from hostlib.disk import LmdbDisk
 from hostlib.endpoint import EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError, DiskError
+from hostlib.kv_file import KvFile
 from hostlib.members import Members
 from hostlib.process import HostProcess, main
 from hostlib.seal import Seal
@@ -61,6 +62,8 @@ class StorageConfig(HostConfig):
     """Whose the blocks in `preload` are."""
     secret: str | None = None
     """That tenant's, in hexadecimal; none for the public namespace."""
+    kv_file: str | None = None
+    """File with real KV (`hostlib.kv_file`) that the blocks in `preload` hold instead."""
     link_bit_s: float = 0.0
     """Rate of the node's link, for the backlog it reports; 0 for unlimited."""
 
@@ -104,8 +107,11 @@ class StorageProcess(HostProcess):
         if config.ssd_dir is not None:
             self._disk = LmdbDisk(Path(config.ssd_dir), MAP_BYTES_PER_BYTE * config.ssd_bytes)
             self._ssd = SsdTier(self._disk, config.ssd_bytes)
+        content = block_content if config.kv_file is None else KvFile(Path(config.kv_file))
         options = StoreOptions(tenant_bytes=config.tenant_bytes)
-        self._store = BlockStore(config.dram_bytes, self._ssd, derivation(config.seal), options)
+        self._store = BlockStore(
+            config.dram_bytes, self._ssd, derivation(config.seal, content=content), options
+        )
         self._store.preload([Place(config.tenant, key) for key in keys], config.block_bytes)
         self._endpoint = UdpEndpoint(
             config.address, EndpointOptions.of_link(config.link_bit_s, wire.VALUE_FRAME_BYTES)

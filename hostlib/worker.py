@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from hostlib.client import Client
@@ -19,6 +20,7 @@ from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.health import HealthOptions
 from hostlib.inference import SOURCES, InferenceNode, InferenceOptions, fetch_all
+from hostlib.kv_file import KvFile
 from hostlib.process import HostProcess, main
 from hostlib.pushed import PushedBlocks
 from hostlib.routed import RoutedNode
@@ -54,6 +56,8 @@ class WorkerConfig(ServingConfig, HostConfig):
     """Whether the record of a request has the times of each block that was fetched for it."""
     push: bool = False
     """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
+    kv_file: str | None = None
+    """File with real KV (`hostlib.kv_file`), which new blocks hold and fetched ones are compared with."""
     router: str | None = None
     """Socket of the router that sends the requests (hostlib.router); null where the trace has them."""
     name: str = ""
@@ -108,7 +112,14 @@ class WorkerProcess(HostProcess):
             durable=config.durable, replicas=config.replicas, record_blocks=config.record_blocks
         )
         self._node = InferenceNode(
-            self._client, self._tiers, key_space, cost, scale, self._gate or fetch_all, options
+            self._client,
+            self._tiers,
+            key_space,
+            cost,
+            scale,
+            self._gate or fetch_all,
+            options,
+            None if config.kv_file is None else KvFile(Path(config.kv_file)),
         )
         if config.router is not None:
             self._routed = RoutedNode(config.router, config.name, self._client, self._tiers)

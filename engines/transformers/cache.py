@@ -38,11 +38,15 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     keys = list(pool.space.block_keys(pool.seal, tokens[:length]))
     blocks = []
     for number, block in enumerate(pool.blocks.references(keys, 0)):
-        part = slice(number * size, (number + 1) * size)
-        kv = [kind[0, :, part] for layer in cache.layers for kind in (layer.keys, layer.values)]
-        content = torch.stack(kv).contiguous().view(torch.uint8)
-        blocks.append([Item(block, memoryview(content.cpu().numpy().reshape(-1)))])
+        blocks.append([Item(block, memoryview(block_kv(cache, number, size).numpy()))])
     return pool.begin_store_blocks(blocks).result()
+
+
+def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tensor:
+    """Bytes of one block of a cache of one sequence: layer, key or value, head, token, dimension."""
+    part = slice(number * block_tokens, (number + 1) * block_tokens)
+    kv = [kind[0, :, part] for layer in cache.layers for kind in (layer.keys, layer.values)]
+    return torch.stack(kv).contiguous().view(torch.uint8).cpu().reshape(-1)
 
 
 def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> DynamicCache:

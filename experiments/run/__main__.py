@@ -19,6 +19,7 @@ from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES, Mode
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.page import write_page
+from experiments.run.real_kv import RealKv, compute_kv
 from experiments.run.recording import Recording
 from experiments.run.repeats import Repeats
 from experiments.run.report import conclusion, print_report
@@ -122,7 +123,8 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)
-        emulation = Emulation(scenario, network, artifacts, watch)
+        kv = _real_kv(scenario, network, progress)
+        emulation = Emulation(scenario, network, artifacts, watch, None if kv is None else kv.path)
         for number, name in itertools.product(range(1, options.runs + 1), options.modes):
             # Modes in turn, so that what changes on the machine meets all alike.
             turn, recorded = "", name
@@ -138,6 +140,21 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
                 break
     repeats = Repeats({name: tuple(results) for name, results in runs.items() if results})
     return _Played(scenario, repeats, details)
+
+
+def _real_kv(scenario: Scenario, network: Network, progress: Progress) -> RealKv | None:
+    """With MODEL=folder: what that model computes for the blocks."""
+    folder = scenario.options.model_choice.folder
+    if folder is None:
+        return None
+    task = progress.add_task(f"computing KV with {folder.name}", total=None, sources="")
+
+    def show(done: int, chains: int) -> None:
+        progress.update(task, total=chains, completed=done)
+
+    made = compute_kv(scenario, folder, network.directory, show)
+    progress.update(task, total=1, completed=1, sources=made.summary)
+    return made
 
 
 def _play_once(emulation: Emulation, mode: Mode, progress: Progress, task: TaskID) -> Measurements:
@@ -189,6 +206,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "policy": options.policy,
         "eviction": options.eviction,
         "pool_blocks": options.pool_blocks,
+        "model": str(options.model_choice.folder or options.model),
         "scheduler": options.scheduler,
         "ttft_slo_s": options.ttft_slo_s,
         "tiers": options.tiers,

@@ -64,8 +64,10 @@ class Emulation:
         network: Network,
         artifacts: Artifacts,
         watch: Watch = lambda running: nullcontext(),
+        kv_file: Path | None = None,
     ) -> None:
-        """`watch` is entered while hosts, controller and switches run."""
+        """`watch` is entered while hosts, controller and switches run; `kv_file` is real KV for blocks."""
+        self._kv_file = kv_file
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
         self._watch = watch
         self._plays = 0
@@ -79,16 +81,18 @@ class Emulation:
         try:
             router = router_socket(self._scenario, directory)
             config = controller_config(self._scenario, self._network, self._artifacts, mode, router)
-            play = _Play(self._scenario, self._network, directory, self._watch)
+            play = _Play(self._scenario, self._network, directory, self._watch, self._kv_file)
             return play.run(mode, config, on_progress)
         finally:
             self._network.stop_switches()
 
 
 class _Play:
-    def __init__(self, scenario: Scenario, network: Network, directory: Path, watch: Watch) -> None:
+    def __init__(
+        self, scenario: Scenario, network: Network, directory: Path, watch: Watch, kv_file: Path | None
+    ) -> None:
         self._scenario, self._network, self._directory = scenario, network, directory
-        self._watch = watch
+        self._watch, self._kv_file = watch, kv_file
         self._events: Events = queue.SimpleQueue()
 
     def run(self, mode: Mode, config: Config, on_progress: OnProgress) -> Measurements:
@@ -142,7 +146,7 @@ class _Play:
         return measured
 
     def _start_hosts(self) -> dict[str, LineProcess]:
-        configs = write_host_configs(self._scenario, self._directory)
+        configs = write_host_configs(self._scenario, self._directory, self._kv_file)
         return {name: self._start_host(name, path) for name, path in configs.items()}
 
     def _start_host(self, name: str, config: Path) -> LineProcess:

@@ -15,8 +15,11 @@ ROUTER = "router"
 """The name of its process and files; no host has it."""
 
 
-def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
-    """A configuration file for every host and the router, and the files these name; name -> path."""
+def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None = None) -> dict[str, Path]:
+    """A configuration file for every host and the router, and the files these name; name -> path.
+
+    `kv_file` is what blocks hold, if it is real KV (experiments.run.real_kv).
+    """
     homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.stores]
     preloads = _preloads(scenario, homes)
     paths = {}
@@ -27,6 +30,7 @@ def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
             "homes": homes,
             "replicas": scenario.options.replicas,
             "controller": str(scenario.fabric.controller_of(name).ipv4),
+            "kv_file": None if kv_file is None else str(kv_file),
         }
         if name in scenario.shares:
             specific = _worker(scenario, name, directory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from controller.config import EVICTION_MODES
 from controller.placement import AUTO, PLACEMENTS
@@ -18,6 +19,13 @@ from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SHAPE
 from workload.schedule import SCHEDULERS
 from workload.shapes import SHAPES
+
+
+class ModelChoice(NamedTuple):
+    """MODEL: a preset, or a folder with a model whose KV is real while times are a preset's."""
+
+    preset: str
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +62,7 @@ class RunOptions:
     ssd_gbyte_s: float
     scale: float | None
     """None: chosen by what the machine can carry."""
-    model: str
+    model_choice: ModelChoice
     gpu: str
     link_gbit_s: float
     secure: bool
@@ -67,6 +75,22 @@ class RunOptions:
     """Hosts and switches whose traffic is captured."""
     seed: int
     results: Path
+
+    @property
+    def model(self) -> str:
+        """Preset of the cost model, and part of the keys' parameters."""
+        return self.model_choice.preset
+
+
+def _model(text: str) -> ModelChoice:
+    if text in MODELS:
+        return ModelChoice(text)
+    folder = Path(text)
+    if (folder / "config.json").is_file():
+        return ModelChoice(DEFAULT_MODEL, folder)
+    raise OptionError(
+        f"there is no {text!r}: choose one of {', '.join(MODELS)}, or a folder with a model's config.json"
+    )
 
 
 def _scale(text: str) -> float | None:
@@ -129,7 +153,13 @@ _OPTIONS = (
         None,
         "sigma: bytes and link rates are divided by it; auto (the default): what this machine can carry",
     ),
-    Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
+    Option(
+        "MODEL",
+        _model,
+        ModelChoice(DEFAULT_MODEL),
+        f"model whose KV is stored: {', '.join(MODELS)}; or a Hugging Face folder, whose real KV the blocks "
+        f"then hold, at the times of {DEFAULT_MODEL}",
+    ),
     Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
     Option("SECURE", yes_or_no, False, "1: P4Runtime over TLS, with certificates on both sides"),

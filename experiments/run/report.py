@@ -39,6 +39,7 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
     "Requests": (
         ("completed / failed", lambda r: f"{r.completed:,} / {r.failed:,}"),
         ("refused by the conductor", lambda r: f"{r.rejected:,}"),
+        ("blocks compared with the model's KV", lambda r: f"{r.compared:,}"),
         ("blocks that came back wrong", lambda r: f"{r.corrupt:,}"),
     ),
     "Where blocks came from": (

@@ -97,6 +97,8 @@ class RunResult:
     """Of those, asked for since."""
     retransmitted: int = 0
     """Fragments that clients asked for, or sent, again."""
+    compared: int = 0
+    """Fetched blocks that were compared, to the bit, with the KV that the model computed (MODEL=folder)."""
     rejected: int = 0
     """Requests that the conductor refused, as their first token would have come too late."""
     replicated: int = 0
