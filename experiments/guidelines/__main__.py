@@ -1,0 +1,221 @@
+"""make guidelines: Beluga's guidelines for load and store, through segments on a star of the emulator.
+
+Readers and storage nodes are real processes on real links of one rate; nothing is scaled. Writes
+results/guidelines/summary.json.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from controller.config import Config, PoolSize, Thresholds
+from experiments.command import Screen, run_command
+from experiments.guidelines.cases import PAGE_BYTES, PUBLISHED, SEGMENT_BYTES, Case, cases
+from experiments.intervals import mean_interval
+from experiments.options import Option, number, parse_into, whole
+from experiments.run.control_plane import start_controller, switch_configs
+from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
+from experiments.run.result import PROGRAM, revision
+from hostlib.wire import fragment_count
+from topologies.engines import make_engine
+from topologies.network import Network, check_root
+from topologies.star import star
+
+POOL_BLOCKS = 256
+STORES = 2
+STORE_BYTES = 256 << 20
+START_DELAY_S = 0.4
+"""From the command to the first load: readers look for the segment's version meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuidelinesOptions:
+    """How much is measured."""
+
+    nodes: int
+    link_mbit_s: float
+    seconds: float
+    runs: int
+    results: Path
+
+
+_OPTIONS = (
+    Option("NODES", whole(2, 32), 8, "reading nodes at the most"),
+    Option("LINK_MBIT", number(1, 10_000), 20.0, "rate of every link, Mbit/s, not scaled"),
+    Option("SECONDS", number(0.1, 60), 1.5, "that each case is measured"),
+    Option("RUNS", whole(1, 20), 3, "how often each case is measured, all cases in turn"),
+    Option("RESULTS", Path, Path("results/guidelines"), "folder for the results"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One case, once."""
+
+    mbyte_s: float
+    latency_ms: float
+    """Median of the nodes' medians, of a request."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0; 2: it could not run."""
+
+    def parse(given: Sequence[str]) -> GuidelinesOptions:
+        return parse_into(
+            GuidelinesOptions, _OPTIONS, given, "python -m experiments.guidelines", __doc__ or ""
+        )
+
+    return run_command(arguments, parse, _run)
+
+
+def _run(screen: Screen, options: GuidelinesOptions) -> int:
+    check_root()
+    engine = make_engine("embedded")
+    wanted = cases(options.nodes)
+    found: dict[Case, list[Measured]] = {case: [] for case in wanted}
+    fragments = fragment_count(PAGE_BYTES)
+    defines = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * fragments}
+    fabric = star(options.nodes, STORES, options.link_mbit_s * 1e6)
+    with screen.progress() as progress, Network(fabric, engine) as network:
+        task = progress.add_task("loading", total=options.runs * len(wanted))
+        artifacts = engine.compile(PROGRAM, defines, network.directory)
+        for pool in (False, True):
+            size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
+            config = Config(
+                switches=switch_configs(network, artifacts, size), policy="lru", pool=pool, merging=pool,
+                thresholds=Thresholds(report_count=1, eviction="drop"),
+            )  # fmt: skip
+            with _cluster(network, config, options, "pool" if pool else "forward") as cluster:
+                for run in range(options.runs):
+                    for case in wanted:
+                        if case.pool == pool:
+                            found[case].append(cluster.measure(case, run))
+                            progress.advance(task)
+    screen.show(_table(found))
+    screen.say(f"Written to {_write(options, found)}")
+    return 0
+
+
+class Cluster:
+    """Storage nodes with segments, and readers."""
+
+    def __init__(
+        self, readers: list[LineProcess], homes: list[str], events: Events, options: GuidelinesOptions
+    ) -> None:
+        self._readers, self._homes, self._events, self._options = readers, homes, events, options
+        self._written: set[str] = set()
+
+    def measure(self, case: Case, run: int) -> Measured:
+        """Play a case once."""
+        homes = self._homes[: case.homes]
+        name = f"{case.page_bytes} over {case.homes}"
+        if name not in self._written:
+            self._written.add(name)
+            segment = {"name": name, "size": SEGMENT_BYTES, "page_bytes": case.page_bytes, "homes": homes}
+            self._tell(self._readers[:1], "written", [{"write": segment}])
+        seconds, at_s = self._options.seconds, time.monotonic() + START_DELAY_S
+        reads = [
+            {
+                "read": {
+                    "name": name, "homes": homes, "request_bytes": case.request_bytes,
+                    "in_flight": case.in_flight, "seconds": seconds, "at_s": at_s,
+                    "seed": 1000 * run + number, "hot": case.hot,
+                }
+            }
+            for number in range(case.nodes)
+        ]  # fmt: skip
+        readers = self._readers[: case.nodes]
+        self._tell(readers, "read", reads)
+        said = [reader.said["read"] for reader in readers]
+        latencies = sorted(one["latency_ms"] for one in said)
+        total = sum(one["bytes"] for one in said)
+        return Measured(total / seconds / 1e6, latencies[len(latencies) // 2])
+
+    def _tell(self, readers: list[LineProcess], event: str, commands: list[dict[str, Any]]) -> None:
+        for reader, command in zip(readers, commands, strict=True):
+            reader.send(json.dumps(command))
+        wait_for(event, readers, self._events, READY_TIMEOUT_S)
+
+
+@contextmanager
+def _cluster(network: Network, config: Config, options: GuidelinesOptions, name: str) -> Iterator[Cluster]:
+    directory = network.directory / name
+    directory.mkdir()
+    events: Events = queue.SimpleQueue()
+    fabric = network.fabric
+    homes = [str(fabric.hosts[store].ipv4) for store in fabric.stores]
+    network.start_switches()
+    processes: list[LineProcess] = []
+    try:
+        processes.append(start_controller(config, network, directory, events))
+        for host in (*fabric.stores, *fabric.nodes):
+            address = str(fabric.hosts[host].ipv4)
+            settings: dict[str, Any] = {"address": address, "homes": homes}
+            module = "experiments.guidelines.reader"
+            if host in fabric.stores:
+                module = "hostlib.storage"
+                settings = {
+                    "address": address, "result": str(directory / f"{host}.result.json"),
+                    "block_bytes": PAGE_BYTES, "dram_bytes": STORE_BYTES,
+                    "link_bit_s": options.link_mbit_s * 1e6,
+                }  # fmt: skip
+            path = directory / f"{host}.json"
+            path.write_text(json.dumps(settings))
+            command = [sys.executable, "-m", module, str(path)]
+            popen = partial(network.popen, host)
+            processes.append(LineProcess(host, command, directory / f"{host}.log", popen, events))
+        wait_for("ready", processes, events, READY_TIMEOUT_S)
+        stores, readers = processes[1 : 1 + STORES], processes[1 + STORES :]
+        for store in stores:
+            store.send("start")
+        yield Cluster(readers, homes, events, options)
+    finally:
+        for process in processes:
+            process.stop()
+        network.stop_switches()
+
+
+def _table(found: dict[Case, list[Measured]]) -> Table:
+    table = Table(title="Load through segments: mean ± 95 % interval over runs", title_justify="left")
+    for title in ("guideline", "case", "MB/s", "of the first", "request p50, ms", "Beluga"):
+        table.add_column(title, justify="left" if title in ("guideline", "case", "Beluga") else "right")
+    first: dict[str, float] = {}
+    for case, runs in found.items():
+        rate = mean_interval([one.mbyte_s for one in runs])
+        latency = mean_interval([one.latency_ms for one in runs])
+        new = case.guideline not in first
+        base = first.setdefault(case.guideline, rate.mean)
+        table.add_row(
+            case.guideline if new else "", case.label, f"{rate.mean:.2f} ± {rate.half:.2f}",
+            f"{rate.mean / base:.2f}" if base else "", f"{latency.mean:.1f}",
+            PUBLISHED.get(case.guideline, "") if new else "",
+        )  # fmt: skip
+    return table
+
+
+def _write(options: GuidelinesOptions, found: dict[Case, list[Measured]]) -> Path:
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / "summary.json"
+    record = {
+        "revision": revision(),
+        "link_mbit_s": options.link_mbit_s,
+        "seconds": options.seconds,
+        "cases": [asdict(case) | {"runs": [asdict(one) for one in runs]} for case, runs in found.items()],
+    }
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
