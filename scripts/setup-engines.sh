@@ -10,22 +10,7 @@ if [ -e "$stamp" ] && cmp -s requirements-engines.lock "$stamp"; then
 fi
 
 # Mooncake's libraries; the rest needs only what make setup installs.
-packages="libibverbs1 libnuma1 libcurl4 liburing2 libnl-3-200 libnl-route-3-200"
-missing=""
-for package in $packages; do
-  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
-done
-if [ -n "$missing" ]; then
-  if [ "$(id -u)" != 0 ]; then
-    echo "setup-engines: these Debian packages are missing and need root to install:$missing" >&2
-    exit 1
-  fi
-  echo "setup-engines: installing Debian packages:$missing"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
-  # shellcheck disable=SC2086 # a list of words
-  apt-get install -y -qq --no-install-recommends $missing >/dev/null
-fi
+sh scripts/debian-packages.sh setup-engines libibverbs1 libnuma1 libcurl4 liburing2 libnl-3-200 libnl-route-3-200
 
 python=$(command -v python3.11 || command -v python3)
 if [ ! -x .venv-engines/bin/python ]; then

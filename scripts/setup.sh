@@ -6,23 +6,8 @@ cd "$(dirname "$0")/.."
 
 # mininet's recommended packages (Open vSwitch) are not needed: the switch is ours. libcachesim's wheel
 # needs glib.
-packages="gcc libc6-dev python3 python3-venv mininet iproute2 iputils-ping tcpdump ethtool procps libglib2.0-0"
-
-missing=""
-for package in $packages; do
-  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
-done
-if [ -n "$missing" ]; then
-  if [ "$(id -u)" != 0 ]; then
-    echo "setup: these Debian packages are missing and need root to install:$missing" >&2
-    exit 1
-  fi
-  echo "setup: installing Debian packages:$missing"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
-  # shellcheck disable=SC2086 # a list of words
-  apt-get install -y -qq --no-install-recommends $missing >/dev/null
-fi
+sh scripts/debian-packages.sh setup gcc libc6-dev python3 python3-venv mininet iproute2 iputils-ping tcpdump \
+  ethtool procps libglib2.0-0
 
 # Debian's own interpreter: another python3 may come first on PATH and would not see mininet.
 if [ ! -x .venv/bin/python ]; then

@@ -9,10 +9,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from topologies.errors import EngineError
 
@@ -30,11 +31,14 @@ class Artifacts:
     device_config: Path
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """A switch that runs P4 programs and speaks P4Runtime."""
 
     name: str
+    program: tuple[str, ...]
+    """The command, before its arguments."""
 
+    @abstractmethod
     def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
         """Compile `program`; raises EngineError with the compiler's own words."""
 
@@ -49,19 +53,14 @@ class Engine(Protocol):
 
         With certificates it does so over TLS, and only to clients that the same authority signed for.
         """
-
-
-def _arguments(
-    device_id: int, interfaces: Sequence[tuple[int, str]], address: str, certificates: Certificates | None
-) -> list[str]:
-    ports = [argument for port, name in interfaces for argument in ("-i", f"{port}@{name}")]
-    target = ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
-    if certificates is not None:
-        target += ["--grpc-server-ssl", "--grpc-server-with-client-auth"]
-        target += ["--grpc-server-cacert", str(certificates.authority)]
-        target += ["--grpc-server-cert", str(certificates.server_certificate)]
-        target += ["--grpc-server-key", str(certificates.server_key)]
-    return ["--no-p4", "--device-id", str(device_id), *ports, "--", *target]
+        ports = [argument for port, name in interfaces for argument in ("-i", f"{port}@{name}")]
+        target = ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
+        if certificates is not None:
+            target += ["--grpc-server-ssl", "--grpc-server-with-client-auth"]
+            target += ["--grpc-server-cacert", str(certificates.authority)]
+            target += ["--grpc-server-cert", str(certificates.server_certificate)]
+            target += ["--grpc-server-key", str(certificates.server_key)]
+        return [*self.program, "--no-p4", "--device-id", str(device_id), *ports, "--", *target]
 
 
 def _definitions(defines: Mapping[str, int]) -> list[str]:
@@ -74,10 +73,11 @@ def _run_compiler(command: Sequence[str]) -> None:
         raise EngineError(f"{command[0]} refused the program:\n{done.stderr or done.stdout}")
 
 
-class Embedded:
+class Embedded(Engine):
     """The switch of the room v1model/."""
 
     name = "embedded"
+    program = (sys.executable, "-m", "v1model", "switch")
 
     def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
         made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.config")
@@ -87,22 +87,13 @@ class Embedded:
         )
         return made
 
-    def command(
-        self,
-        device_id: int,
-        interfaces: Sequence[tuple[int, str]],
-        address: str,
-        certificates: Certificates | None = None,
-    ) -> list[str]:
-        arguments = _arguments(device_id, interfaces, address, certificates)
-        return [sys.executable, "-m", "v1model", "switch", *arguments]
 
-
-class Bmv2:
+class Bmv2(Engine):
     """BMv2's simple_switch_grpc with p4c's compiler, where both are on PATH."""
 
     name = "bmv2"
     compiler, switch = "p4c-bm2-ss", "simple_switch_grpc"
+    program = (switch,)
 
     def __init__(self) -> None:
         missing = [tool for tool in (self.compiler, self.switch) if shutil.which(tool) is None]
@@ -118,17 +109,8 @@ class Bmv2:
         _run_compiler([self.compiler, "--std", "p4-16", *_definitions(defines), *outputs, str(program)])
         return made
 
-    def command(
-        self,
-        device_id: int,
-        interfaces: Sequence[tuple[int, str]],
-        address: str,
-        certificates: Certificates | None = None,
-    ) -> list[str]:
-        return [self.switch, *_arguments(device_id, interfaces, address, certificates)]
 
-
-ENGINES: dict[str, type[Embedded] | type[Bmv2]] = {"embedded": Embedded, "bmv2": Bmv2}
+ENGINES: dict[str, Callable[[], Engine]] = {"embedded": Embedded, "bmv2": Bmv2}
 
 
 def make_engine(name: str) -> Engine:
