@@ -8,7 +8,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast engines faults soak congestion intruders simulate-faults routing validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast guidelines engines faults soak congestion intruders simulate-faults routing validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -49,6 +49,9 @@ tiers: $(READY) ## replay a trace through the whole hierarchy: tier rules, gate,
 
 incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)
 	@$(PYTHON) -m experiments.incast
+
+guidelines: $(READY) ## load through segments: batch, request and block size, interleaving, one hot page, engines (NODES)
+	@$(PYTHON) -m experiments.guidelines
 
 engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
 	@nice -n 10 sh scripts/setup-engines.sh

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,9 +57,11 @@ def _play(screen: Screen, options: EnginesOptions) -> Play:
                 progress.update(task, description=what, completed=served)
 
             play = Play(options, Stage(options, network, artifacts, folder), asks, show)
+            began_s = time.monotonic()
             for mode in play.run():
                 write_summary(options.results / "summary.json", _about(options), play.modes, play.damaged)
-                screen.say(f"{mode}: TTFT p50 {play.modes[mode].ttft_ms.p50:,.0f} ms")
+                took_s = time.monotonic() - began_s
+                screen.say(f"{mode}: TTFT p50 {play.modes[mode].ttft_ms.p50:,.0f} ms; {took_s:.0f} s so far")
     write_summary(options.results / "summary.json", _about(options), play.modes, play.damaged)
     return play
 

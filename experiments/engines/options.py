@@ -55,7 +55,7 @@ _OPTIONS = (
     Option("PREFIX_TOKENS", whole(BLOCK_TOKENS, MAX_TOKENS // 2), 1024, "tokens of a prefix"),
     Option("SUFFIX_TOKENS", whole(1, 1024), 32, "tokens behind it that are a request's own"),
     Option("OUTPUT_TOKENS", whole(2, 256), 16, "tokens that a request generates"),
-    Option("REQUESTS", whole(1, 1000), 20, "requests of the trace, after each prefix was computed once"),
+    Option("REQUESTS", whole(1, 1000), 16, "requests of the trace, after each prefix was computed once"),
     Option("OWN_BLOCKS", whole(4, 4096), 40, "blocks of 32 tokens that an engine's own cache holds"),
     Option("OBJECTS", whole(1, 12), 2, "objects that a block's layers are stored as"),
     Option("LOADING", one_of(LOADING), "layerwise", "whether computing starts before all is loaded"),

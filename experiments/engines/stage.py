@@ -113,6 +113,8 @@ class Stage:
             yield engines
         finally:
             for engine in engines.values():
+                engine.tell_to_stop()
+            for engine in engines.values():
                 engine.stop()
 
     def settings(self, node: str) -> dict[str, Any]:
@@ -232,6 +234,11 @@ class Engine:
                 raise self._process.failure()
             if said["event"] == event:
                 return dict(said)
+
+    def tell_to_stop(self) -> None:
+        """Have it end, without waiting for that."""
+        self._process.stopping = True
+        self._process.send("stop")
 
     def stop(self) -> None:
         """End it."""

@@ -1,0 +1,122 @@
+"""LMCache's command-line testers on the pool's adapter: bench l2 with its verification."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lmcache", reason="make test-engines")
+
+from tests.engines.live.conftest import Home
+from tests.engines.live.test_lmcache import adapter_json
+
+ROOT = Path(__file__).resolve().parents[3]
+KEYS = 8
+
+
+def lmcache(folder: Path, *arguments: str) -> str:
+    """A command of LMCache's; what it says."""
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "lmcache"), *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "LMCACHE_TRACK_USAGE": "false", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_bench_l2_verifies_what_it_stored(pool_settings: dict[str, object], tmp_path: Path) -> None:
+    out = tmp_path / "bench.json"
+    sizes = ["--num-keys", str(KEYS), "--data-size-kb", "64", "--rounds", "2", "--lookup-max-hit-rate", "0.5"]
+    arguments = ["bench", "l2", "--l2-adapter", adapter_json(pool_settings), *sizes, "--no-skip-verify"]
+    said = lmcache(tmp_path, *arguments, "--format", "json", "--output", str(out))
+    assert f"All {KEYS} keys data verified OK" in said
+    operations = {one["operation"]: one for one in _operations(json.loads(out.read_text()))}
+    assert set(operations) == {"Store", "Lookup", "Load"}
+    for name, keys in (("Store", 2 * KEYS), ("Lookup", KEYS), ("Load", 2 * KEYS)):
+        assert operations[name]["total_success"] == keys
+        assert operations[name]["rounds_timed_out"] == 0
+
+
+def _operations(said: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(said, dict):
+        if "operation" in said:
+            yield said
+        for one in said.values():
+            yield from _operations(one)
+
+
+def _record(path: Path, folder: Path) -> None:
+    """A trace of LMCache's storage: some chunks written, then prefetched and read."""
+    script = folder / "record.py"
+    script.write_text(RECORDER)
+    done = subprocess.run(
+        [sys.executable, str(script), str(path), str(KEYS)],
+        env={**os.environ, "LMCACHE_TRACK_USAGE": "false", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+RECORDER = """
+import argparse, sys, torch
+from lmcache.v1.distributed import config
+from lmcache.v1.distributed.api import MemoryLayoutDesc, ObjectKey
+from lmcache.v1.distributed.storage_manager import StorageManager
+from lmcache.v1.mp_observability.config import (
+    add_observability_args, init_observability, parse_args_to_observability_config,
+)
+from lmcache.v1.mp_observability.trace import maybe_initialize_trace_recorder
+
+parser = argparse.ArgumentParser()
+config.add_storage_manager_args(parser)
+add_observability_args(parser)
+arguments = parser.parse_args([
+    "--l1-size-gb", "1", "--eviction-policy", "LRU", "--disable-metrics",
+    "--trace-level", "storage", "--trace-output", sys.argv[1],
+])
+storage = config.parse_args_to_config(arguments)
+observed = parse_args_to_observability_config(arguments)
+bus = init_observability(observed, start_prometheus_http_server=False)
+maybe_initialize_trace_recorder(bus, observed, storage)
+manager = StorageManager(storage)
+layout = MemoryLayoutDesc([torch.Size([2, 4, 256, 8])], [torch.float32])
+keys = [ObjectKey(bytes([number]) * 16, "a/model", 0) for number in range(int(sys.argv[2]))]
+assert len(manager.reserve_write(keys, layout)) == len(keys)
+manager.finish_write(keys)
+manager.close()
+bus.stop()
+"""
+
+
+def test_a_recorded_trace_is_replayed_into_the_pool(
+    pool_settings: dict[str, object], home: Home, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.lct"
+    _record(trace, tmp_path)
+    assert "reserve_write" in lmcache(tmp_path, "trace", "info", str(trace))
+    memory = ["--l1-size-gb", "1", "--eviction-policy", "LRU", "--disable-metrics"]
+    arguments = [
+        *memory,
+        "--l2-adapter",
+        adapter_json(pool_settings),
+        "--output-dir",
+        str(tmp_path),
+        "--json",
+    ]
+    said = lmcache(tmp_path, "trace", "replay", str(trace), *arguments)
+    assert "finish_write" in said
+    assert len(home.store.places()) == KEYS
