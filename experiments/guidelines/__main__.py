@@ -66,6 +66,8 @@ class Measured:
     mbyte_s: float
     latency_ms: float
     """Median of the nodes' medians, of a request."""
+    failed: int
+    """Requests that could not be loaded."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -103,6 +105,9 @@ def _run(screen: Screen, options: GuidelinesOptions) -> int:
                             found[case].append(cluster.measure(case, run))
                             progress.advance(task)
     screen.show(_table(found))
+    failed = sum(one.failed for runs in found.values() for one in runs)
+    if failed:
+        screen.warn(f"{failed} requests could not be loaded: the machine is too busy for these rates")
     screen.say(f"Written to {_write(options, found)}")
     return 0
 
@@ -140,7 +145,8 @@ class Cluster:
         said = [reader.said["read"] for reader in readers]
         latencies = sorted(one["latency_ms"] for one in said)
         total = sum(one["bytes"] for one in said)
-        return Measured(total / seconds / 1e6, latencies[len(latencies) // 2])
+        failed = sum(one["failed"] for one in said)
+        return Measured(total / seconds / 1e6, latencies[len(latencies) // 2], failed)
 
     def _tell(self, readers: list[LineProcess], event: str, commands: list[dict[str, Any]]) -> None:
         for reader, command in zip(readers, commands, strict=True):

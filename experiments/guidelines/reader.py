@@ -6,7 +6,7 @@ stdout  < {"event": "ready"}
 stdin   > {"write": {"name", "size", "page_bytes", "homes"}}
 stdout  < {"event": "written"}
 stdin   > {"read": {"name", "homes", "request_bytes", "in_flight", "seconds", "at_s", "seed", "hot"}}
-stdout  < {"event": "read", "bytes": n, "latency_ms": p50}
+stdout  < {"event": "read", "bytes": n, "latency_ms": p50, "failed": requests}
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from typing import Any
 from hostlib.client import Client
 from hostlib.endpoint import UdpEndpoint
 from hostlib.engine import ObjectPool, PoolConfig
-from hostlib.engine.segment import SegmentReader, SegmentWriter
+from hostlib.engine.segment import SegmentError, SegmentReader, SegmentWriter
 from hostlib.members import Members
 from hostlib.seal import Seal
+
+SILENCE_S = 10.0
 
 
 class Node:
@@ -40,7 +42,9 @@ class Node:
         return await self._read(**command["read"])
 
     def _open(self, homes: list[str]) -> tuple[ObjectPool, Client, Seal]:
-        settings = PoolConfig.from_mapping({**self._config, "homes": homes, "transfer_timeout_s": 60.0})
+        # Links are full on purpose: a home that answers late is not dead.
+        patience = {"transfer_timeout_s": 60.0, "silence_s": SILENCE_S}
+        settings = PoolConfig.from_mapping({**self._config, **patience, "homes": homes})
         seal = Seal(settings.tenant, settings.secret_bytes())
         self._endpoint = UdpEndpoint(settings.address)
         client = Client(self._endpoint, Members.of(homes), seal)
@@ -77,6 +81,7 @@ class Node:
         pool, client, seal = self._open(homes)
         loop, choose = asyncio.get_running_loop(), random.Random(seed)
         latencies_s: list[float] = []
+        failed: list[int] = []
         try:
             reader = SegmentReader(pool, client, seal, name)
             await reader.refresh()
@@ -87,7 +92,11 @@ class Node:
             async def load() -> None:
                 while (began_s := loop.time()) < at_s + seconds:
                     place = 0 if hot else choose.randrange(places)
-                    await reader.load(place * request_bytes, request_bytes)
+                    try:
+                        await reader.load(place * request_bytes, request_bytes)
+                    except SegmentError:
+                        failed.append(place)
+                        continue
                     if loop.time() <= at_s + seconds:
                         latencies_s.append(loop.time() - began_s)
 
@@ -99,6 +108,7 @@ class Node:
             "event": "read",
             "bytes": len(latencies_s) * request_bytes,
             "latency_ms": round(1000 * middle, 3),
+            "failed": len(failed),
         }
 
 
