@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hostlib.wire import fingerprint
 
@@ -35,8 +35,7 @@ def chain_references(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class FetchTimes:
+class FetchTimes(NamedTuple):
     """Where the time of one block went; loop time, each moment at or after the one before it."""
 
     wanted_s: float

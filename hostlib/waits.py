@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,5 +53,5 @@ def block_record(block: FetchedBlock, depth: int) -> dict[str, Any]:
         "fragments": block.fragments,
         "pool_fragments": block.pool_fragments,
         "merged_fragments": block.merged_fragments,
-        **asdict(block.times),
+        **block.times._asdict(),
     }
