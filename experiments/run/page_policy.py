@@ -14,6 +14,11 @@ _TENANT_DIGITS = 4
 _SHOWN_DIGITS = 8
 _HOME = re.compile(r"\bhome (\d+)")
 TURNS = 4
+_KNOWN_POLICIES = {
+    "reuse": " This policy has several others manage a pool on paper, and does as the one that would have "
+    "saved most time so far: the one that leads.",
+}
+"""What a reader has to know of a policy to take its reasons."""
 
 
 def hottest_blocks(page: Page, topology: Mapping[str, Any], policy: str, runs: Runs) -> None:
@@ -26,6 +31,7 @@ def hottest_blocks(page: Page, topology: Mapping[str, Any], policy: str, runs: R
     page.text(
         f"The blocks that were asked for most, and the reasons of the policy, {policy}, at the end of the "
         "play. Misses are those that the switch reported: not each is worth a report."
+        + _KNOWN_POLICIES.get(policy, "")
     )
     for name, blocks in with_pool.items():
         reasons = {
