@@ -1,9 +1,8 @@
 """The pool of one switch: tells the policy what happened and has its decisions carried out.
 
-Decisions are collected while events come in, and `commit` carries out what they amount to: first all
-removals, so that their slots are free, then the installs. What fails goes back to the policy as Lost or
-Found. After a lost connection nothing is known for sure; `read_back` takes the switch's own entries as
-the truth.
+Decisions are collected while events come in, and `commit` carries out what they amount to, removals and
+installs in one write (`controller.turnover`). What fails goes back to the policy as Lost or Found. After a
+lost connection nothing is known for sure; `read_back` takes the switch's own entries as the truth.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from controller.fill import Fills
 from controller.governor import ReportGovernor
 from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
-from controller.operations import Install, Remove, Replace, Result, SetThreshold
+from controller.operations import Install, Remove, Result, SetThreshold
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
 from controller.policies.fate import Fate
 from controller.push import Push
@@ -24,11 +23,12 @@ from controller.quota import Quota
 from controller.reclaim import End, Reclaims
 from controller.slots import SlotAllocator, Slots
 from controller.stories import Stories
+from controller.turnover import Turnover
 from hostlib import wire
 from hostlib.homes import home_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from ipaddress import IPv4Address
 
     from controller.config import PoolSize, PushOptions, Thresholds
@@ -179,8 +179,7 @@ class Pool:
         for _ in range(_ROUNDS):
             if not self._evict and not self._admit:
                 break
-            self._carry_out_evictions(now_s)
-            self._carry_out_admissions(now_s)
+            self._carry_out(now_s)
 
     def tick(self, now_s: float) -> None:
         """Send what is due: fills, reclaims and their repetitions, another threshold."""
@@ -265,14 +264,15 @@ class Pool:
             else:
                 self._admit[key] = None
 
-    def _carry_out_evictions(self, now_s: float) -> None:
+    def _carry_out(self, now_s: float) -> None:
         evicted, self._evict = self._evict, {}
         leaving = [
             key
             for key, evict in evicted.items()
             if key in self.resident and not self._reclaim(key, evict.reuse_chance, now_s)
         ]
-        self._remove(leaving, now_s)
+        admitted, self._admit = self._admit, {}
+        self._turn_over(leaving, admitted, now_s)
 
     def _reclaim(self, key: bytes, reuse_chance: float | None, now_s: float) -> bool:
         """Start to reclaim an evicted block; False if it is to go at once."""
@@ -302,56 +302,42 @@ class Pool:
         self._remove([transfer.key for transfer in finished], now_s)
 
     def _remove(self, keys: Sequence[bytes], now_s: float) -> None:
-        """Remove entries; the slots of each are free once the switch has confirmed it."""
-        if not keys:
-            return
-        for key, result in zip(keys, self._adapter.write([Remove(key) for key in keys]), strict=True):
-            if result in (Result.OK, Result.NOT_FOUND):
-                slots = self.resident.pop(key).slots
-                self._quota.left(key)
-                self.slots.free(slots)
-                self._hits.ended(slots.base_slot)
-                self.fills.cancel(key)
-                if self.push is not None:
-                    self.push.removed(key)
-                self.counts.evicted += 1
-                self.stories.turned(key, now_s, "evicted")
-            else:
-                self.needs_read_back = True
-                self._tell(Found(key, now_s))
+        self._turn_over(keys, (), now_s)
 
-    def _carry_out_admissions(self, now_s: float) -> None:
-        admitted, self._admit = self._admit, {}
-        installs = []
-        for key in admitted:
-            slots = self.slots.allocate()
-            if slots is None:
-                self.counts.no_slot += 1
-                self._tell(Lost(key, now_s))
-            else:
-                installs.append(Install(key, *slots, self._fragments(key)))
-        if installs:
-            results = self._adapter.write(installs)
-            present = [n for n, result in enumerate(results) if result is Result.ALREADY_EXISTS]
-            results = list(results)
-            if present:
-                again = self._adapter.write([_replacing(installs[n]) for n in present])
-                for n, result in zip(present, again, strict=True):
-                    results[n] = result
-            for install, result in zip(installs, results, strict=True):
-                self._installed(install, result, now_s)
-
-    def _installed(self, install: Install, result: Result, now_s: float) -> None:
-        slots = Slots(install.base_slot, install.generation)
-        if result is not Result.OK:
-            self.counts.refused += 1
+    def _turn_over(self, leaving: Iterable[bytes], coming: Iterable[bytes], now_s: float) -> None:
+        """Remove entries and install others, and tell the policy of what failed."""
+        outcome = Turnover(self._adapter, self.slots).write(
+            {key: self.resident[key].slots for key in leaving}, {key: self._fragments(key) for key in coming}
+        )
+        for key in outcome.left:
+            self._left(key, now_s)
+        for install in outcome.installed:
+            self._entered(install, now_s)
+        self.counts.no_slot += len(outcome.no_slot)
+        self.counts.refused += len(outcome.refused)
+        if outcome.stayed or outcome.refused:
             self.needs_read_back = True
-            self.slots.free(slots)
-            self._tell(Lost(install.key, now_s))
-            return
+        for key in (*outcome.no_slot, *outcome.refused):
+            self._tell(Lost(key, now_s))
+        for key in outcome.stayed:
+            self._tell(Found(key, now_s))
+
+    def _left(self, key: bytes, now_s: float) -> None:
+        """The switch confirmed that an entry is gone."""
+        slots = self.resident.pop(key).slots
+        self._quota.left(key)
+        self._hits.ended(slots.base_slot)
+        self.fills.cancel(key)
+        if self.push is not None:
+            self.push.removed(key)
+        self.counts.evicted += 1
+        self.stories.turned(key, now_s, "evicted")
+
+    def _entered(self, install: Install, now_s: float) -> None:
+        """The switch confirmed a new entry."""
         self.counts.admitted += 1
         self.stories.turned(install.key, now_s, "admitted")
-        self.resident[install.key] = Resident(slots, install.fragments)
+        self.resident[install.key] = Resident(Slots(install.base_slot, install.generation), install.fragments)
         self._quota.entered(install.key)
         if self._thresholds.fill == "now" and self._stores:
             home = self._home(install.key)
@@ -377,7 +363,3 @@ class Pool:
             return known.home
         by_address = {str(store): store for store in self._stores}
         return by_address[home_of(key_of(key), list(by_address))]
-
-
-def _replacing(install: Install) -> Replace:
-    return Replace(install.key, install.base_slot, install.generation, install.fragments)

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 class RecordingAdapter:
-    """`entries` is the pool index; `refusals` are results to give instead, in order of the updates."""
+    """`entries` is the pool index; `refusals` are results to give instead, in order of the updates.
 
-    def __init__(self, table_size: int = 1 << 20) -> None:
+    `backwards`: updates of one write are carried out from the last to the first, as a switch may.
+    """
+
+    def __init__(self, table_size: int = 1 << 20, backwards: bool = False) -> None:
         self.table_size = table_size
+        self.backwards = backwards
         self.entries: dict[bytes, Install] = {}
         self.hits: dict[int, int] = {}
         self.operations: list[TableOperation] = []
@@ -31,7 +35,9 @@ class RecordingAdapter:
         self._check()
         self.writes += 1
         self.operations += operations
-        return [self.refusals.popleft() if self.refusals else self._apply(op) for op in operations]
+        turn = -1 if self.backwards else 1
+        results = [self.refusals.popleft() if self.refusals else self._apply(op) for op in operations[::turn]]
+        return results[::turn]
 
     def send(self, operations: Sequence[PacketOperation]) -> None:
         self._check()

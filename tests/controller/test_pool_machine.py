@@ -15,6 +15,7 @@ from controller.errors import ConnectionLostError
 from controller.operations import (
     Answer,
     Fill,
+    Install,
     Reclaim,
     Result,
 )
@@ -34,13 +35,18 @@ class PoolMachine(RuleBasedStateMachine):
         eviction=st.sampled_from(EVICTION_MODES),
         fill=st.sampled_from(["now", "on_the_way"]),
         missing_entries=st.integers(0, 2),
+        backwards=st.booleans(),
     )
-    def start(self, blocks: int, policy: str, eviction: str, fill: str, missing_entries: int) -> None:
+    def start(
+        self, blocks: int, policy: str, eviction: str, fill: str, missing_entries: int, backwards: bool
+    ) -> None:
         self.world = World(blocks, policy, eviction=eviction, fill=fill)
+        self.world.adapter.backwards = backwards
         self.world.adapter.table_size = max(1, blocks + self.world.spare_blocks - missing_entries)
         self.now_s = 1.0
         self.answered = 0
         self.saved = 0
+        self.owners: dict[tuple[int, int], bytes] = {}
 
     @rule(
         numbers=st.lists(st.integers(0, 8), max_size=5),
@@ -100,6 +106,14 @@ class PoolMachine(RuleBasedStateMachine):
         owners = [entry.base_slot for entry in self.world.adapter.entries.values()]
         assert len(owners) == len(set(owners))
         assert len(self.world.policy) <= self.world.policy.capacity_blocks
+
+    @invariant()
+    def no_generation_of_a_slot_is_given_to_a_second_block(self) -> None:
+        for operation in self.world.adapter.operations:
+            if isinstance(operation, Install):
+                place = operation.base_slot, operation.generation
+                assert self.owners.setdefault(place, operation.key) == operation.key
+        self.world.adapter.operations.clear()
 
     @invariant()
     def what_the_policy_holds_is_not_being_reclaimed(self) -> None:

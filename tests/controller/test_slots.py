@@ -42,6 +42,22 @@ class SlotsMachine(RuleBasedStateMachine):
             self.allocator.free(slots)
             self.in_use.remove(slots)
 
+    @rule(target=owned, slots=consumes(owned), keeps=st.booleans())
+    def hand_over(self, slots: Slots | None, keeps: bool) -> Slots | None:
+        """To the next owner, unless the present one keeps them after all."""
+        if slots is None or slots not in self.in_use:
+            return None
+        heir = self.allocator.hand_over(slots)
+        assert heir.base_slot == slots.base_slot
+        assert heir not in self.given, "a generation came back"
+        self.given.add(heir)
+        if keeps:
+            self.allocator.take_back(slots)
+            return slots
+        self.in_use.remove(slots)
+        self.in_use.add(heir)
+        return heir
+
     @rule()
     def read_back(self) -> None:
         """As after a lost connection: everything is freed, and what the switch holds claimed again."""
@@ -103,3 +119,7 @@ def test_freeing_twice_or_for_another_owner_is_refused() -> None:
     allocator.free(first)
     with pytest.raises(ValueError, match="not in use"):
         allocator.free(first)
+    with pytest.raises(ValueError, match="not in use"):
+        allocator.hand_over(first)
+    with pytest.raises(ValueError, match="not in use"):
+        allocator.take_back(first)
