@@ -8,7 +8,7 @@ Every call is atomic against packets: a packet sees the state before it or after
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,8 +53,7 @@ class MeterCounts:
     red: CounterValue = CounterValue()
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+class TableEntry(NamedTuple):
     """matches: one per key, None for don't-care. action: an ActionCall, or for a table with an
     action profile the member id or group id (`member`, `group`). priority 0 where keys need none."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from v1model import ir
@@ -38,6 +39,7 @@ def wire_bytes(width: int) -> int:
     return (width + 7) // 8
 
 
+@cache
 def storage_bytes(width: int) -> int:
     """Bytes of the C variable for a value of `width` bits."""
     if width > INTEGER_BITS:

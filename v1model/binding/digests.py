@@ -45,8 +45,12 @@ class Collector:
         if not self.samples:
             self.first_ns = now_ns
         self.samples.append(sample)
-        full = len(self.samples) >= (self.config.max_list_size or DEFAULT_LIST_SIZE)
-        return self.flush(now_ns) if full else None
+        return None if self.room else self.flush(now_ns)
+
+    @property
+    def room(self) -> int:
+        """Samples that the list may still take."""
+        return max(0, (self.config.max_list_size or DEFAULT_LIST_SIZE) - len(self.samples))
 
     def _unpack(self, data: bytes) -> Sample:
         values, at = [], 0
@@ -134,6 +138,13 @@ class Digests:
                 for each in self._collectors.values()
                 if (at := each.deadline_ns()) is not None and at <= now_ns
             ]
+
+    def samples_wanted(self) -> int:
+        """How many samples more can change anything before a deadline: one that begins a list sets its
+        deadline, and one that completes it ends it."""
+        with self._lock:
+            collectors = list(self._collectors.values())
+        return max(1, min((each.room if each.samples else 1 for each in collectors), default=1))
 
     def next_deadline_ns(self) -> int | None:
         with self._lock:

@@ -115,7 +115,7 @@ class Events:
             self._handle.call("sweep_idle")
         if self._profiles.has_watches():
             self._handle.call("look_at_links")
-        data = self._handle.read("wait_events", patience_us)
+        data = self._handle.read("wait_events", patience_us, self._digests.samples_wanted())
         at = 0
         while at < len(data):
             kind, size, identity, handle, time_us = _EVENT.unpack_from(data, at)

@@ -53,7 +53,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "enable_digest": (None, (c_void_p, c_uint32, c_uint32)),
     "trace": (None, (c_void_p, c_uint32, c_uint32, c_char_p, c_char_p, c_uint32)),
     "enable_log": (None, (c_void_p, c_uint32)),
-    "wait_events": (c_uint32, (c_void_p, c_uint64, _POINTER)),
+    "wait_events": (c_uint32, (c_void_p, c_uint64, c_uint32, _POINTER)),
     "interrupt_events": (None, (c_void_p,)),
     "attach": (c_int32, (c_void_p, c_uint32, c_char_p)),
     "detach": (c_int32, (c_void_p, c_uint32)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from v1model.backend.layout import value_width, wire_bytes
 from v1model.backend.tables import match_keys, match_kind
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from v1model.ir import KeyMatch, Table
 
 
-@dataclass(frozen=True, slots=True)
-class PackedKey:
+class PackedKey(NamedTuple):
     """`mask`: in tables with a range, for that field the upper end. priority: bigger wins."""
 
     key: bytes

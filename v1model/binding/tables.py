@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -81,17 +81,21 @@ class Tables:
 
     def _located(self, entry: TableEntry) -> tuple[TableState, Installed]:
         state = self._state(entry.table)
-        found = state.installed.get(state.keys.pack(entry.matches, entry.priority))
+        return state, self._installed(state, state.keys.pack(entry.matches, entry.priority))
+
+    @staticmethod
+    def _installed(state: TableState, packed: PackedKey) -> Installed:
+        found = state.installed.get(packed)
         if found is None:
-            raise DataPlaneError("NOT_FOUND", f"table {entry.table}: no such entry")
-        return state, found
+            raise DataPlaneError("NOT_FOUND", f"table {state.table.name}: no such entry")
+        return found
 
     # --- entries -------------------------------------------------------------------------------
 
     def insert(self, entry: TableEntry) -> None:
         state = self._state(entry.table)
         _refuse_const(state.table)
-        self._install(state, replace(entry, is_const=False) if entry.is_const else entry)
+        self._install(state, entry._replace(is_const=False) if entry.is_const else entry)
 
     def _install(self, state: TableState, entry: TableEntry) -> None:
         packed = state.keys.pack(entry.matches, entry.priority)
@@ -135,10 +139,12 @@ class Tables:
         found.entry = state.by_handle[found.handle] = entry
 
     def delete(self, entry: TableEntry) -> None:
-        state, found = self._located(entry)
+        state = self._state(entry.table)
+        packed = state.keys.pack(entry.matches, entry.priority)
+        found = self._installed(state, packed)
         _refuse_const(state.table, found.entry)
         self._handle.call("delete", state.number, found.handle)
-        del state.installed[state.keys.pack(entry.matches, entry.priority)], state.by_handle[found.handle]
+        del state.installed[packed], state.by_handle[found.handle]
         self._profiles.release(state.table.implementation, found.entry)
 
     def find(self, entry: TableEntry) -> TableEntry:

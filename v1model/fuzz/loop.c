@@ -59,7 +59,7 @@ WEIR_API uint64_t weir_fuzz(struct vswitch *sw, const uint8_t *seeds, const uint
         for (uint64_t rounds = draw(&m, 4) ? draw(&m, HAVOC) : 0; rounds > 0; rounds--) mutate_once(&m);
         taken += weir_inject(sw, (uint32_t)draw(&m, PORTS), m.frame, m.length, i) == 0;
         weir_take_outputs(sw, &records);
-        if (i % 1024 == 0) weir_wait_events(sw, 0, &records);
+        if (i % 1024 == 0) weir_wait_events(sw, 0, 1, &records);
     }
     return taken;
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from v1model.frontend import types as p4
@@ -59,8 +59,7 @@ class Key:
     p4_type: p4.Type | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyMatch:
+class KeyMatch(NamedTuple):
     """One field of an entry: exact value; lpm value/prefix_length; ternary value/mask; range low/high.
     None in an entry's tuple stands for "don't care". Numbers are unsigned bit patterns."""
 
@@ -70,8 +69,7 @@ class KeyMatch:
     high: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ActionCall:
+class ActionCall(NamedTuple):
     """Arguments in the order of the action's parameters, as unsigned bit patterns."""
 
     action: str

@@ -64,6 +64,8 @@ class ActionSets:
 
     def bind(self, key: EntryKey, group_id: int | None) -> None:
         """The entry at `key` now uses this group (or none): the one that it used before goes."""
+        if not self._sets:
+            return
         old = self._groups.pop(key, None)
         if group_id is not None and group_id in self._sets:
             self._groups[key] = group_id

@@ -103,7 +103,8 @@ class TableHandler:
     def _delete(self, key: TableEntry) -> None:
         self._data_plane.delete(key)
         self._action_sets.bind(entry_key(key), None)
-        self._cookies.pop(entry_key(key), None)
+        if self._cookies:
+            self._cookies.pop(entry_key(key), None)
 
     def _write_const(
         self, update_type: int, table: TableTranslator, key: TableEntry, message: p4runtime_pb2.TableEntry
@@ -292,6 +293,4 @@ def _check_attributes(table: TableTranslator, message: p4runtime_pb2.TableEntry)
 
 
 def _replaced(entry: TableEntry, idle_timeout_ns: int) -> TableEntry:
-    return TableEntry(
-        entry.table, entry.matches, entry.action, entry.priority, entry.member, entry.group, idle_timeout_ns
-    )
+    return entry._replace(idle_timeout_ns=idle_timeout_ns, is_const=False)

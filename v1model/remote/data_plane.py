@@ -65,7 +65,7 @@ class RemoteDataPlane:
         self._session.write(MODIFY, self._entity(entry))
 
     def delete(self, entry: TableEntry) -> None:
-        self._session.write(DELETE, self._entity(replace(entry, action=None, member=None, group=None)))
+        self._session.write(DELETE, self._entity(entry._replace(action=None, member=None, group=None)))
 
     def _entity(self, entry: TableEntry) -> p4runtime_pb2.Entity:
         entity = p4runtime_pb2.Entity()

@@ -65,7 +65,7 @@ WEIR_API void weir_trace(struct vswitch *sw, uint32_t enabled, uint32_t port, co
 WEIR_API void weir_enable_log(struct vswitch *sw, uint32_t enabled);
 
 /* Events: struct event and its data, one behind the other; valid until the next call. */
-WEIR_API uint32_t weir_wait_events(struct vswitch *sw, uint64_t timeout_us, const uint8_t **events);
+WEIR_API uint32_t weir_wait_events(struct vswitch *sw, uint64_t timeout_us, uint32_t samples, const uint8_t **events);
 WEIR_API void weir_interrupt_events(struct vswitch *sw);
 
 /* Ports: 0, or an errno. */

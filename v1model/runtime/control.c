@@ -238,8 +238,8 @@ void weir_enable_log(struct vswitch *sw, uint32_t enabled) {
     switch_unlock(sw);
 }
 
-uint32_t weir_wait_events(struct vswitch *sw, uint64_t timeout_us, const uint8_t **events) {
-    return events_wait(&sw->events, timeout_us, events);
+uint32_t weir_wait_events(struct vswitch *sw, uint64_t timeout_us, uint32_t samples, const uint8_t **events) {
+    return events_wait(&sw->events, timeout_us, samples, events);
 }
 
 void weir_interrupt_events(struct vswitch *sw) { events_interrupt(&sw->events); }

@@ -39,7 +39,9 @@ bool events_push(struct events *events, struct event event, const uint8_t *data)
         memcpy(to, &event, sizeof event);
         if (event.bytes) memcpy(to + sizeof event, data, event.bytes);
         events->filled += bytes;
-        if (events->waiting) pthread_cond_signal(&events->ready);
+        if (event.kind != EVENT_DIGEST) events->samples = 0;
+        else if (events->samples) events->samples--;
+        if (events->waiting && !events->samples) pthread_cond_signal(&events->ready);
     }
     pthread_mutex_unlock(&events->lock);
     return fits;
@@ -54,11 +56,13 @@ static struct timespec deadline(uint64_t timeout_us) {
     return at;
 }
 
-uint32_t events_wait(struct events *events, uint64_t timeout_us, const uint8_t **data) {
+uint32_t events_wait(struct events *events, uint64_t timeout_us, uint32_t samples, const uint8_t **data) {
     struct timespec until = deadline(timeout_us);
     pthread_mutex_lock(&events->lock);
     events->waiting = true;
-    while (!events->filled && !events->interrupted && timeout_us)
+    /* What came since the last call may be more than samples, and was not counted. */
+    events->samples = events->filled ? 0 : samples;
+    while (events->samples && !events->interrupted && timeout_us)
         if (pthread_cond_timedwait(&events->ready, &events->lock, &until) == ETIMEDOUT) break;
     events->waiting = events->interrupted = false;
     uint8_t *full = events->filling;

@@ -23,6 +23,7 @@ struct events {
     pthread_mutex_t lock;
     pthread_cond_t ready;
     bool waiting, interrupted;
+    uint32_t samples; /* of digests that still have to come before these end a wait */
     uint8_t *filling, *reading;
     uint32_t filled;
 };
@@ -34,8 +35,9 @@ void events_clear(struct events *events);
 /* false: full. */
 bool events_push(struct events *events, struct event event, const uint8_t *data);
 
-/* Waits up to `timeout_us` for events, then hands all of them over; valid until the next call. */
-uint32_t events_wait(struct events *events, uint64_t timeout_us, const uint8_t **data);
+/* Waits up to `timeout_us` for events, then hands all of them over; valid until the next call. Digest samples end
+ * the wait only when there are `samples` of them: waking for each would cost more than what is done with it. */
+uint32_t events_wait(struct events *events, uint64_t timeout_us, uint32_t samples, const uint8_t **data);
 void events_interrupt(struct events *events);
 
 #endif

@@ -9,7 +9,15 @@ from collections.abc import Callable
 import pytest
 
 from tests.v1model.switch.conftest import frame, trace
-from v1model.dataplane import CounterValue, DataPlaneError, DigestConfig, DigestList, MeterConfig, MeterCounts
+from v1model.dataplane import (
+    CounterValue,
+    DataPlaneError,
+    DigestConfig,
+    DigestList,
+    MeterConfig,
+    MeterCounts,
+    Output,
+)
 from v1model.switch import Switch
 
 Make = Callable[..., Switch]
@@ -247,3 +255,30 @@ def test_waiting_for_events_ends_when_one_comes(make: Make) -> None:
     waiter.join(10)
     assert not waiter.is_alive()
     assert [event.data for event in seen] == [frame(1)]
+
+
+def test_waiting_for_a_digest_list_ends_with_its_last_sample(make: Make) -> None:
+    switch = make(**DIGEST)
+    switch.set_digest("learn_t", DigestConfig(max_list_size=3))
+    seen: list[tuple[tuple[int, ...], ...]] = []
+    waiter = threading.Thread(target=lambda: seen.extend(lists(switch, 30)))
+    waiter.start()
+    for a in (1, 2, 3):
+        switch.inject(3, frame(a))
+    waiter.join(10)
+    assert not waiter.is_alive()
+    assert seen == [((1, 0, 3), (2, 0, 3), (3, 0, 3))]
+
+
+def test_a_packet_for_the_controller_does_not_wait_for_digests(make: Make) -> None:
+    program = {**DIGEST, "ingress": DIGEST["ingress"] + "if (hdr.h.a == 9) { std.egress_spec = 510; }"}
+    switch = make(**program)
+    switch.set_digest("learn_t", DigestConfig(max_list_size=100))
+    switch.inject(3, frame(1))
+    seen: list[object] = []
+    waiter = threading.Thread(target=lambda: seen.extend(switch.wait_events(30)))
+    waiter.start()
+    switch.inject(3, frame(9))
+    waiter.join(10)
+    assert not waiter.is_alive()
+    assert [type(event) for event in seen] == [Output]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -98,13 +97,13 @@ values = st.integers(0, 15)
 
 def key_match(kind: str) -> st.SearchStrategy[KeyMatch | None]:
     if kind == "exact":
-        return st.builds(KeyMatch, values)
+        return values.map(KeyMatch)
     if kind == "lpm":
         return st.builds(lambda v, n: KeyMatch(v, prefix_length=n), values, st.integers(0, WIDTH))
     if kind == "ternary":
         return st.none() | st.builds(lambda v, m: KeyMatch(v & m, mask=m), values, st.integers(0, FULL))
     if kind == "optional":
-        return st.none() | st.builds(KeyMatch, values)
+        return st.none() | values.map(KeyMatch)
     return st.none() | st.builds(lambda a, b: KeyMatch(min(a, b), high=max(a, b)), values, values)
 
 
@@ -220,7 +219,7 @@ def test_what_the_control_plane_gets_wrong(make: Make) -> None:
         "NOT_FOUND": [
             lambda: switch.modify(entry(KeyMatch(1, prefix_length=7), KeyMatch(2))),
             lambda: switch.delete(entry(KeyMatch(1, prefix_length=8), KeyMatch(3))),
-            lambda: switch.find(replace(good, table="nowhere")),
+            lambda: switch.find(good._replace(table="nowhere")),
             lambda: switch.counter("nowhere", 0),
             lambda: switch.set_digest("nowhere", None),
             lambda: switch.insert_member("nowhere", Member(1, ActionCall(SET, (1, 2)))),
@@ -231,7 +230,7 @@ def test_what_the_control_plane_gets_wrong(make: Make) -> None:
             lambda: switch.insert(entry(KeyMatch(2, prefix_length=9), KeyMatch(2))),
             lambda: switch.insert(entry(KeyMatch(2, prefix_length=8), None)),
             lambda: switch.insert(entry(KeyMatch(3, prefix_length=8), KeyMatch(3), port=512)),
-            lambda: switch.modify(replace(good, action=ActionCall("nothing"))),
+            lambda: switch.modify(good._replace(action=ActionCall("nothing"))),
             lambda: switch.insert(TableEntry(TABLE, (None, KeyMatch(9)), ActionCall(SET, (1,)))),
             lambda: switch.insert(TableEntry(TABLE, (None, KeyMatch(9)), None)),
             lambda: switch.set_multicast_group(0, ()),
@@ -254,7 +253,7 @@ def test_modify_keeps_the_counter_and_find_gives_the_entry(make: Make) -> None:
     switch.insert(second)
     for a in (1, 1, 2, 3):
         switch.inject(1, frame(a))
-    switch.modify(replace(first, action=ActionCall("MyIngress.other")))
+    switch.modify(first._replace(action=ActionCall("MyIngress.other")))
     assert [o.port for o in switch.inject(1, frame(1))] == [400]
     assert switch.direct_counter(first) == CounterValue(3, 24)
     assert {e.matches[0].value: v.packets for e, v in switch.direct_counters(TABLE)} == {1: 3, 2: 1}
