@@ -10,7 +10,9 @@ from __future__ import annotations
 import csv
 import datetime
 import json
+import math
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ from topologies.registry import TOPOLOGIES
 
 LEAST_SIGMA, MOST_SIGMA = 625.0, 160_000.0
 """From 256 fragments a block to one: beyond that a larger sigma makes nothing smaller."""
+USUAL_NODES = 32
 HISTORY = ROOT / "docs" / "emulation-history.csv"
 BLAST_S = 2.0
 
@@ -44,6 +47,7 @@ class Options:
     speed: float
     first: float
     seed: int
+    minutes: float
     record: bool
     results: Path
 
@@ -54,8 +58,19 @@ _OPTIONS = (
     Option("STORES", whole(1, 64), 4, "storage nodes"),
     Option("REQUESTS", whole(1, 10_000), 10, "requests a node"),
     Option("SPEED", number(0.01, 1000), 8.0, "trace seconds a second, for 8 nodes; more nodes share them"),
-    Option("SCALE", number(LEAST_SIGMA, MOST_SIGMA), 20_000.0, "sigma that the search begins at"),
+    Option(
+        "SCALE",
+        number(LEAST_SIGMA, MOST_SIGMA),
+        20_000.0,
+        "sigma that the search begins at with 32 nodes; with others in proportion",
+    ),
     Option("SEED", whole(0, 2**31), 1, "of the trace"),
+    Option(
+        "MINUTES",
+        number(0, 10_000),
+        0.0,
+        "after so long a sigma that keeps up is good enough; 0: the search ends at the smallest",
+    ),
     Option("RECORD", yes_or_no, False, "1: append to docs/emulation-history.csv"),
     Option("RESULTS", Path, Path("results/bench-emulation"), "folder for summary.json"),
 )
@@ -73,7 +88,11 @@ def _run(screen: Screen, options: Options) -> int:
     check_root()
     with screen.status("bare datagrams"):
         limit = bare_blast(BLAST_S)
-    found = {nodes: _search(screen, options, nodes) for nodes in options.nodes}
+    found: dict[int, Played] = {}
+    ends_s = time.monotonic() + 60 * options.minutes if options.minutes else math.inf
+    for nodes in options.nodes:
+        left_s = ends_s - time.monotonic()
+        found[nodes] = _search(screen, options, nodes, left_s / (len(options.nodes) - len(found)))
     _print(screen, found, limit)
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +111,14 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def _search(screen: Screen, options: Options, nodes: int) -> Played:
+def _search(screen: Screen, options: Options, nodes: int, share_s: float) -> Played:
+    began_s = time.monotonic()
+
+    def in_time() -> bool:
+        """Whether another play, which takes as long as those before, ends within this size's share."""
+        took_s = time.monotonic() - began_s
+        return took_s * (len(search.tried) + 1) / len(search.tried) <= share_s
+
     # Each node gets as many requests as in a smaller network: the trace is longer, and plays as long.
     arguments = {
         "topo": options.topology, "hosts": nodes, "stores": options.stores, "seed": options.seed,
@@ -106,9 +132,10 @@ def _search(screen: Screen, options: Options, nodes: int) -> Played:
             show(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
             return _play(screen, run, sigma, lambda text: show(f"{nodes} nodes: {text}"))
 
-        search = SigmaSearch(play_at, lambda one: one.kept_up, LEAST_SIGMA, MOST_SIGMA)
+        search = SigmaSearch(play_at, lambda one: one.kept_up, LEAST_SIGMA, MOST_SIGMA, in_time)
+        first = min(MOST_SIGMA, max(LEAST_SIGMA, options.first * nodes / USUAL_NODES))
         try:
-            return search.run(options.first)[1]
+            return search.run(first)[1]
         except SearchError as error:
             screen.warn(f"{error}; the figures are of that play", f"{nodes} nodes")
             return search.tried[MOST_SIGMA]

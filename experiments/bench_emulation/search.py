@@ -16,13 +16,18 @@ class SearchError(Exception):
 
 
 class SigmaSearch(Generic[Played]):
-    """Plays at sigmas until one that keeps up stands next to one that does not."""
+    """Plays at sigmas until one that keeps up stands next to one that does not, or time is up."""
 
     def __init__(
-        self, play: Callable[[float], Played], kept_up: Callable[[Played], bool], least: float, most: float
+        self,
+        play: Callable[[float], Played],
+        kept_up: Callable[[Played], bool],
+        least: float,
+        most: float,
+        in_time: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Sigmas from `least` to `most` are tried."""
-        self._play, self._kept_up = play, kept_up
+        """Sigmas from `least` to `most` are tried. Once one keeps up, the search goes on while `in_time`."""
+        self._play, self._kept_up, self._in_time = play, kept_up, in_time
         self._least, self._most = least, most
         self.tried: dict[float, Played] = {}
 
@@ -41,7 +46,8 @@ class SigmaSearch(Generic[Played]):
                     raise SearchError(f"the machine does not keep up at a sigma of {bad:g} either")
                 # A play that fails says little of how far it is to one that does not: larger steps.
                 following = good or min(self._most, bad * STEP**2)
-            if good is not None and (following in self.tried or following <= bad * (STEP + 1) / 2):
+            at_boundary = following in self.tried or following <= bad * (STEP + 1) / 2
+            if good is not None and (at_boundary or not self._in_time()):
                 return good, self.tried[good]
             sigma = following
 

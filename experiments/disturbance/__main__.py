@@ -1,25 +1,27 @@
 """make disturbance: no pool against a pool that is managed but never hit, in turns.
 
 The second costs the machine all that a pool's control plane does, and the traffic is the same: what lies
-between their medians is the emulation's own doing. Takes RUNS and all options of `make run`.
+between their medians is the emulation's own doing. Takes RUNS, MINUTES and all options of `make run`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.table import Table
 
 from experiments.command import Screen, run_command
 from experiments.disturbance.compare import COMPARED, FIGURES, LIMIT, Pair, differences, order_of, verdict
+from experiments.options import Option, number
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
-from experiments.run.options import RunOptions, parse_options
+from experiments.run.options import RunOptions, parse_extended
 from experiments.run.result import PROGRAM, RunResult, revision
 from experiments.run.scenario import Scenario, make_scenario
 from topologies.engines import make_engine
@@ -27,39 +29,63 @@ from topologies.network import Network, check_root
 
 DEFAULT_RUNS = 10
 DEFAULT_RESULTS = Path("results/disturbance")
+LEAST_PAIRS = 2
+"""Of which there is an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options(RunOptions):
+    """Those of `make run`, and how long it may take."""
+
+    minutes: float
+
+
+_MORE = (Option("MINUTES", number(0, 10_000), 0.0, "fewer RUNS if they would take longer; 0: no limit"),)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: within the limit; 1: outside, undecided or overloaded; 2: it could not run."""
     program = "python -m experiments.disturbance"
     return run_command(
-        arguments, lambda given: parse_options(given, program, __doc__ or "", DEFAULT_RESULTS), _run
+        arguments,
+        lambda given: parse_extended(Options, _MORE, given, program, __doc__ or "", DEFAULT_RESULTS),
+        _run,
     )
 
 
-def _run(screen: Screen, options: RunOptions) -> int:
+def _run(screen: Screen, options: Options) -> int:
     check_root()
     scenario = make_scenario(options)
-    pairs = _play(screen, scenario, options.runs if options.runs > 1 else DEFAULT_RUNS)
+    runs = options.runs if options.runs > 1 else DEFAULT_RUNS
+    pairs = _play(screen, scenario, runs, 60 * options.minutes)
     _write(options.results / "summary.json", scenario, pairs)
     return _report(screen, pairs)
 
 
-def _play(screen: Screen, scenario: Scenario, runs: int) -> list[Pair]:
+def _play(screen: Screen, scenario: Scenario, runs: int, budget_s: float) -> list[Pair]:
     engine = make_engine(scenario.options.engine)
     pairs = []
     with screen.status("compiling the P4 program") as show, Network(scenario.fabric, engine) as network:
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         emulation = Emulation(scenario, network, artifacts)
-        for number in range(runs):
+        began_s = time.monotonic()
+        for count in range(runs):
+            if not another_fits(count, time.monotonic() - began_s, budget_s):
+                screen.warn(f"{count} of {runs} pairs: more would take longer than MINUTES")
+                break
             played: dict[str, RunResult] = {}
-            for mode in order_of(number):
-                show(f"pair {number + 1} of {runs}: {mode}")
+            for mode in order_of(count):
+                show(f"pair {count + 1} of {runs}: {mode}")
                 played[mode] = evaluate(emulation.play(MODES[mode], lambda *_: None))
             pairs.append(Pair(**played))
             medians = (f"{mode} {played[mode].get_ms.p50:.1f} ms" for mode in COMPARED)
-            screen.say(f"pair {number + 1}: GET p50 {', '.join(medians)}")
+            screen.say(f"pair {count + 1}: GET p50 {', '.join(medians)}")
     return pairs
+
+
+def another_fits(pairs: int, took_s: float, budget_s: float) -> bool:
+    """Whether another pair that takes as long as the others ends within the budget (0: none)."""
+    return pairs < LEAST_PAIRS or not budget_s or took_s * (pairs + 1) / pairs <= budget_s
 
 
 def _write(path: Path, scenario: Scenario, pairs: Sequence[Pair]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from controller.config import EVICTION_MODES
 from controller.placement import AUTO, PLACEMENTS
@@ -93,6 +93,9 @@ def _model(text: str) -> ModelChoice:
     )
 
 
+Extended = TypeVar("Extended", bound=RunOptions)
+
+
 def _scale(text: str) -> float | None:
     if text == "auto":
         return None
@@ -178,5 +181,17 @@ def parse_options(
     arguments: Sequence[str], program: str, description: str, results: Path = Path("results/run")
 ) -> RunOptions:
     """Options from the command line and the environment; raises OptionError."""
-    options = (*_OPTIONS, Option("RESULTS", Path, results, "folder for the results"))
-    return parse_into(RunOptions, options, arguments, program, description)
+    return parse_extended(RunOptions, (), arguments, program, description, results)
+
+
+def parse_extended(
+    kind: type[Extended],
+    more: Sequence[Option],
+    arguments: Sequence[str],
+    program: str,
+    description: str,
+    results: Path,
+) -> Extended:
+    """The same for a command with options of its own: the fields that `kind` adds, in the order of `more`."""
+    options = (*_OPTIONS, Option("RESULTS", Path, results, "folder for the results"), *more)
+    return parse_into(kind, options, arguments, program, description)

@@ -31,6 +31,12 @@ def test_a_machine_that_never_keeps_up_is_an_error() -> None:
         search.run(5000.0)
 
 
+def test_when_time_is_up_a_sigma_that_keeps_up_is_good_enough() -> None:
+    search = SigmaSearch(lambda sigma: sigma, lambda played: played >= 4999, LEAST, MOST, lambda: False)
+    assert search.run(1250.0)[0] == pytest.approx(5000)  # until one does, it goes on
+    assert SigmaSearch(float, lambda played: True, LEAST, MOST, lambda: False).run(9000.0) == (9000.0, 9000.0)
+
+
 def test_a_boundary_that_moves_does_not_keep_it_for_ever() -> None:
     answers = iter([True, False] * 50)
     search = SigmaSearch(lambda sigma: sigma, lambda played: next(answers), LEAST, MOST)

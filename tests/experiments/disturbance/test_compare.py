@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.disturbance.__main__ import another_fits
 from experiments.disturbance.compare import COMPARED, Pair, differences, order_of, verdict
 from experiments.intervals import Interval
 from experiments.run.result import Percentiles
@@ -42,6 +43,14 @@ def test_the_verdict_is_of_the_whole_interval(interval: Interval, said: str) -> 
 
 def test_each_kind_of_run_comes_first_as_often() -> None:
     assert [order_of(number)[0] for number in range(4)] == [*COMPARED, *COMPARED]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "took_s", "fits"), [(0, 0, True), (1, 900, True), (2, 40, True), (2, 41, False), (9, 53, True)]
+)
+def test_pairs_end_within_the_minutes_but_there_are_two(pairs: int, took_s: float, fits: bool) -> None:
+    assert another_fits(pairs, took_s, 60.0) == fits
+    assert another_fits(pairs, took_s, 0.0)
 
 
 def test_a_pair_counts_when_the_machine_kept_up_in_both() -> None:
