@@ -17,6 +17,7 @@ import termios
 from collections import deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hostlib.errors import ConfigError
@@ -38,6 +39,8 @@ _NO_SEGMENTATION = (errno.EIO, errno.EINVAL)
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
 _MAX_DATAGRAM_BYTES = 65_535
 _RECEIVES_PER_WAKEUP = 32
+_BUFFER_BYTES = 3 * _MAX_DATAGRAM_BYTES
+"""Filled from its start in each turn, so most of it is hardly ever touched."""
 _LUMP_S = 0.001
 _SEGMENT_SIZE = struct.Struct("=H")
 _UINT = struct.Struct("=I")
@@ -104,12 +107,9 @@ class _Burst:
     address: str
     datagrams: list[bytes]
 
-    def takes(self, address: str, datagram: bytes, limit: int) -> bool:
-        return (
-            address == self.address
-            and len(datagram) == len(self.datagrams[0])
-            and len(self.datagrams) < limit
-        )
+    def takes(self, address: str, datagram_bytes: int) -> bool:
+        """Whether datagrams of this kind may join, as far as there is room."""
+        return address == self.address and datagram_bytes == len(self.datagrams[0])
 
 
 class UdpEndpoint:
@@ -121,7 +121,7 @@ class UdpEndpoint:
         self._loop = asyncio.get_running_loop()
         self._socket = self._open(address)
         self._receiver: Receiver | None = None
-        self._buffer = bytearray(_MAX_DATAGRAM_BYTES)
+        self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._bursts: deque[_Burst] = deque()
         self._queued = 0
@@ -145,16 +145,25 @@ class UdpEndpoint:
         """
         if not self._bursts:
             self._loop.call_soon(self._flush)
-        for datagram in datagrams:
-            if self._queued >= self._options.queue_datagrams:
-                self.stats.queue_drops += 1
-                continue
-            self._queued += 1
-            self._queued_bytes += len(datagram)
-            if self._bursts and self._bursts[-1].takes(address, datagram, self._options.burst_datagrams):
-                self._bursts[-1].datagrams.append(datagram)
-            else:
-                self._bursts.append(_Burst(address, [datagram]))
+        room = self._options.queue_datagrams - self._queued
+        if len(datagrams) > room:
+            self.stats.queue_drops += len(datagrams) - room
+            datagrams = datagrams[:room]
+        self._queued += len(datagrams)
+        for datagram_bytes, alike in groupby(datagrams, len):
+            self._queue(address, datagram_bytes, list(alike))
+
+    def _queue(self, address: str, datagram_bytes: int, datagrams: list[bytes]) -> None:
+        """Datagrams of one length: into the last burst if they may join it, and bursts of their own."""
+        self._queued_bytes += datagram_bytes * len(datagrams)
+        longest = self._options.burst_datagrams
+        joined = 0
+        if self._bursts and self._bursts[-1].takes(address, datagram_bytes):
+            last = self._bursts[-1].datagrams
+            joined = max(0, longest - len(last))
+            last += datagrams[:joined]
+        for start in range(joined, len(datagrams), longest):
+            self._bursts.append(_Burst(address, datagrams[start : start + longest]))
 
     def close(self) -> None:
         """Close the socket; what is still queued is lost."""
@@ -220,16 +229,33 @@ class UdpEndpoint:
         return len(burst.datagrams)
 
     def _on_readable(self) -> None:
+        """Take what has come, up to a bound, and hand it over by sender.
+
+        What a receiver does for each call it then does once for many datagrams, also where the kernel has not
+        put them together: behind a switch they come one by one.
+        """
+        arrived: dict[str, list[Buffer]] = {}
+        filled = 0
         for _ in range(_RECEIVES_PER_WAKEUP):
             try:
                 length, ancillary, _, (address, port) = self._socket.recvmsg_into(
-                    [self._buffer], _ANCILLARY_BYTES
+                    [self._view[filled : filled + _MAX_DATAGRAM_BYTES]], _ANCILLARY_BYTES
                 )
             except BlockingIOError:
-                return
+                break
             except OSError:  # an ICMP error of an earlier send
                 continue
-            self._deliver(address, port, length, self._segment_bytes(ancillary) or length)
+            datagrams = self._datagrams(filled, length, self._segment_bytes(ancillary) or length)
+            if port != KV_PORT:
+                self.stats.foreign += len(datagrams)
+                continue
+            arrived.setdefault(address, []).extend(datagrams)
+            filled += length
+            if filled + _MAX_DATAGRAM_BYTES > len(self._buffer):
+                break
+        for address, waiting in arrived.items():
+            if self._receiver is not None:
+                self._receiver(address, waiting)
 
     def _segment_bytes(self, ancillary: list[tuple[int, int, bytes]]) -> int:
         segment_bytes = 0
@@ -240,17 +266,16 @@ class UdpEndpoint:
                 segment_bytes = _UINT.unpack(data)[0]
         return segment_bytes
 
-    def _deliver(self, address: str, port: int, length: int, segment_bytes: int) -> None:
+    def _datagrams(self, begin: int, length: int, segment_bytes: int) -> list[Buffer]:
+        """Views of what one call has received, which may be several datagrams."""
+        end = begin + length
         datagrams: list[Buffer] = [
-            self._view[start : min(start + segment_bytes, length)]
-            for start in range(0, max(1, length), max(1, segment_bytes))
+            self._view[start : min(start + segment_bytes, end)]
+            for start in range(begin, max(begin + 1, end), max(1, segment_bytes))
         ]
         self.stats.received += len(datagrams)
         self.stats.received_bytes += length
-        if port != KV_PORT:
-            self.stats.foreign += len(datagrams)
-        elif self._receiver is not None:
-            self._receiver(address, datagrams)
+        return datagrams
 
     def _kernel_bytes(self) -> int:
         return int(_UINT.unpack(fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4)))[0])

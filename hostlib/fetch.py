@@ -59,7 +59,7 @@ class Fetch:
     flags: int = 0
     """That every request carries."""
     requests: list[Request[Fetch]] = field(default_factory=list)
-    template: bytearray | None = None
+    template: wire.Variants | None = None
     """Of the GETs of one write; None before one is sent."""
     buffer: memoryview = field(default_factory=lambda: memoryview(b""))
     content: int = 0
@@ -90,8 +90,8 @@ class Fetch:
             self.started_s = now_s
         flags = self.flags | request.flags | (wire.FLAG_RETRY if request.tries else 0)
         if self.template is None:
-            self.template = bytearray(self._encode(request.fragment))
-        return wire.encode_variant(self.template, flags, sequence, request.fragment)
+            self.template = wire.Variants(self._encode(request.fragment))
+        return self.template.encode(flags, sequence, request.fragment)
 
     def _encode(self, fragment: int) -> bytes:
         block = self.block

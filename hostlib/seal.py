@@ -40,7 +40,9 @@ class Seal:
             raise ValueError(f"a tenant's secret has 16 to 64 bytes, not {len(secret)}")
         self.tenant = tenant
         self._name_key = blake2b(key=secret, digest_size=32, person=b"weir name").digest()
-        self._tag_key = blake2b(key=secret, digest_size=32, person=b"weir tag").digest()
+        tag_key = blake2b(key=secret, digest_size=32, person=b"weir tag").digest()
+        # A copy of a keyed hash costs less than another one, and one update less than two.
+        self._tags = blake2b(key=tag_key, digest_size=wire.TAG_BYTES)
 
     def key(self, *parts: bytes) -> bytes:
         """The 16-byte key of what `parts` describe; each part counts with its length."""
@@ -54,10 +56,8 @@ class Seal:
         """The 16-byte tag of one fragment; `value` without its padding."""
         value_bytes = len(value)
         place = wire.tagged_place(self.tenant, fragment, fragments, value_bytes, content, key)
-        sealed = blake2b(place, key=self._tag_key, digest_size=wire.TAG_BYTES)
-        sealed.update(value)
-        if value_bytes < wire.VALUE_BYTES:
-            sealed.update(_PADDING[value_bytes:])
+        sealed = self._tags.copy()
+        sealed.update(b"".join((place, value, _PADDING[value_bytes:])))
         return sealed.digest()
 
     def is_genuine(self, message: wire.Message) -> bool:

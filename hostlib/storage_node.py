@@ -198,30 +198,30 @@ class StorageNode:
             except MalformedError as error:
                 self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
                 continue
-            op = message.op
-            if op == wire.OP_GET:
+            if message.op == wire.OP_GET:
                 reply = self._on_get(address, message, backlog_ms)
-            elif op == wire.OP_PUT:
-                reply = self._on_put(address, message)
             else:
                 reply = self._on_other(address, message, backlog_ms)
             if reply is not None:
-                replies.append(wire.encode(reply))
+                replies.append(reply)
         if replies:
             self._transport.send(address, replies)
 
-    def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> wire.Message | None:
-        if message.op == wire.OP_STAT:
-            return self._on_stat(message, backlog_ms)
-        if message.op == wire.OP_LIST and self.members.at(address) is not None:
-            return self._on_list(message)
-        if message.op == wire.OP_MEMBERS:
+    def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
+        reply = None
+        if message.op == wire.OP_PUT:
+            reply = self._on_put(address, message)
+        elif message.op == wire.OP_STAT:
+            reply = self._on_stat(message, backlog_ms)
+        elif message.op == wire.OP_LIST and self.members.at(address) is not None:
+            reply = self._on_list(message)
+        elif message.op == wire.OP_MEMBERS:
             self._on_members(message)
         elif message.op not in _REPLIES or not self.catch_up.on_reply(message, address):
             self.stats.unexpected += 1
-        return None
+        return None if reply is None else wire.encode(reply)
 
-    def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> wire.Message | None:
+    def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
         self._count_get(message.flags)
         if not message.fragment:
             self._successors.seen(address, message)
@@ -230,7 +230,7 @@ class StorageNode:
             if self._wait(address, place, message):
                 return None
             self.stats.overloaded += 1
-            return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
+            return wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))
         return self._answer(place, message, backlog_ms)
 
     def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
@@ -264,33 +264,31 @@ class StorageNode:
             self._spawn(self._repair(place, peers))
         for (address, _), message in waiting.items():
             if error is not None:
-                reply = self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms)
+                reply = wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))
             else:
                 reply = self._answer(place, message, backlog_ms)
-            self._transport.send(address, [wire.encode(reply)])
+            self._transport.send(address, [reply])
 
     async def _repair(self, place: Place, peers: list[str]) -> None:
         await self.catch_up.repair(place, peers)
 
-    def _answer(self, place: Place, message: wire.Message, backlog_ms: int) -> wire.Message:
+    def _answer(self, place: Place, message: wire.Message, backlog_ms: int) -> bytes:
+        """The reply to a GET, encoded."""
         block = self._store.get(place)
-        asked = message.content, message.fragments
+        write, fragments = message.content, message.fragments
+        flags = message.flags & _ECHOED_FLAGS
         if block is not None:
-            if message.content in (0, block.write) and message.fragments in (0, block.fragments):
+            held = block.fragments
+            if write in (0, block.write) and fragments in (0, held):
                 self.stats.values += 1
-                return self._value(message, block, backlog_ms)
+                at = message.fragment
+                epoch = self.members.epoch & 0xFF
+                return wire.encode_value(
+                    message, flags, held, block.write, epoch, backlog_ms, block.tag(at), block.value(at)
+                )
             self.stats.other_writes += 1
         self.stats.not_found += 1
-        return self._reply(message, wire.OP_NOT_FOUND, message.flags & _ECHOED_FLAGS, *asked, backlog_ms)
-
-    def _value(self, message: wire.Message, block: Block, backlog_ms: int) -> wire.Message:
-        at = message.fragment
-        return wire.Message(
-            wire.OP_VALUE, message.key, at, block.fragments, message.flags & _ECHOED_FLAGS, 0,
-            message.sequence, message.depth, message.chain_blocks, message.parent, backlog_ms,
-            message.recompute_ms, message.tenant, block.write, (0, 0, 0), self.members.epoch & 0xFF,
-            block.tag(at), block.value(at),
-        )  # fmt: skip
+        return wire.encode(self._reply(message, wire.OP_NOT_FOUND, flags, write, fragments, backlog_ms))
 
     def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
         self.stats.stats += 1

@@ -125,11 +125,8 @@ _TAIL = struct.Struct(">HHHHQ16s16s")
 """What the checksum covers besides the value."""
 _PLACE = struct.Struct(">HHHHQ16s")
 _CHECKED_FROM: Final = 32
-_U16 = struct.Struct(">H")
-_U32 = struct.Struct(">I")
-_FLAGS_AT: Final = 2
-_SEQUENCE_AT: Final = 8
-_FRAGMENT_AT: Final = 34
+_VARIANT = struct.Struct(">2s H 4s I 22s H 44s")
+"""A header by what differs in it: flags, sequence, fragment, and what lies between."""
 _VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_MEMBERS))
 _OPS = frozenset((*range(OP_GET, OP_KEYS + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
@@ -197,12 +194,37 @@ def encode(message: Message) -> bytes:
     return b"".join((head, tail, value)) if carries else head + tail
 
 
-def encode_variant(template: bytearray, flags: int, sequence: int, fragment: int) -> bytes:
-    """The message without a value that `template` encodes, with these fields instead of its own."""
-    _U16.pack_into(template, _FLAGS_AT, flags)
-    _U32.pack_into(template, _SEQUENCE_AT, sequence)
-    _U16.pack_into(template, _FRAGMENT_AT, fragment)
-    return bytes(template)
+def encode_value(
+    asked: Message, flags: int, fragments: int, content: int, epoch: int, backlog_ms: int, tag: bytes,
+    value: Buffer,
+) -> bytes:  # fmt: skip
+    """The VALUE that answers a GET: as `encode` of a message that echoes what `asked` says of the place.
+
+    For who serves fragment after fragment of sealed blocks: `value` and `tag` have a right length.
+    """
+    (_, key, fragment, _, _, _, sequence, depth, chain, parent, _, recompute_ms, tenant, *_) = asked
+    value_bytes = len(value)
+    tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
+    if value_bytes < VALUE_BYTES:
+        value = bytes(value) + _PADDING[value_bytes:]
+    head = _HEAD.pack(
+        KV_VERSION, OP_VALUE, flags, backlog_ms, recompute_ms, sequence, 0, depth, chain, parent,
+        0, 0, 0, epoch, crc32(value, crc32(tail)),
+    )  # fmt: skip
+    return b"".join((head, tail, value))
+
+
+class Variants:
+    """Messages without a value that differ in flags, sequence and fragment only."""
+
+    def __init__(self, encoded: bytes) -> None:
+        """`encoded` is any of them."""
+        self._parts = encoded[:2], encoded[4:8], encoded[12:34], encoded[36:]
+
+    def encode(self, flags: int, sequence: int, fragment: int) -> bytes:
+        """One of them."""
+        start, middle, place, end = self._parts
+        return _VARIANT.pack(start, flags, middle, sequence, place, fragment, end)
 
 
 def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
@@ -229,10 +251,10 @@ def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
     if value_bytes > (VALUE_BYTES if carries else 0):
         raise MalformedError("value_bytes")
     value: Buffer = datagram[KV_HEADER_BYTES : KV_HEADER_BYTES + value_bytes] if carries else b""
-    message = Message(
+    message = Message._make((
         op, key, fragment, fragments, flags, generation, sequence, depth, chain_blocks, parent,
         backlog_ms, recompute_ms, tenant, content, (home_1, home_2, home_3), epoch, tag, value,
-    )  # fmt: skip
+    ))  # fmt: skip
     if (
         carries
         and not (trusting_values and op == OP_VALUE)

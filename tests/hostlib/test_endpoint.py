@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import socket
 from collections.abc import Sequence
@@ -38,6 +39,8 @@ class Pair:
         self.receiver.close()
 
 
+UDP_NO_CHECK6_RX = 102
+"""Of linux/udp.h: says nothing to a socket of IPv4."""
 MIXED = [bytes([n]) * length for n, length in enumerate([560] * 20 + [48] * 3 + [1] + [560] * 9)]
 
 
@@ -97,6 +100,25 @@ def test_a_full_socket_makes_datagrams_wait_in_order(monkeypatch: pytest.MonkeyP
             await until(lambda: pair.sender.queued_bytes == 0)
 
     monkeypatch.setattr(socket, "socket", OftenFullSocket)
+    asyncio.run(main())
+
+
+def test_what_waits_is_handed_over_at_once_by_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hostlib.endpoint.UDP_GRO", UDP_NO_CHECK6_RX)
+
+    async def main() -> None:
+        calls: list[tuple[str, list[bytes]]] = []
+        with Pair() as pair, contextlib.closing(UdpEndpoint(own_address())) as other:
+            pair.receiver.set_receiver(lambda source, some: calls.append((source, [bytes(d) for d in some])))
+            for number in range(6):
+                pair.sender.send(pair.destination, [bytes([number]) * 10])
+                pair.sender._flush()
+                other.send(pair.destination, [bytes([100 + number]) * 20])
+                other._flush()
+            await until(lambda: len(calls) == 2)
+            assert calls[0] == (pair.source, [bytes([number]) * 10 for number in range(6)])
+            assert calls[1][1] == [bytes([100 + number]) * 20 for number in range(6)]
+
     asyncio.run(main())
 
 

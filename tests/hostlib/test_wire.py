@@ -187,3 +187,25 @@ def test_who_has_the_block_knows_its_length(op: int) -> None:
 @pytest.mark.parametrize(("block_bytes", "fragments"), [(0, 1), (1, 1), (512, 1), (513, 2), (16384, 32)])
 def test_fragment_count(block_bytes: int, fragments: int) -> None:
     assert wire.fragment_count(block_bytes) == fragments
+
+
+@given(asked=messages(), reply=messages(), value=st.binary(max_size=wire.VALUE_BYTES))
+def test_a_value_encoded_for_a_get_is_that_of_a_message_that_echoes_it(
+    asked: wire.Message, reply: wire.Message, value: bytes
+) -> None:
+    echo = asked._replace(
+        op=wire.OP_VALUE, fragments=reply.fragments, flags=reply.flags, generation=0, content=reply.content,
+        backlog_ms=reply.backlog_ms, homes=(0, 0, 0), epoch=reply.epoch, tag=reply.tag, value=value,
+    )  # fmt: skip
+    assert wire.encode(echo) == wire.encode_value(
+        asked, reply.flags, reply.fragments, reply.content, reply.epoch, reply.backlog_ms, reply.tag, value
+    )
+
+
+@given(message=messages().filter(lambda message: message.op == wire.OP_GET), other=messages())
+def test_variants_differ_in_flags_sequence_and_fragment_only(
+    message: wire.Message, other: wire.Message
+) -> None:
+    changed = {"flags": other.flags, "sequence": other.sequence, "fragment": other.fragment}
+    variants = wire.Variants(wire.encode(message))
+    assert variants.encode(**changed) == wire.encode(message._replace(**changed))
