@@ -59,20 +59,21 @@ def test_every_request_has_its_spans(results: Path) -> None:
         for attribute in span.attributes
         if attribute.key == "weir.outcome"
     ]
-    assert {"served by its home", "served by a switch"} <= set(outcomes)
+    assert {"served by its home", "served by a switch", "not found"} <= set(outcomes)
     # Each fragment of a fetched block was seen at the switch, once for all requests that waited for it.
     wanted = {
-        span.span_id: next(a.value.int_value for a in span.attributes if a.key == "weir.fragments")
+        span.span_id: attribute.value.int_value
         for _, span in spans
-        if span.name == "block"
+        for attribute in span.attributes
+        if span.name == "block" and attribute.key == "weir.fragments"
     }
     parent = {span.span_id: span.parent_span_id for _, span in spans}
     seen = dict.fromkeys(wanted, 0)
     for _, span in spans:
-        if span.name == "fragment":
+        if span.name == "fragment" and parent[span.parent_span_id] in seen:
             seen[parent[span.parent_span_id]] += 1
         for attribute in span.attributes:
-            if attribute.key == "weir.fragments.of_another_request":
+            if attribute.key == "weir.fragments.of_another_request" and span.span_id in seen:
                 seen[span.span_id] += attribute.value.int_value
     assert sum(seen.values()) >= 0.95 * sum(wanted.values())
     check_chrome(json.loads((results / "traces" / "pool.perfetto.json").read_text()))
