@@ -15,7 +15,7 @@ help: ## print this help
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED"
+	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED LIVE=1"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file.jsonl REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
 	@echo "  TTFT_SLO EVICTION TIERS GATE PUSH MODES RUNS SECURE METRICS TRACES PCAP"

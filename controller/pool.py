@@ -22,6 +22,7 @@ from controller.push import Push
 from controller.quota import Quota
 from controller.reclaim import End, Reclaims
 from controller.slots import SlotAllocator, Slots
+from controller.spotlight import Spotlight
 from controller.stories import Stories
 from controller.turnover import Turnover
 from hostlib import wire
@@ -69,6 +70,7 @@ class Pool:
         self.needs_read_back = False
         """Something failed that should not have: the switch's entries should be read back."""
         self.policy = policy
+        self.spotlight = Spotlight()
         self.resident: dict[bytes, Resident] = {}
         self.stories = Stories()
         self.slots = SlotAllocator(size.whole_blocks, size.fragments)
@@ -148,6 +150,7 @@ class Pool:
             self.counts.hits += times
             self.stories.hit(key, times)
             self._quota.touched(key)
+            self.spotlight.hit(key, times)
             self._tell(Hits(key, now_s, times))
             if self.push is not None:
                 self.push.hits(key, times)
@@ -221,6 +224,7 @@ class Pool:
         self.slots.free_all()
         self.slots.start_after(reached)
         self._hits.clear()
+        self.spotlight.clear()
         self._quota.clear()
         self.resident = {}
         foreign = [Remove(entry.key) for entry in entries if not self._adopt(entry)]
@@ -332,11 +336,14 @@ class Pool:
             self.push.removed(key)
         self.counts.evicted += 1
         self.stories.turned(key, now_s, "evicted")
+        self.spotlight.evicted(key)
 
     def _entered(self, install: Install, now_s: float) -> None:
         """The switch confirmed a new entry."""
         self.counts.admitted += 1
         self.stories.turned(install.key, now_s, "admitted")
+        known = self._known.get(install.key)
+        self.spotlight.admitted(install.key, known.depth if known else 0)
         self.resident[install.key] = Resident(Slots(install.base_slot, install.generation), install.fragments)
         self._quota.entered(install.key)
         if self._thresholds.fill == "now" and self._stores:

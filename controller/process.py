@@ -130,6 +130,14 @@ class ControllerProcess:
             "free": sum(worker.pool.slots.free_blocks for worker in self.workers),
             **{name: results[name] for name in names},
             "outcomes": results["outcomes"],
+            "pools": {
+                worker.name: {
+                    "resident": len(worker.pool.resident),
+                    "hottest": worker.pool.spotlight.hottest,
+                    "decisions": worker.pool.spotlight.decisions,
+                }
+                for worker in self.workers
+            },
         }
 
     def _stop_workers(self) -> None:

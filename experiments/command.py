@@ -9,9 +9,9 @@ A command's `main` calls `run_command` with what reads its options and what it d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -46,6 +46,8 @@ BAD_INPUT = (
     ControllerError,
 )
 INTERRUPTED = "interrupted; everything that was started has ended"
+
+LIVE_REFRESHES_PER_S = 2
 
 Options = TypeVar("Options")
 
@@ -87,9 +89,15 @@ class Screen:
         self._errors.print("[bold red]error:[/] ", end="")
         self._errors.print(text, soft_wrap=True, markup=False)
 
-    def progress(self, *more: ProgressColumn) -> Progress:
-        """Bars with count and time, and `more` columns."""
-        return Progress(
+    @property
+    def can_live(self) -> bool:
+        """Whether there is a terminal to draw on."""
+        return self.console.is_terminal and not self.quiet
+
+    def progress(self, *more: ProgressColumn, below: RenderableType | None = None) -> Progress:
+        """Bars with count and time, and `more` columns; `below` them what changes while they do."""
+        return _ProgressAbove(
+            below,
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
@@ -97,6 +105,7 @@ class Screen:
             *more,
             console=self.console,
             disable=self.quiet,
+            refresh_per_second=10 if below is None else LIVE_REFRESHES_PER_S,
         )
 
     @contextmanager
@@ -107,6 +116,20 @@ class Screen:
             return
         with self.console.status(text) as status:
             yield status.update
+
+
+class _ProgressAbove(Progress):
+    """Bars, and something below them."""
+
+    def __init__(self, below: RenderableType | None, *columns: ProgressColumn, **options: Any) -> None:
+        self._below = below
+        super().__init__(*columns, **options)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """What is drawn at each refresh."""
+        yield from super().get_renderables()
+        if self._below is not None:
+            yield self._below
 
 
 def run_command(

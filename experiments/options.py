@@ -15,6 +15,8 @@ Options = TypeVar("Options")
 QUIET, VERBOSE = -1, 1
 """How much a command says: -q only results, -v what its processes log too, -vv all of it."""
 
+LIVE_HELP = "1: in a terminal, show links, tiers, pool and decisions while it runs"
+
 
 class OptionError(ExperimentError):
     """A value that an option does not take; the message says which and what it takes."""

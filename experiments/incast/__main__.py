@@ -12,8 +12,9 @@ from experiments.incast.options import IncastOptions, parse_options
 from experiments.incast.plots import draw
 from experiments.incast.report import print_report
 from experiments.incast.result import Point, evaluate, write_summary
-from experiments.incast.scenario import Scenario, make_scenario
+from experiments.incast.scenario import POOL_BLOCKS, Scenario, make_scenario
 from experiments.incast.table import markdown
+from experiments.live import Dashboard
 from experiments.run.result import PROGRAM, revision
 from topologies.engines import Engine, make_engine
 from topologies.network import Network, check_root
@@ -43,10 +44,11 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
     points: list[Point] = []
     cases = list(scenario.cases())
     options, about = scenario.options, _about(scenario)
-    with screen.progress() as progress, Network(scenario.fabric, engine) as network:
+    dashboard = Dashboard(POOL_BLOCKS) if options.live and screen.can_live else None
+    with screen.progress(below=dashboard) as progress, Network(scenario.fabric, engine) as network:
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=len(cases))
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
-        emulation = Emulation(scenario, network, artifacts)
+        emulation = Emulation(scenario, network, artifacts, dashboard.watching if dashboard else None)
         for mode, members in groupby(cases, key=lambda case: case.mode):
             with emulation.mode(mode) as running:
                 for case in members:

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from controller.config import Config
 from experiments.incast.patterns import Burst
 from experiments.incast.scenario import Case, Scenario, controller_config, write_host_configs
 from experiments.run.control_plane import stand_behind, start_controller
 from experiments.run.machine import CpuUse, CpuWatch
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
+from experiments.run.running import Running, Watch
+from experiments.run.timeline import Timeline, progress_of
 from topologies.engines import Artifacts
 from topologies.network import Network
 
@@ -43,8 +46,12 @@ class Measurements:
 class Emulation:
     """Hosts that run for the whole experiment, and a controller for each mode."""
 
-    def __init__(self, scenario: Scenario, network: Network, artifacts: Artifacts) -> None:
+    def __init__(
+        self, scenario: Scenario, network: Network, artifacts: Artifacts, watch: Watch | None = None
+    ) -> None:
+        """`watch`: what looks on."""
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
+        self._watch = watch
         self.events: Events = queue.SimpleQueue()
         self.hosts = self._start_hosts()
         self._store = scenario.fabric.stores[0]
@@ -60,10 +67,30 @@ class Emulation:
             controller = start_controller(config, self._network, directory, self.events)
             wait_for("ready", [controller], self.events, READY_TIMEOUT_S)
             stand_behind(controller)
-            yield Mode(self, controller)
+            with self._watched(name, controller, config):
+                yield Mode(self, controller)
             controller.stop()
         finally:
             self._network.stop_switches()
+
+    @contextmanager
+    def _watched(self, mode: str, controller: LineProcess, config: Config) -> Iterator[None]:
+        """Whoever looks on gets samples."""
+        if self._watch is None:
+            yield
+            return
+        nodes, stores = (
+            tuple(self.hosts[name] for name in names)
+            for names in (self._scenario.fabric.nodes, self._scenario.fabric.stores)
+        )
+        timeline = Timeline(self._network, progress_of([controller, *stores]))
+        running = Running(self._network, mode, nodes, stores, controller, config.switches, timeline)
+        with self._watch(running):
+            timeline.start()
+            try:
+                yield
+            finally:
+                timeline.stop()
 
     def burst(self, burst: Burst, push: bool) -> dict[str, dict[str, Any]]:
         """Have all nodes ask at the same moment; what each reports."""

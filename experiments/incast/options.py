@@ -8,7 +8,7 @@ from pathlib import Path
 
 from controller.placement import AUTO, PLACEMENTS
 from experiments.incast.patterns import DIFFERENT, PATTERNS, SAME
-from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from experiments.options import LIVE_HELP, Option, list_of, number, one_of, parse_into, whole, yes_or_no
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
 from workload.cost import DEFAULT_MODEL, MODELS
@@ -40,6 +40,7 @@ class IncastOptions:
     model: str
     link_gbit_s: float
     seed: int
+    live: bool
     quick: bool
     results: Path
 
@@ -63,6 +64,7 @@ _OPTIONS = (
     Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
     Option("SEED", whole(0, 2**31), 1, "of what the nodes ask for"),
+    Option("LIVE", yes_or_no, False, LIVE_HELP),
     Option("QUICK", yes_or_no, False, "1: fewer points: 1,4,16 nodes, the same and different blocks"),
     Option("RESULTS", Path, Path("results/incast"), "folder for summary.json and plots"),
 )

@@ -12,6 +12,7 @@ from functools import partial
 from rich.progress import Progress, TaskID, TextColumn
 
 from experiments.command import Screen, run_command
+from experiments.live import Dashboard
 from experiments.run.capacity import choose_sigma, demand_of, measure
 from experiments.run.details import Details, details_of, write_details
 from experiments.run.emulation import Emulation, Measurements
@@ -117,8 +118,9 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
     details: dict[str, list[Details]] = {name: [] for name in options.modes}
     recording = Recording(scenario, screen.warn)
     with ExitStack() as stack:
-        watch = start_watching(scenario, screen.say, stack)
-        progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}")))
+        dashboard = Dashboard(options.pool_blocks) if options.live and screen.can_live else None
+        watch = start_watching(scenario, screen.say, stack, dashboard)
+        progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}"), below=dashboard))
         network = stack.enter_context(Network(scenario.fabric, engine, secure=options.secure))
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)

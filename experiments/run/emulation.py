@@ -21,7 +21,7 @@ from experiments.run.modes import Mode
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, monotonic_start, wait_for
 from experiments.run.running import Running, Watch
 from experiments.run.scenario import Scenario, controller_config
-from experiments.run.timeline import Sample, Timeline
+from experiments.run.timeline import Sample, Timeline, progress_of
 from topologies.engines import Artifacts
 from topologies.network import Network, Process
 
@@ -103,8 +103,9 @@ class _Play:
         routers = [hosts[ROUTER]] if ROUTER in hosts else []
         wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
         stand_behind(controller)
+        timeline = Timeline(self._network, progress_of([controller, *workers, *stores]))
         running = Running(
-            self._network, mode.name, tuple(workers), tuple(stores), controller, config.switches
+            self._network, mode.name, tuple(workers), tuple(stores), controller, config.switches, timeline
         )
         with self._watch(running):
             return self._measure(running, routers, on_progress)
@@ -116,9 +117,8 @@ class _Play:
         measured = Measurements(started_s=time.monotonic())
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
         watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
-        timeline = Timeline(self._network, lambda: {p.name: p.progress for p in (controller, *workers)})
         watch.start()
-        timeline.start()
+        running.timeline.start()
         parts: dict[str, list[Process]] = {
             "node": [worker.process for worker in workers],
             "store": [store.process for store in stores],
@@ -133,7 +133,7 @@ class _Play:
         wait_for("finished", players, self._events, SILENCE_S, lambda: self._report(workers, on_progress))
         measured.wall_s = round(time.monotonic() - start_s, 3)
         measured.cpu = watch.stop()
-        measured.timeline = timeline.stop()
+        measured.timeline = running.timeline.stop()
         measured.usage = {role: cpu_time(processes) - before[role] for role, processes in parts.items()}
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
         measured.link_drops = self._network.link_drops() - dropped_before

@@ -10,7 +10,17 @@ from typing import NamedTuple, TypeVar
 from controller.config import EVICTION_MODES
 from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
-from experiments.options import Option, OptionError, list_of, number, one_of, parse_into, whole, yes_or_no
+from experiments.options import (
+    LIVE_HELP,
+    Option,
+    OptionError,
+    list_of,
+    number,
+    one_of,
+    parse_into,
+    whole,
+    yes_or_no,
+)
 from experiments.run.modes import COMPARED, MODES
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
@@ -66,6 +76,7 @@ class RunOptions:
     gpu: str
     link_gbit_s: float
     secure: bool
+    live: bool
     modes: tuple[str, ...]
     runs: int
     metrics: int
@@ -166,6 +177,7 @@ _OPTIONS = (
     Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
     Option("SECURE", yes_or_no, False, "1: P4Runtime over TLS, with certificates on both sides"),
+    Option("LIVE", yes_or_no, False, LIVE_HELP),
     Option("MODES", list_of(one_of(tuple(MODES))), COMPARED, f"what is compared, of {', '.join(MODES)}"),
     Option("RUNS", whole(1, 50), 1, "how often each is played, in turn; above 1 the table has intervals"),
     Option(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from controller.config import SwitchConfig
 from experiments.run.processes import LineProcess
+from experiments.run.timeline import Timeline
 from topologies.network import Network
 
 
@@ -21,6 +22,8 @@ class Running:
     stores: tuple[LineProcess, ...]
     controller: LineProcess
     switches: tuple[SwitchConfig, ...]
+    timeline: Timeline
+    """Samples as long as the play goes on; whoever watches may have them too (`on_sample`)."""
 
 
 Watch = Callable[[Running], AbstractContextManager[object]]

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.run.processes import LineProcess
 from topologies.network import Network
 
 PERIOD_S = 0.5
 MAX_SAMPLES = 7200
 """An hour of them; a longer run is seen up to there."""
 
+OnSample = Callable[["Sample"], None]
 Progress = Callable[[], Mapping[str, Mapping[str, Any]]]
 """The last progress line of each process, by its name."""
+
+
+def progress_of(processes: Sequence[LineProcess]) -> Progress:
+    """What running processes say of themselves."""
+    return lambda: {process.name: process.progress for process in processes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,8 @@ class Timeline:
 
     network: Network
     progress: Progress
+    on_sample: OnSample | None = None
+    """Called with each, in the thread that samples, also when no more are kept."""
     samples: list[Sample] = field(default_factory=list)
 
     def start(self) -> None:
@@ -63,14 +72,25 @@ class Timeline:
         """End sampling; what was seen, the state at the end included."""
         self._done.set()
         self._thread.join()
-        self._sample()
+        self._keep(self._sample())
         return self.samples
 
     def _run(self) -> None:
-        while len(self.samples) < MAX_SAMPLES and not self._done.wait(PERIOD_S):
-            self._sample()
+        while (self._has_room or self.on_sample) and not self._done.wait(PERIOD_S):
+            sample = self._sample()
+            self._keep(sample)
+            if self.on_sample:
+                self.on_sample(sample)
 
-    def _sample(self) -> None:
+    @property
+    def _has_room(self) -> bool:
+        return len(self.samples) < MAX_SAMPLES
+
+    def _keep(self, sample: Sample) -> None:
+        if self._has_room:
+            self.samples.append(sample)
+
+    def _sample(self) -> Sample:
         said = self.progress()
         workers = [one for one in said.values() if "completed" in one]
         blocks: dict[str, int] = {}
@@ -79,19 +99,17 @@ class Timeline:
                 blocks[source] = blocks.get(source, 0) + count
         controller = said.get("controller", {})
         now = link_bytes(self.network)
-        self.samples.append(
-            Sample(
-                t_s=round(time.monotonic() - self._started_s, 3),
-                link_bytes={
-                    link: (now[link][0] - received, now[link][1] - sent)
-                    for link, (received, sent) in self._from.items()
-                    if link in now
-                },
-                blocks=blocks,
-                completed=sum(worker["completed"] for worker in workers),
-                **{name: int(controller.get(name, 0)) for name in _COUNTERS},
-                outcomes=list(controller.get("outcomes", [])),
-            )
+        return Sample(
+            t_s=round(time.monotonic() - self._started_s, 3),
+            link_bytes={
+                link: (now[link][0] - received, now[link][1] - sent)
+                for link, (received, sent) in self._from.items()
+                if link in now
+            },
+            blocks=blocks,
+            completed=sum(worker["completed"] for worker in workers),
+            **{name: int(controller.get(name, 0)) for name in _COUNTERS},
+            outcomes=list(controller.get("outcomes", [])),
         )
 
 

@@ -1,6 +1,7 @@
 """make topo: a topology with switch and controller running, and Mininet's CLI.
 
-Takes the options of make run that describe the network. `exit` or Ctrl-D ends everything.
+Takes the options of make run that describe the network. `exit` or Ctrl-D ends everything; `live` shows what
+passes, LIVE=1 from the start.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from mininet.cli import CLI
 from mininet.log import setLogLevel
 
 from experiments.command import Screen, run_command
+from experiments.live import Dashboard
 from experiments.run.control_plane import start_controller
+from experiments.run.live_cli import LiveCli
 from experiments.run.modes import MODES
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.processes import READY_TIMEOUT_S, wait_for
 from experiments.run.result import PROGRAM
 from experiments.run.running import Running
 from experiments.run.scenario import Scenario, controller_config, make_scenario
+from experiments.run.timeline import Timeline, progress_of
 from experiments.run.watching import start_watching
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
@@ -37,7 +40,8 @@ def _run(screen: Screen, options: RunOptions) -> int:
     engine = make_engine(options.engine)
     scenario = make_scenario(options)
     with ExitStack() as stack:
-        watch = start_watching(scenario, screen.say, stack)
+        dashboard = Dashboard(options.pool_blocks)
+        watch = start_watching(scenario, screen.say, stack, dashboard)
         network = stack.enter_context(Network(scenario.fabric, engine, secure=options.secure))
         with screen.status("compiling the P4 program"):
             artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
@@ -45,10 +49,14 @@ def _run(screen: Screen, options: RunOptions) -> int:
         config = controller_config(scenario, network, artifacts, MODES["pool"])
         controller = start_controller(config, network, network.directory)
         wait_for("ready", [controller], controller.events, READY_TIMEOUT_S)
-        stack.enter_context(watch(Running(network, "pool", (), (), controller, config.switches)))
+        timeline = Timeline(network, progress_of([controller]))
+        running = Running(network, "pool", (), (), controller, config.switches, timeline)
+        stack.enter_context(watch(running))
+        timeline.start()
+        stack.callback(timeline.stop)
         describe(screen, scenario, network)
         setLogLevel("output")
-        CLI(network.mininet)
+        LiveCli(network, screen, dashboard, shows_at_once=options.live)
     return 0
 
 
@@ -64,7 +72,7 @@ def describe(screen: Screen, scenario: Scenario, network: Network) -> None:
         screen.say(f"{name:8} {endpoint.ipv4}  {endpoint.mac}")
     switch = fabric.switches[0]
     screen.say(
-        f"Try: pingall, node1 ping store1, {switch} tcpdump -ni {switch}-eth1; "
+        f"Try: pingall, live node1 ping -c 9 store1, {switch} tcpdump -ni {switch}-eth1; "
         "`make shell` in another terminal."
     )
 

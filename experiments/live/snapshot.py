@@ -1,0 +1,156 @@
+"""What is shown at one moment, made of the last samples of a timeline."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
+
+if TYPE_CHECKING:
+    from experiments.run.timeline import Progress, Sample
+    from topologies.fabric import Fabric
+
+RATE_SAMPLES: Final = 2
+"""Samples between the two that a rate is the difference of."""
+HISTORY: Final = 60
+MOST_DECISIONS: Final = 16
+CONTROLLER: Final = "controller"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLoad:
+    """One link, seen from its switch."""
+
+    switch: str
+    peer: str
+    rate_bit_s: float
+    to_bit_s: float
+    """To the switch."""
+    from_bit_s: float
+    queued_bytes: int
+    """In front of it, at both ends."""
+
+    @property
+    def share(self) -> float:
+        """Of its rate, in the busier direction."""
+        return max(self.to_bit_s, self.from_bit_s) / self.rate_bit_s
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Rates are per second over the last second, totals since the play began."""
+
+    t_s: float = 0.0
+    links: tuple[LinkLoad, ...] = ()
+    blocks: Mapping[str, int] = field(default_factory=dict)
+    """By the tier that they were found in."""
+    resident: int = 0
+    served: int = 0
+    """Fragments that switches answered from their pools."""
+    merged: int = 0
+    """Requests that switches absorbed."""
+    admitted: int = 0
+    evicted: int = 0
+    rates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """The last of: served, merged, digests; oldest first."""
+    hottest: tuple[Mapping[str, Any], ...] = ()
+    """controller.spotlight.Spotlight.hottest, over all switches."""
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    """controller.spotlight.Decided with the switch, oldest first."""
+    backlog_ms: Mapping[str, float] = field(default_factory=dict)
+    """What waits in each storage node, in time of its link."""
+
+
+class Collector:
+    """Takes samples of one play after the other; bounded by HISTORY and the size of the network."""
+
+    def __init__(
+        self, fabric: Fabric, waiting_bytes: Callable[[], Mapping[str, int]], progress: Progress
+    ) -> None:
+        """`waiting_bytes` says what waits at each interface."""
+        self._fabric, self._waiting_bytes, self._progress = fabric, waiting_bytes, progress
+        self._samples: deque[Sample] = deque(maxlen=RATE_SAMPLES + 1)
+        self._rates = {name: deque[float](maxlen=HISTORY) for name in ("served", "merged", "digests")}
+        self._decisions: deque[Mapping[str, Any]] = deque(maxlen=MOST_DECISIONS)
+        self._decided: dict[str, int] = {}
+        self.latest = Snapshot()
+
+    def take(self, sample: Sample) -> None:
+        """Make it the latest."""
+        self._samples.append(sample)
+        before = self._samples[0]
+        said = self._progress()
+        pools = said.get(CONTROLLER, {}).get("pools", {})
+        self._note_rates(before, sample)
+        self._note_decisions(pools)
+        hottest = [
+            {**hot, "switch": switch} for switch, pool in pools.items() for hot in pool.get("hottest", ())
+        ]
+        self.latest = Snapshot(
+            t_s=sample.t_s,
+            links=tuple(self._links(before, sample)),
+            blocks=sample.blocks,
+            resident=sample.resident,
+            served=_outcome(sample, OUTCOME_SERVED),
+            merged=_outcome(sample, OUTCOME_MERGED),
+            admitted=sample.admitted,
+            evicted=sample.evicted,
+            rates={name: tuple(values) for name, values in self._rates.items()},
+            hottest=tuple(sorted(hottest, key=lambda hot: -int(hot["hits"]))),
+            decisions=tuple(self._decisions),
+            backlog_ms={name: one["backlog_ms"] for name, one in said.items() if "backlog_ms" in one},
+        )
+
+    def _links(self, before: Sample, now: Sample) -> Iterable[LinkLoad]:
+        """A link between two switches once."""
+        passed_s = now.t_s - before.t_s
+        waiting = self._waiting_bytes()
+        for switch in self._fabric.switches:
+            for port in self._fabric.ports(switch):
+                link = f"{switch}-{port.peer}"
+                if (port.peer in self._fabric.switches and port.peer < switch) or link not in now.link_bytes:
+                    continue
+                to, of = (
+                    8 * (late - early) / passed_s if passed_s > 0 else 0.0
+                    for late, early in zip(
+                        now.link_bytes[link], before.link_bytes.get(link, (0, 0)), strict=True
+                    )
+                )
+                ends = f"{switch}-eth{port.number}", self._interface(port.peer, switch)
+                queued = sum(waiting.get(end, 0) for end in ends)
+                yield LinkLoad(switch, port.peer, port.rate_bit_s, to, of, queued)
+
+    def _interface(self, vertex: str, neighbour: str) -> str:
+        """Of a host or switch, towards its neighbour."""
+        if vertex in self._fabric.hosts:
+            return f"{vertex}-eth0"
+        ports = self._fabric.ports(vertex)
+        return next(f"{vertex}-eth{port.number}" for port in ports if port.peer == neighbour)
+
+    def _note_rates(self, before: Sample, now: Sample) -> None:
+        passed_s = now.t_s - before.t_s
+        for name, late, early in (
+            ("served", _outcome(now, OUTCOME_SERVED), _outcome(before, OUTCOME_SERVED)),
+            ("merged", _outcome(now, OUTCOME_MERGED), _outcome(before, OUTCOME_MERGED)),
+            ("digests", now.digests, before.digests),
+        ):
+            self._rates[name].append(max(0, late - early) / passed_s if passed_s > 0 else 0.0)
+
+    def _note_decisions(self, pools: Mapping[str, Mapping[str, Any]]) -> None:
+        """Those that are new; a controller that was started anew counts from 1."""
+        for switch, pool in pools.items():
+            decisions = pool.get("decisions", ())
+            last = self._decided.get(switch, 0)
+            if decisions and decisions[-1]["number"] < last:
+                last = 0
+            for decided in decisions:
+                if decided["number"] > last:
+                    self._decisions.append({**decided, "switch": switch})
+                    self._decided[switch] = decided["number"]
+
+
+def _outcome(sample: Sample, index: int) -> int:
+    return sample.outcomes[index] if index < len(sample.outcomes) else 0
