@@ -16,6 +16,7 @@ from controller.config import load_config
 from controller.errors import ControllerError
 from controller.policies import POLICY_NAMES
 from controller.process import ControllerProcess, write_results
+from weir import logs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,9 @@ there, or goes away, is tried again until it answers.
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the controller; exit code 2 for a configuration that can't be used, 1 for a later failure."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(format="%(message)s", level=logging.DEBUG if options.verbose else logging.WARNING)
+    logs.begin("controller")
+    if options.verbose:
+        logging.getLogger().setLevel(logging.DEBUG)
     try:
         config = load_config(options.config)
         if options.policy is not None:

@@ -8,6 +8,7 @@ be there: not all run with a controller. Pure: time is a parameter.
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address
 
     from controller.operations import Answer
+
+log = logging.getLogger(__name__)
 
 SILENCE_S: Final = 3 * HEARTBEAT_S
 HELD_UP_S: Final = 2 * HEARTBEAT_S
@@ -96,6 +99,7 @@ class Membership:
                     self._set(member, State.DOWN)
 
     def _set(self, member: Member, state: State) -> None:
+        log.info("storage node %s is %s, and was %s", member.address, state.name, member.state.name)
         nodes = tuple(replace(node, state=state) if node is member else node for node in self.members.nodes)
         self.members = Members(next_epoch(self.members.epoch), self.members.replicas, nodes)
 

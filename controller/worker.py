@@ -130,6 +130,7 @@ class SwitchWorker:
         self.pool.read_back(self._clocks.monotonic_s(), reached)
         self._backoff_s, self._complaint = FIRST_BACKOFF_S, ""
         self.connected = True
+        log.info("%s: connected; its pool holds %d blocks", self.name, len(self.pool.resident))
         self.ready.set()
 
     def disconnect(self) -> float:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from hostlib.config import HostConfig, load_config
 from hostlib.errors import HostlibError
+from weir import logs
 
 Config = TypeVar("Config", bound=HostConfig)
 MAX_LINE_BYTES = 1 << 20
@@ -44,6 +45,7 @@ def main(
     async def running(config: Config) -> None:
         await run(config)
 
+    logs.begin(Path(arguments[0]).stem)
     try:
         asyncio.run(running(load_config(kind, Path(arguments[0]))))
     except (HostlibError, OSError) as error:

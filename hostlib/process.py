@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import signal
 import sys
 import threading
@@ -31,11 +32,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from hostlib.config import ProcessConfig, load_config
 from hostlib.errors import HostlibError
 from hostlib.observe import SelfObserver
+from weir import logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROGRESS_PERIOD_S = 1.0
+
+log = logging.getLogger(__name__)
 
 Config = TypeVar("Config", bound=ProcessConfig)
 
@@ -69,6 +73,7 @@ def main(kind: type[Config], open_host: Callable[[Config], HostProcess], argumen
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: python -m hostlib.storage|worker|router CONFIG.json", file=sys.stderr)
         return 2
+    logs.begin(Path(arguments[0]).stem)
     try:
         config = load_config(kind, Path(arguments[0]))
         asyncio.run(_Controlled(open_host, config).run())
@@ -96,6 +101,7 @@ class _Controlled(Generic[Config]):
         try:
             threading.Thread(target=self._read_commands, daemon=True).start()
             self._emit("ready")
+            log.info("is ready")
             await self._until_stop()
         finally:
             self._observer.stop()
@@ -122,7 +128,9 @@ class _Controlled(Generic[Config]):
     async def _work(self, start_s: float) -> None:
         await asyncio.sleep(start_s - self._loop.time())
         self._observer.start()
+        log.info("begins")
         await self._host.run(start_s)
+        log.info("has finished its work")
         self._write_result()
         self._emit("finished")
         await self._stop.wait()

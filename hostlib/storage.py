@@ -8,6 +8,7 @@ See `StorageConfig` for the file and `hostlib.process` for how it is controlled.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +29,8 @@ from hostlib.ssd import SsdTier
 from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.store import BlockStore, StoreOptions
 from hostlib.tenancy import seal_of
+
+log = logging.getLogger(__name__)
 
 MAP_BYTES_PER_BYTE = 3
 """Of the disk's file: room for pages that are not full, and for what is written before what it replaces is
@@ -171,7 +174,7 @@ class StorageProcess(HostProcess):
         try:
             self._store.flush()
         except DiskError as error:
-            print(f"warning: not all of DRAM could be put on disk: {error}", file=sys.stderr)
+            log.warning("not all of DRAM could be put on disk: %s", error)
         self._ssd.close()
 
     def _disk_report(self) -> dict[str, Any] | None:

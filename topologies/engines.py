@@ -77,7 +77,7 @@ class Embedded(Engine):
     """The switch of the room v1model/."""
 
     name = "embedded"
-    program = (sys.executable, "-m", "v1model", "switch")
+    program = (sys.executable, "-m", "v1model", "switch", "--log-json")
 
     def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
         made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.config")

@@ -151,7 +151,6 @@ class Network:
         self._queue_packets = queue_packets
         self.certificates: Certificates | None = None
         self._stack = contextlib.ExitStack()
-        self._switch_logs: dict[str, Path] = {}
         self._processes: list[Process] = []
         self.switch_processes: dict[str, Process] = {}
 
@@ -174,6 +173,10 @@ class Network:
     def address(self, switch: str) -> str:
         """Where `switch` serves P4Runtime, as gRPC spells it."""
         return f"unix:{self.directory / switch}.sock"
+
+    def switch_log(self, switch: str) -> Path:
+        """What its processes say, one after the other."""
+        return self.directory / f"{switch}.log"
 
     def interfaces(self, switch: str) -> list[tuple[int, str]]:
         """(port, interface) of a switch."""
@@ -207,8 +210,7 @@ class Network:
             command = self.engine.command(
                 device_id, self.interfaces(switch), self.address(switch), self.certificates
             )
-            log = self._stack.enter_context((self.directory / f"{switch}.log").open("wb"))
-            self._switch_logs[switch] = Path(log.name)
+            log = self._stack.enter_context(self.switch_log(switch).open("ab"))
             process = self.popen(switch, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             self.switch_processes[switch] = process
         for switch in self.fabric.switches:
@@ -305,7 +307,7 @@ class Network:
                 tried.connect(self.address(switch).removeprefix("unix:"))
                 return
             time.sleep(_LOOK_S)
-        said = self._switch_logs[switch].read_text(errors="replace")[-2000:].strip()
+        said = self.switch_log(switch).read_text(errors="replace")[-2000:].strip()
         raise EngineError(
             f"switch {switch} ({self.engine.name}) did not start:\n{said or '(it said nothing)'}"
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import json
 import logging
 import os
 import signal
@@ -40,11 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parse_switch_options(list(sys.argv[1:] if arguments is None else arguments))
     except UsageError as error:
         return _fail(f"{error} (--help lists the options)", USAGE)
-    logging.basicConfig(
-        level=logging.INFO if options.log_packets else logging.WARNING,
-        format="weir-switch: %(message)s",
-        stream=sys.stderr,
-    )
+    faulthandler.enable()  # a crash in the compiled program says where it was
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JsonLines() if options.log_json else logging.Formatter("weir-switch: %(message)s"))
+    logging.basicConfig(level=logging.INFO if options.log_packets else logging.WARNING, handlers=[handler])
     for option in options.without_effect:
         logging.warning("%s makes no difference to the embedded switch", option)
     try:
@@ -52,6 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ServerError, CompileError, DataPlaneError, OSError) as error:
         return _fail(str(error.render() if isinstance(error, CompileError) else error), FAILURE)
     return OK
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        told = {"time": round(record.created, 3), "level": record.levelname.lower(), "logger": record.name}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps({**told, "message": record.getMessage()})
 
 
 def _run(options: SwitchOptions) -> None:

@@ -54,6 +54,7 @@ class SwitchOptions:
     cpu_port: int | None
     tls: TlsFiles | None
     log_packets: bool
+    log_json: bool = False
     externs: Path | None = None
     recording: Recording = field(default_factory=Recording)
     without_effect: tuple[str, ...] = ()
@@ -90,6 +91,7 @@ def parse_switch_options(arguments: list[str]) -> SwitchOptions:
         cpu_port=target_options.cpu_port,
         tls=_tls(target_options),
         log_packets=options.log_console,
+        log_json=options.log_json,
         externs=options.externs,
         recording=_recording(options),
         without_effect=tuple(dict.fromkeys([*options.without_effect, *target_options.without_effect])),
@@ -122,6 +124,7 @@ def _general_parser() -> _Parser:
     parser.add_argument(
         "--log-console", action="store_true", help="print log_msg() of the program and errors"
     )
+    parser.add_argument("--log-json", action="store_true", help="log JSON lines")
     parser.add_argument("--version", "-v", action="version", version="weir-switch 0.1.0 (P4Runtime 1.4.0)")
     _add_recording(parser)
     parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")

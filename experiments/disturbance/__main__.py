@@ -18,6 +18,7 @@ from rich.table import Table
 from experiments.command import Screen, run_command
 from experiments.disturbance.compare import COMPARED, FIGURES, LIMIT, Pair, differences, order_of, verdict
 from experiments.options import Option, number
+from experiments.logs import open_network
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
@@ -25,7 +26,7 @@ from experiments.run.options import RunOptions, parse_extended
 from experiments.run.result import PROGRAM, RunResult, revision
 from experiments.run.scenario import Scenario, make_scenario
 from topologies.engines import make_engine
-from topologies.network import Network, check_root
+from topologies.network import check_root
 
 DEFAULT_RUNS = 10
 DEFAULT_RESULTS = Path("results/disturbance")
@@ -65,7 +66,11 @@ def _run(screen: Screen, options: Options) -> int:
 def _play(screen: Screen, scenario: Scenario, runs: int, budget_s: float) -> list[Pair]:
     engine = make_engine(scenario.options.engine)
     pairs = []
-    with screen.status("compiling the P4 program") as show, Network(scenario.fabric, engine) as network:
+    about = {"revision": revision(), "seed": scenario.options.seed}
+    with (
+        screen.status("compiling the P4 program") as show,
+        open_network(screen, scenario.fabric, engine, scenario.options.results, about) as network,
+    ):
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         emulation = Emulation(scenario, network, artifacts)
         began_s = time.monotonic()

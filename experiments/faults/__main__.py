@@ -23,6 +23,7 @@ from experiments.faults.cases import CASES, Case, small_disk
 from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
 from experiments.faults.options import Options, parse_options
 from experiments.faults.result import PHASES, Played, Result, evaluate
+from experiments.logs import open_network
 from experiments.run.machine import CpuWatch
 from experiments.run.result import PROGRAM, revision
 from topologies.engines import Artifacts, Embedded
@@ -60,7 +61,11 @@ def _play_topology(screen: Screen, options: Options, topology: str) -> list[Resu
     results = []
     fabric = make_topology(topology, LINK_BIT_S, NODES, STORES, **SIZES[topology])
     compiling = f"{topology}: compiling the P4 program"
-    with screen.status(compiling) as show, Network(fabric, Embedded()) as network:
+    about = {"revision": revision(), "seed": options.seed, "topology": topology}
+    with (
+        screen.status(compiling) as show,
+        open_network(screen, fabric, Embedded(), options.results, about) as network,
+    ):
         artifacts = compile_program(network, options.fragments)
         for number, name in enumerate(names, 1):
             show(f"{topology}, case {number} of {len(names)}: {CASES[name].title}")

@@ -17,7 +17,7 @@ from controller.config import Config, PoolSize, SwitchConfig, Thresholds
 from experiments.faults.children import LOOK_S, kill, until_said
 from experiments.faults.wires import Wires, shimmed
 from experiments.run.control_plane import stand_behind, start_controller, switch_configs
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, ProcessError
+from experiments.run.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from topologies.engines import Artifacts
 from topologies.network import Network
 
@@ -110,6 +110,7 @@ class Cluster:
         """The operations of all nodes that live, when they have ended."""
         living = self.living_nodes()
         until_said("played", living, WORK_TIMEOUT_S)
+        check_switches(self.network)
         files = (self.directory / f"{node.name}.records" for node in living)
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
@@ -161,7 +162,7 @@ class Cluster:
         """Another one, which takes over; it is ready on return."""
         self._controllers += 1
         directory = self.directory / f"controller{self._controllers}"
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
         blocks = POOL_BLOCKS
         size = PoolSize(blocks, blocks * self.plan.fragments, self.plan.fragments)
         config = Config(
@@ -269,9 +270,9 @@ def cluster(
 ) -> Iterator[Cluster]:
     """A cluster with fresh disks, and (`shims`) with wires that can suffer, gone with the context."""
     directory = network.directory / name
-    directory.mkdir()
+    directory.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        stack.callback(_clear, directory)
         wires = stack.enter_context(shimmed(network, plan.seed)) if shims else None
         stack.callback(network.stop_switches)
         started = Cluster(network, artifacts, plan, directory, wires)
@@ -282,6 +283,13 @@ def cluster(
 def _all_up(node: LineProcess) -> bool:
     members = node.said.get("members", {})
     return bool(members.get("epoch", 0)) and set(members["states"]) == {"UP"}
+
+
+def _clear(directory: Path) -> None:
+    """Disks take room; logs stay, for whoever follows them."""
+    for path in directory.rglob("*"):
+        if path.is_dir() and path.suffix == ".ssd":
+            shutil.rmtree(path, ignore_errors=True)
 
 
 Fault = Callable[[Cluster, float], None]

@@ -24,11 +24,12 @@ from experiments.faults.attacks import ATTACKS, frames
 from experiments.faults.children import until_said
 from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
 from experiments.faults.load import RIGHT, WRONG
+from experiments.logs import open_network
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.run.processes import READY_TIMEOUT_S
 from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
-from topologies.network import Network, check_root
+from topologies.network import check_root
 from topologies.registry import make_topology
 
 NODES = 3
@@ -147,7 +148,11 @@ def _run(screen: Screen, options: Options) -> int:
 def _play(screen: Screen, options: Options) -> list[Result]:
     results = []
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
-    with screen.status("compiling the P4 program") as show, Network(fabric, Embedded()) as network:
+    about = {"revision": revision(), "seed": options.seed}
+    with (
+        screen.status("compiling the P4 program") as show,
+        open_network(screen, fabric, Embedded(), options.results, about) as network,
+    ):
         artifacts = compile_program(network, FRAGMENTS)
         plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=fabric.nodes[-1])
         for name in options.attacks:

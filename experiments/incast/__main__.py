@@ -15,9 +15,10 @@ from experiments.incast.result import Point, evaluate, write_summary
 from experiments.incast.scenario import POOL_BLOCKS, Scenario, make_scenario
 from experiments.incast.table import markdown
 from experiments.live import Dashboard
+from experiments.logs import open_network
 from experiments.run.result import PROGRAM, revision
 from topologies.engines import Engine, make_engine
-from topologies.network import Network, check_root
+from topologies.network import check_root
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,7 +46,10 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
     cases = list(scenario.cases())
     options, about = scenario.options, _about(scenario)
     dashboard = Dashboard(POOL_BLOCKS) if options.live and screen.can_live else None
-    with screen.progress(below=dashboard) as progress, Network(scenario.fabric, engine) as network:
+    with (
+        screen.progress(below=dashboard) as progress,
+        open_network(screen, scenario.fabric, engine, options.results, about) as network,
+    ):
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=len(cases))
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         emulation = Emulation(scenario, network, artifacts, dashboard.watching if dashboard else None)

@@ -17,7 +17,7 @@ from experiments.incast.patterns import Burst
 from experiments.incast.scenario import Case, Scenario, controller_config, write_host_configs
 from experiments.run.control_plane import stand_behind, start_controller
 from experiments.run.machine import CpuUse, CpuWatch
-from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
+from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, check_switches, wait_for
 from experiments.run.running import Running, Watch
 from experiments.run.timeline import Timeline, progress_of
 from topologies.engines import Artifacts
@@ -99,7 +99,7 @@ class Emulation:
         for reader in readers:
             chains = [[key.hex() for key in chain] for chain in burst[reader.name]]
             reader.send(json.dumps({"at_s": at_s, "chains": chains, "push": push}))
-        wait_for("finished", readers, self.events, SILENCE_S)
+        wait_for("finished", readers, self.events, SILENCE_S, lambda: check_switches(self._network))
         return {reader.name: reader.said["finished"] for reader in readers}
 
     def counts(self, controller: LineProcess) -> dict[str, Any]:

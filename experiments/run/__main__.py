@@ -13,6 +13,7 @@ from rich.progress import Progress, TaskID, TextColumn
 
 from experiments.command import Screen, run_command
 from experiments.live import Dashboard
+from experiments.logs import open_network
 from experiments.run.capacity import choose_sigma, demand_of, measure
 from experiments.run.details import Details, details_of, write_details
 from experiments.run.emulation import Emulation, Measurements
@@ -29,7 +30,7 @@ from experiments.run.scenario import Scenario, least_sigma, make_scenario
 from experiments.run.summary import write_summary
 from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
-from topologies.network import Network, check_root
+from topologies.network import check_root
 
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
@@ -121,7 +122,11 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
         dashboard = Dashboard(options.pool_blocks) if options.live and screen.can_live else None
         watch = start_watching(scenario, screen.say, stack, dashboard)
         progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}"), below=dashboard))
-        network = stack.enter_context(Network(scenario.fabric, engine, secure=options.secure))
+        network = stack.enter_context(
+            open_network(
+                screen, scenario.fabric, engine, options.results, _about(scenario), secure=options.secure
+            )
+        )
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)

@@ -18,12 +18,19 @@ from experiments.run.control_plane import stand_behind, start_controller
 from experiments.run.host_configs import ROUTER, router_socket, write_host_configs
 from experiments.run.machine import CpuTime, CpuUse, CpuWatch, cpu_time
 from experiments.run.modes import Mode
-from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, monotonic_start, wait_for
+from experiments.run.processes import (
+    READY_TIMEOUT_S,
+    Events,
+    LineProcess,
+    check_switches,
+    monotonic_start,
+    wait_for,
+)
 from experiments.run.running import Running, Watch
 from experiments.run.scenario import Scenario, controller_config
 from experiments.run.timeline import Sample, Timeline, progress_of
 from topologies.engines import Artifacts
-from topologies.network import Network, Process
+from topologies.network import Network, Process, end_processes
 
 START_DELAY_S = 0.5
 SILENCE_S = 60.0
@@ -73,7 +80,7 @@ class Emulation:
         self._plays = 0
 
     def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
-        """Play the trace once. Raises ProcessError or EngineError when a part fails."""
+        """Play the trace once. Raises CrashError, ProcessError or EngineError when a part fails."""
         self._plays += 1
         directory = self._network.directory / f"{self._plays}-{mode.name}"
         directory.mkdir()
@@ -107,8 +114,11 @@ class _Play:
         running = Running(
             self._network, mode.name, tuple(workers), tuple(stores), controller, config.switches, timeline
         )
-        with self._watch(running):
-            return self._measure(running, routers, on_progress)
+        try:
+            with self._watch(running):
+                return self._measure(running, routers, on_progress)
+        finally:  # where a part failed, the others still run
+            end_processes(process.process for process in (*workers, *stores, *routers, controller))
 
     def _measure(
         self, running: Running, routers: Sequence[LineProcess], on_progress: OnProgress
@@ -159,6 +169,7 @@ class _Play:
         return LineProcess(name, command, self._directory / f"{name}.log", popen, self._events)
 
     def _report(self, workers: Sequence[LineProcess], on_progress: OnProgress) -> None:
+        check_switches(self._network)
         blocks: dict[str, int] = {}
         for worker in workers:
             for source, count in worker.progress.get("blocks", {}).items():

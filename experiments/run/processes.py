@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import ExperimentError
-from topologies.network import Process
+from experiments.errors import CrashError, ExperimentError
+from topologies.network import Network, Process
+from weir.logs import last_lines
 
 READY_TIMEOUT_S = 60.0
 ANSWER = "report"
@@ -23,7 +24,7 @@ STOP_TIMEOUT_S = 30.0
 
 
 class ProcessError(ExperimentError):
-    """A process of the run ended or kept silent; the message has its own words."""
+    """A process of the run kept silent, or could not be used."""
 
 
 Events = queue.SimpleQueue["tuple[LineProcess, dict[str, Any]]"]
@@ -74,7 +75,7 @@ class LineProcess:
         return None if said is before else said
 
     def stop(self) -> None:
-        """Ask it to end and wait until it has; raises ProcessError if it does not, or failed."""
+        """Ask it to end and wait until it has; ProcessError if it does not, CrashError if it failed."""
         self.stopping = True
         self.send("stop")
         try:
@@ -85,11 +86,9 @@ class LineProcess:
         if code != 0:
             raise self.failure()
 
-    def failure(self) -> ProcessError:
+    def failure(self) -> CrashError:
         """What to raise when it ended: its last words."""
-        code = self.process.wait()
-        said = self._log.read_text(errors="replace").strip()[-2000:]
-        return ProcessError(f"{self.name} ended with exit code {code}:\n{said or '(it said nothing)'}")
+        return CrashError(self.name, self.process.wait(), last_lines(self._log, self.name))
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -113,7 +112,7 @@ def wait_for(
 ) -> None:
     """Until every process has said `event`; `on_event` is called after each event of any process.
 
-    Raises ProcessError when one ends before it did, or nothing is heard from them in `timeout_s`.
+    Raises CrashError when one ends before it did, ProcessError when nothing is heard for `timeout_s`.
     """
     waiting = {process.name for process in processes}
     while waiting:
@@ -141,6 +140,14 @@ def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dic
     deadline_s = time.monotonic() + timeout_s
     answers = {process.name: process.answer(before, deadline_s) for process, before in asked}
     return {name: answer for name, answer in answers.items() if answer is not None}
+
+
+def check_switches(network: Network) -> None:
+    """Raises CrashError for one that has ended."""
+    for switch, process in list(network.switch_processes.items()):
+        code = process.poll()
+        if code is not None:
+            raise CrashError(switch, code, last_lines(network.switch_log(switch), switch))
 
 
 def monotonic_start(delay_s: float) -> float:

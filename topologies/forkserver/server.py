@@ -17,7 +17,6 @@ import selectors
 import signal
 import socket
 import sys
-import traceback
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -103,7 +102,7 @@ def _run(request: dict[str, Any], streams: Sequence[int]) -> int:
         print(end.code, file=sys.stderr)
         return 1
     except BaseException:
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())
         return 1
     return 0
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.errors import CrashError
 from experiments.run.processes import LineProcess, ProcessError, ask_all, wait_for
 
 TALKS = """
@@ -64,5 +65,7 @@ def test_silence_is_an_error_that_names_who_is_waited_for(child: LineProcess) ->
 def test_a_child_that_dies_is_quoted(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('the port is taken')"]
     child = LineProcess("store1", command, tmp_path / "log", subprocess.Popen)
-    with pytest.raises(ProcessError, match=r"store1 ended with exit code 1:\nthe port is taken"):
+    with pytest.raises(
+        CrashError, match=r"store1 ended with exit code 1\. The last that it said:\n  the port is taken"
+    ):
         wait_for("ready", [child], child.events, 60)

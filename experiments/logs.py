@@ -1,0 +1,151 @@
+"""The logs of all processes of a network in one file, in the order in which they were said.
+
+Each process writes to a file of its own below the network's directory, NAME.log; here they are read as they
+grow. `weir.logs` has the format.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from experiments.command import Screen
+from experiments.errors import CrashError
+from experiments.options import VERBOSE
+from topologies.engines import Engine
+from topologies.fabric import Fabric
+from topologies.network import Network
+from weir.logs import LEVEL_VARIABLE, Record, read_line
+
+PERIOD_S: Final = 0.5
+MAX_READ_BYTES: Final = 1 << 20
+"""Of a log at a time."""
+MAX_RECORDS: Final = 100_000
+"""Kept of all processes together; the rest is counted."""
+NAME: Final = "log.jsonl"
+
+OnRecord = Callable[[Record], None]
+
+
+class Logs:
+    """Follows the logs below a directory and writes what they say to a file; `follow` does both."""
+
+    def __init__(self, path: Path, on_record: OnRecord = lambda record: None) -> None:
+        self.path, self._on_record = path, on_record
+        self.counts: Counter[str] = Counter()
+        """Records by level."""
+        self._read_bytes: dict[Path, int] = {}
+
+    @contextmanager
+    def follow(self, directory: Path) -> Iterator[None]:
+        """Until left, and then once more, so that nothing is missing."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        done = threading.Event()
+        with self.path.open("w", encoding="utf-8") as into:
+
+            def work() -> None:
+                while not done.wait(PERIOD_S):
+                    self._gather(directory, into)
+
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                done.set()
+                thread.join()
+                while self._gather(directory, into):
+                    pass
+
+    def _gather(self, directory: Path, into: IO[str]) -> int:
+        """Take what is new; how many records that was."""
+        records = [record for path in sorted(directory.rglob("*.log")) for record in self._new(path)]
+        for record in sorted(records, key=lambda record: record.time):
+            self.counts[record.level] += 1
+            if self.counts.total() <= MAX_RECORDS:
+                into.write(record.to_json() + "\n")
+                self._on_record(record)
+        into.flush()
+        return len(records)
+
+    def _new(self, path: Path) -> list[Record]:
+        """Whole lines only; a file that is gone has nothing new."""
+        at = self._read_bytes.get(path, 0)
+        try:
+            with path.open("rb") as file:
+                file.seek(at)
+                part = file.read(MAX_READ_BYTES)
+        except OSError:
+            return []
+        whole = part if len(part) == MAX_READ_BYTES else part[: part.rfind(b"\n") + 1]
+        self._read_bytes[path] = at + len(whole)
+        now_s = time.time()
+        lines = whole.decode(errors="replace").splitlines()
+        return [read_line(line, path.stem, now_s) for line in lines if line.strip()]
+
+
+@contextmanager
+def open_network(
+    screen: Screen,
+    fabric: Fabric,
+    engine: Engine,
+    results: Path,
+    about: Mapping[str, object],
+    secure: bool = False,
+) -> Iterator[Network]:
+    """A network whose processes' logs are kept in the folder `results`, and shown with -v.
+
+    When a process crashes, summary.json there says which, how it ended and what it said, after `about`.
+    """
+    level = logging.DEBUG if screen.level > VERBOSE else logging.INFO
+
+    def show(record: Record) -> None:
+        if screen.level >= VERBOSE and record.severity >= level:
+            screen.console.print(record.to_text(), markup=False, soft_wrap=True)
+
+    logs = Logs(results / NAME, show)
+    opened_s = time.time()
+    try:
+        with (
+            _log_from(level),
+            Network(fabric, engine, secure=secure) as network,
+            logs.follow(network.directory),
+        ):
+            yield network
+    except CrashError as error:
+        _write_crash(results / "summary.json", opened_s, about, error)
+        raise
+    finally:
+        serious = sum(count for name, count in logs.counts.items() if name not in ("debug", "info"))
+        if serious and screen.level < VERBOSE:
+            screen.say(f"{serious} warnings and errors of processes are in {logs.path} (-v shows them)")
+
+
+@contextmanager
+def _log_from(level: int) -> Iterator[None]:
+    """Processes that are started meanwhile log from this level on."""
+    before = os.environ.get(LEVEL_VARIABLE)
+    os.environ[LEVEL_VARIABLE] = logging.getLevelName(level).lower()
+    try:
+        yield
+    finally:
+        del os.environ[LEVEL_VARIABLE]
+        if before is not None:
+            os.environ[LEVEL_VARIABLE] = before
+
+
+def _write_crash(path: Path, opened_s: float, about: Mapping[str, object], error: CrashError) -> None:
+    """What was measured before stays; the summary of an earlier run does not."""
+    known: Mapping[str, object] = about
+    if path.exists() and path.stat().st_mtime >= opened_s:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**known, "crashed": error.summary()}, indent=1) + "\n", encoding="utf-8")
