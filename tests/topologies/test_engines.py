@@ -8,7 +8,8 @@ from topologies.errors import EngineError
 
 def test_an_engine_takes_the_command_line_of_simple_switch_grpc() -> None:
     command = Embedded().command(7, [(1, "s1-eth1"), (2, "s1-eth2")], "unix:/run/s1.sock")
-    arguments = command[command.index("switch") + 1 :]
+    own, *arguments = command[command.index("switch") + 1 :]
+    assert own == "--log-json"
     assert arguments == [
         "--no-p4", "--device-id", "7", "-i", "1@s1-eth1", "-i", "2@s1-eth2",
         "--", "--grpc-server-addr", "unix:/run/s1.sock", "--cpu-port", str(CPU_PORT),
