@@ -45,9 +45,10 @@ from controller.policies.events import (
     Pin,
     Unpin,
 )
-from controller.policies.registry import POLICY_NAMES, PolicyError, make_policy
+from controller.policies.registry import OWN_POLICIES, POLICY_NAMES, PolicyError, make_policy
 
 __all__ = [
+    "OWN_POLICIES",
     "POLICY_NAMES",
     "Admit",
     "Decision",

@@ -18,7 +18,9 @@ _MAKERS: dict[str, Callable[[int, CostModel, float], Policy]] = {
     "reuse": lambda capacity, cost, link_bit_s: Reuse(capacity, cost, link_bit_s=link_bit_s),
     "lfu": lambda capacity, cost, link_bit_s: Lfu(capacity),
 }
-POLICY_NAMES = (*_MAKERS, *BASELINES)
+OWN_POLICIES = tuple(_MAKERS)
+"""Those that are written here; the others are libcachesim's."""
+POLICY_NAMES = (*OWN_POLICIES, *BASELINES)
 
 
 class PolicyError(ValueError):

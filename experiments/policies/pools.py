@@ -11,7 +11,7 @@ from typing import Protocol
 
 import libcachesim
 
-from controller.policies import Admit, Hits, HomeLoad, Miss, Policy, make_policy
+from controller.policies import OWN_POLICIES, Admit, Hits, HomeLoad, Miss, Policy, make_policy
 from controller.policies.baseline import BASELINES, MIN_BLOCKS
 from controller.policies.registry import PolicyError
 from controller.policies.reuse import Reuse
@@ -21,7 +21,7 @@ from workload.cost import CostModel
 from workload.keys import home_number
 from workload.trace import Trace
 
-OWN = ("reuse", "fifo", "lru", "lfu")
+OWN = tuple(dict.fromkeys(("reuse", *OWN_POLICIES)))
 BELADY = "belady"
 CACHES = {
     **BASELINES,

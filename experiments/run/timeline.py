@@ -72,23 +72,23 @@ class Timeline:
         """End sampling; what was seen, the state at the end included."""
         self._done.set()
         self._thread.join()
-        self._keep(self._sample())
+        self._take()
         return self.samples
 
     def _run(self) -> None:
         while (self._has_room or self.on_sample) and not self._done.wait(PERIOD_S):
-            sample = self._sample()
-            self._keep(sample)
-            if self.on_sample:
-                self.on_sample(sample)
+            self._take()
 
     @property
     def _has_room(self) -> bool:
         return len(self.samples) < MAX_SAMPLES
 
-    def _keep(self, sample: Sample) -> None:
+    def _take(self) -> None:
+        sample = self._sample()
         if self._has_room:
             self.samples.append(sample)
+        if self.on_sample:
+            self.on_sample(sample)
 
     def _sample(self) -> Sample:
         said = self.progress()

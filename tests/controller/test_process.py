@@ -81,7 +81,8 @@ def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp
     said = json.loads(results.read_text())
     assert said["policy"] == "lfu"
     assert said["admitted"] == said["digests"] == 1
-    assert said["outcomes"][OUTCOME_SERVED] == FRAGMENTS
+    # A quick controller has admitted it before its last fragment was fetched for the first time.
+    assert FRAGMENTS <= said["outcomes"][OUTCOME_SERVED] < 2 * FRAGMENTS
     assert len(said["outcomes"]) == len(OUTCOME_NAMES)
     assert said["p4runtime_writes"] > 0
     assert said["rpc_bytes_sent"] > 0

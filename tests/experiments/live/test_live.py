@@ -16,7 +16,7 @@ pytestmark = [
 ]
 RUN = (
     sys.executable, "-m", "experiments.run", "--live", "1", "--modes", "pool", "--requests", "30",
-    "--hosts", "2", "--stores", "1", "--speed", "5", "--scale", "10000",
+    "--hosts", "2", "--stores", "1", "--speed", "3", "--scale", "10000",
 )  # fmt: skip
 INCAST = (
     sys.executable, "-m", "experiments.incast", "--live", "1", "--modes", "both", "--patterns", "same",
