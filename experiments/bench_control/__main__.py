@@ -20,6 +20,7 @@ from controller.policies import POLICY_NAMES
 from experiments.bench_control.measure import Bench, Bursts, Cost
 from experiments.command import Screen, run_command
 from experiments.options import Option, number, one_of, parse_into, whole
+from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
 from topologies.network import check_root
 
@@ -66,7 +67,8 @@ def _run(screen: Screen, options: Options) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     about = {**asdict(options), "results": str(options.results), "revision": revision()}
     path.write_text(json.dumps({**about, "rounds": [asdict(cost) for cost in costs]}, indent=1) + "\n")
-    screen.say(f"Written to {path}")
+    page = _write_page(options, costs)
+    screen.say(f"Written to {path}; to look at: {page}")
     return 0
 
 
@@ -83,6 +85,23 @@ def _measure(screen: Screen, options: Options) -> list[Cost]:
                 bench.round(Bursts(options.blocks, options.burst, options.bursts_per_s, options.seed + run))
             )
     return costs
+
+
+def _write_page(options: Options, costs: list[Cost]) -> Path:
+    rounds = [f"round {number}" for number in range(1, len(costs) + 1)]
+    series = {"controller": [c.controller_us for c in costs], "switch": [c.switch_us for c in costs]}
+    titles = ["round", "digests", "Writes", "updates", "controller, µs", "switch, µs", "together, µs"]
+    rows = [
+        [name, c.digests, c.writes, c.updates, c.controller_us, c.switch_us, c.total_us]
+        for name, c in zip(rounds, costs, strict=True)
+    ]
+    plots = [bars("CPU time a digest, µs", rounds, series, stacked=True)]
+    section = Section("CPU time a digest", "digests", titles, rows, plots)
+    about = {
+        "seed": options.seed, "revision": revision(), "engine": "embedded", "policy": options.policy,
+        "blocks": options.blocks, "blocks a burst": options.burst, "bursts a second": options.bursts_per_s,
+    }  # fmt: skip
+    return write_report(options.results, "make bench-control: what a digest costs", about, [section])
 
 
 def _print(screen: Screen, costs: list[Cost]) -> None:

@@ -23,6 +23,7 @@ from experiments.bench_emulation.measure import ROLES, Blast, Played, bare_blast
 from experiments.bench_emulation.search import SearchError, SigmaSearch
 from experiments.command import Screen, run_command
 from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from experiments.page import Section, bars, write_report
 from experiments.run.options import RunOptions
 from experiments.run.options import parse_options as run_options
 from experiments.run.result import ROOT, revision
@@ -104,7 +105,8 @@ def _run(screen: Screen, options: Options) -> int:
     }
     sizes = {str(nodes): asdict(played) for nodes, played in found.items()}
     path.write_text(json.dumps({**about, "sizes": sizes}, indent=1) + "\n")
-    screen.say(f"Written to {path}")
+    page = _write_page(options, found, limit)
+    screen.say(f"Written to {path}; to look at: {page}")
     if options.record:
         record(found, limit)
         screen.say(f"Appended what kept up to {HISTORY}")
@@ -149,6 +151,40 @@ def _play(screen: Screen, run: RunOptions, sigma: float, say: Callable[[str], No
         f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}"
     )
     return played
+
+
+def _write_page(options: Options, found: dict[int, Played], limit: Blast) -> Path:
+    labels = [f"{nodes} nodes" for nodes in found]
+    cost = {role: [p.program_us[role] + p.kernel_us[role] for p in found.values()] for role in ROLES}
+    rates = {"fragments/s": [p.fragments_per_s for p in found.values()]}
+    titles = [
+        "nodes",
+        "sigma",
+        "fragments/s",
+        "CPU, %",
+        "start, s",
+        *(f"{role}, µs" for role in ROLES),
+        "kept up",
+    ]
+    rows = [
+        [
+            nodes, p.sigma, p.fragments_per_s, 100 * p.cpu_share, p.start_s,
+            *(p.program_us[role] + p.kernel_us[role] for role in ROLES), "yes" if p.kept_up else "no",
+        ]
+        for nodes, p in found.items()
+    ]  # fmt: skip
+    plots = [
+        bars("CPU time a fragment, µs", labels, cost, stacked=True),
+        bars("fragments a second", labels, rates),
+    ]
+    text = f"Bare datagrams: {limit.datagrams_per_s:,.0f}/s, {limit.cpu_us:.2f} µs of CPU each."
+    section = Section("The largest load that this machine keeps up with", "sizes", titles, rows, plots, text)
+    about = {
+        "seed": options.seed, "revision": revision(), "engine": "embedded", "topology": options.topology,
+        "storage nodes": options.stores,
+    }  # fmt: skip
+    complaints = [text for p in found.values() for text in p.complaints]
+    return write_report(options.results, "make bench-emulation", about, [section], complaints)
 
 
 def _print(screen: Screen, found: dict[int, Played], limit: Blast) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from experiments.bench_switch import history
 from experiments.bench_switch.options import BenchOptions, parse_options
+from experiments.bench_switch.page import write_page
 from experiments.bench_switch.report import print_report
 from experiments.bench_switch.run import Results, run
 from experiments.bench_switch.summary import to_json
@@ -40,7 +41,13 @@ def _run(screen: Screen, options: BenchOptions) -> int:
             f"other programs used {results.background_cpu:.0%} of the CPU when the run began: "
             "all rates are too low, and BMv2's without loss most of all. Ratios to the echo hardly change."
         )
-    screen.say(f"Written to {options.results / SUMMARY}")
+    about = {
+        "seed": options.seed, "revision": revision(), "engine": list(results.versions),
+        "rounds": options.rounds, "seconds": options.seconds, "CPU": _cpu_model(),
+        "share of the CPU that other programs used": results.background_cpu,
+    }  # fmt: skip
+    page = write_page(options.results, about, results.rounds)
+    screen.say(f"Written to {options.results / SUMMARY}; to look at: {page}")
     if options.record:
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         added = history.record(results.rounds, today, revision())

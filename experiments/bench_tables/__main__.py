@@ -23,6 +23,7 @@ from experiments.bench_tables.ports import Router, workload
 from experiments.bench_tables.share import Loaded
 from experiments.command import Screen, run_command
 from experiments.options import Option, number, parse_into, whole, yes_or_no
+from experiments.page import Section, bars, write_report
 from experiments.precedence import precedence
 from experiments.run.result import revision
 from topologies.engines import ENGINES, Bmv2, make_engine
@@ -87,8 +88,33 @@ def _run(screen: Screen, options: Options) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     summary = {"seed": options.seed, "revision": revision(), "rounds": options.rounds, **asdict(results)}
     path.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
-    screen.say(f"Written to {path}")
+    page = _write_page(options, results)
+    screen.say(f"Written to {path}; to look at: {page}")
     return 0
+
+
+def _write_page(options: Options, results: Results) -> Path:
+    about = {
+        "seed": options.seed, "revision": revision(), "engine": "embedded", "rounds": options.rounds,
+    }  # fmt: skip
+    medians = {name: statistics.median(values) for name, values in results.packet_ns.items()}
+    titles = {case.name: case.title for case in CASES}
+    rows = [[titles[name], ns, results.inserts_per_s[name]] for name, ns in medians.items()]
+    plots = [
+        bars("CPU time a packet, ns", [titles[name] for name in medians], {"ns": list(medians.values())})
+    ]
+    heads = ["tables", "ns a packet (median)", "inserts/s (library)"]
+    sections = [Section("The program's own share", "share", heads, rows, plots)]
+    if results.ports:
+        names = ("lossless_per_s", "overload_per_s", "inserts_per_s")
+        on_ports = [
+            [titles[name], engine, *(measured[figure] for figure in names)]
+            for name, engines in results.ports.items()
+            for engine, measured in engines.items()
+        ]
+        heads = ["tables", "engine", "no loss/s", "overload/s", "P4Runtime inserts/s"]
+        sections.append(Section("On veth cables", "ports", heads, on_ports))
+    return write_report(options.results, "make bench-tables: what large tables cost", about, sections)
 
 
 def _measure_share(contents: dict[str, Content], rounds: int, results: Results, show: Any) -> None:

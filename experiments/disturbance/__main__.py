@@ -19,6 +19,7 @@ from experiments.command import Screen, run_command
 from experiments.disturbance.compare import COMPARED, FIGURES, LIMIT, Pair, differences, order_of, verdict
 from experiments.options import Option, number
 from experiments.logs import open_network
+from experiments.page import Section, lines, write_report
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
@@ -29,6 +30,7 @@ from topologies.engines import make_engine
 from topologies.network import check_root
 
 DEFAULT_RUNS = 10
+ABOUT = ("seed", "revision", "engine", "trace", "scale", "policy")
 DEFAULT_RESULTS = Path("results/disturbance")
 LEAST_PAIRS = 2
 """Of which there is an interval."""
@@ -107,6 +109,30 @@ def _write(path: Path, scenario: Scenario, pairs: Sequence[Pair]) -> None:
         "pairs": [{mode: asdict(getattr(pair, mode)) for mode in COMPARED} for pair in pairs],
     }
     path.write_text(json.dumps(about, indent=1) + "\n")
+    _write_page(path.parent, {name: about[name] for name in ABOUT}, pairs)
+
+
+def _write_page(folder: Path, about: dict[str, object], pairs: Sequence[Pair]) -> None:
+    sections = []
+    for name, figure in FIGURES.items():
+        series = {
+            mode: [(number, figure(getattr(pair, mode))) for number, pair in enumerate(pairs, 1)]
+            for mode in COMPARED
+        }
+        rows = [
+            [number, *(figure(getattr(pair, mode)) for mode in COMPARED)]
+            for number, pair in enumerate(pairs, 1)
+        ]
+        found = differences(pairs)[name]
+        interval = f"{found.mean:+.1%}, 95 % from {found.low:+.1%} to {found.high:+.1%}"
+        text = f"Difference {interval}: {verdict(found)}."
+        plots = [lines(f"{name}, ms", "pair", series)]
+        titles = ["pair", "no pool, ms", "never hit, ms"]
+        sections.append(Section(name, name.replace(" ", "-"), titles, rows, plots, text))
+    complaints = [text for pair in pairs for mode in COMPARED for text in getattr(pair, mode).complaints]
+    write_report(
+        folder, "make disturbance: a pool that is managed and never hit", about, sections, complaints
+    )
 
 
 def _report(screen: Screen, pairs: Sequence[Pair]) -> int:

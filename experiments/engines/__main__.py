@@ -11,6 +11,7 @@ from pathlib import Path
 from experiments.command import Screen, run_command
 from experiments.engines import model
 from experiments.engines.options import EnginesOptions, parse_options
+from experiments.engines.page import write_page
 from experiments.engines.play import Play
 from experiments.engines.report import print_report, shortfalls
 from experiments.engines.requests import NODES, make_asks
@@ -32,7 +33,8 @@ def _run(screen: Screen, options: EnginesOptions) -> int:
     _announce(screen, options)
     play = _play(screen, options)
     print_report(screen.console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)
-    screen.say(f"Written to {options.results / 'summary.json'}")
+    page = write_page(options.results, _about(options), play.modes)
+    screen.say(f"Written to {options.results / 'summary.json'}; to look at: {page}")
     missed = shortfalls(play.modes, play.damaged)
     for shortfall in missed:
         screen.show(f"[bold red]not as it should be:[/] {shortfall}")

@@ -22,6 +22,7 @@ from experiments.command import Screen, run_command
 from experiments.faults.cases import CASES, Case, small_disk
 from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
 from experiments.faults.options import Options, parse_options
+from experiments.faults.page import write_page
 from experiments.faults.result import PHASES, Played, Result, evaluate
 from experiments.logs import open_network
 from experiments.run.machine import CpuWatch
@@ -50,7 +51,10 @@ def _run(screen: Screen, options: Options) -> int:
     results = [
         result for topology in options.topologies for result in _play_topology(screen, options, topology)
     ]
-    _write(options.results / "summary.json", options, results)
+    about = _about(options)
+    _write(options.results / "summary.json", about, results)
+    busy = [f"{one.fault} on {one.topology}: CPU {one.cpu:.0%}" for one in results if one.cpu > BUSY]
+    screen.say(f"To look at: {write_page(options.results, about, results, busy)}")
     return _report(screen, results)
 
 
@@ -107,9 +111,8 @@ def play(network: Network, artifacts: Artifacts, options: Options, name: str) ->
     return evaluate(name, network.fabric.name, played)
 
 
-def _write(path: Path, options: Options, results: Sequence[Result]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    about = {
+def _about(options: Options) -> dict[str, object]:
+    return {
         "engine": Embedded.name,
         "replicas": REPLICAS,
         "nodes": NODES,
@@ -119,9 +122,13 @@ def _write(path: Path, options: Options, results: Sequence[Result]) -> None:
         "fragments": options.fragments,
         "seed": options.seed,
         "revision": revision(),
-        "cases": [asdict(result) for result in results],
     }
-    path.write_text(json.dumps(about, indent=1) + "\n")
+
+
+def _write(path: Path, about: dict[str, object], results: Sequence[Result]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cases = [asdict(result) for result in results]
+    path.write_text(json.dumps({**about, "cases": cases}, indent=1) + "\n")
 
 
 def _report(screen: Screen, results: Sequence[Result]) -> int:

@@ -27,6 +27,7 @@ from experiments.faults.load import RIGHT, WRONG
 from experiments.logs import open_network
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.run.processes import READY_TIMEOUT_S
+from experiments.page import Section, bars, write_report
 from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
 from topologies.network import check_root
@@ -142,6 +143,7 @@ def _run(screen: Screen, options: Options) -> int:
         {**about, "revision": revision(), "attacks": [asdict(one) for one in results]}, indent=1
     )
     (options.results / "summary.json").write_text(text + "\n")
+    screen.say(f"To look at: {_write_page(options, results)}")
     return _report(screen, results)
 
 
@@ -202,6 +204,30 @@ def _memory_bytes(running: Cluster) -> int:
     pids = [one.process.pid for one in processes]
     pids += [process.pid for process in running.network.switch_processes.values()]
     return sum(psutil.Process(pid).memory_info().rss for pid in pids)
+
+
+def _write_page(options: Options, results: Sequence[Result]) -> Path:
+    titles = (
+        "attack", "packets", "operations", "failed", "wrong", "lost", "stolen", "p99 with a sink, ms",
+        "p99 under attack, ms", "memory grew by, MB", "missed",
+    )  # fmt: skip
+    rows = [
+        [
+            one.attack, one.sent, one.operations, one.failed, one.wrong_blocks, one.lost_blocks, one.stolen,
+            one.p99_ms_sink, one.p99_ms, one.growth_bytes / 2**20, "; ".join(one.missed()) or "nothing",
+        ]
+        for one in results
+    ]  # fmt: skip
+    names = [one.attack for one in results]
+    p99 = {"with a sink": [o.p99_ms_sink for o in results], "under attack": [o.p99_ms for o in results]}
+    plots = [bars("p99 of the others' operations, ms", names, p99)]
+    text = "Both with the generator running; with a sink its packets never reach the switch."
+    about = {
+        "seed": options.seed, "revision": revision(), "engine": Embedded.name,
+        "packets a second of the intruder": options.flood_per_s,
+    }  # fmt: skip
+    section = Section("What one port does to the others", "attacks", titles, rows, plots, text)
+    return write_report(options.results, "make intruders: one port floods the network", about, [section])
 
 
 def _report(screen: Screen, results: Sequence[Result]) -> int:

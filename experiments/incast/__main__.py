@@ -9,6 +9,7 @@ from itertools import groupby
 from experiments.command import Screen, run_command
 from experiments.incast.emulation import Emulation
 from experiments.incast.options import IncastOptions, parse_options
+from experiments.incast.page import write_page
 from experiments.incast.plots import draw
 from experiments.incast.report import print_report
 from experiments.incast.result import Point, evaluate, write_summary
@@ -35,8 +36,9 @@ def _run(screen: Screen, options: IncastOptions) -> int:
     print_report(screen.console, _title(scenario), points)
     plots = draw(points, _title(scenario), options.results)
     (options.results / "table.md").write_text(markdown(points))
+    page = write_page(options.results, _title(scenario), _about(scenario), points)
     names = ", ".join(("table.md", *(path.name for path in plots)))
-    screen.say(f"Written to {options.results / 'summary.json'}, {names}")
+    screen.say(f"Written to {options.results / 'summary.json'}, {names}; to look at: {page}")
     return 1 if any(point.errors or point.corrupt for point in points) else 0
 
 

@@ -15,6 +15,7 @@ from experiments.policies import plots, report
 from experiments.policies.compare import OURS, compare
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
 from experiments.policies.options import Options, parse_options
+from experiments.policies.page import write_page
 from experiments.policies.replay import Result
 from experiments.policies.studies import run_bound, run_cross, run_explain, run_live, run_reclaim
 from workload.cost import CostModel, make_cost_model
@@ -95,7 +96,8 @@ def _report(screen: Screen, options: Options, results: dict[str, list[Result]]) 
     report.write_results(options.results / "summary.json", whole)
     if any(ablated.values()):
         report.write_results(options.results / "ablation.json", ablated)
-    screen.say(f"results: {options.results / 'summary.json'}, with plots beside it")
+    page = write_page(options, whole)
+    screen.say(f"results: {options.results / 'summary.json'}, with plots beside it; to look at: {page}")
 
 
 if __name__ == "__main__":

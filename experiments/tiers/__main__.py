@@ -9,6 +9,7 @@ from experiments.command import Screen, run_command
 from experiments.tiers import plots, report
 from experiments.tiers.jobs import make_jobs, run_jobs
 from experiments.tiers.options import TiersOptions, parse_options
+from experiments.tiers.page import write_page
 from experiments.tiers.replay import Result
 from workload.trace import Trace
 
@@ -29,7 +30,10 @@ def _run(screen: Screen, options: TiersOptions) -> int:
     report.write_results(options.results / "summary.json", options, results)
     for trace_name, rows in results.items():
         plots.plot_trace(options.results, trace_name, rows)
-    screen.say(f"results: {options.results / 'summary.json'}, with a plot a trace beside it")
+    page = write_page(options, results)
+    screen.say(
+        f"results: {options.results / 'summary.json'}, with a plot a trace beside it; to look at: {page}"
+    )
     return 0
 
 

@@ -12,6 +12,7 @@ from experiments.validate import literature
 from experiments.validate.drawn import draw
 from experiments.validate.emulator import Comparison, compare, incast, star
 from experiments.validate.options import ValidateOptions, parse_options
+from experiments.validate.page import write_page
 from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row, markdown
 
@@ -34,7 +35,8 @@ def _run(screen: Screen, options: ValidateOptions) -> int:
         agreeing = [row.agrees for row in part.rows if row.agrees is not None]
         screen.show(f"\n[bold]{part.title}[/]: {sum(agreeing)} of {len(agreeing)} figures within tolerance\n")
         print(part.text)
-    screen.say(f"Written to {options.results / 'validation.md'} and summary.json")
+    page = write_page(options.results, [(part.title, part.rows) for part in parts])
+    screen.say(f"Written to {options.results / 'validation.md'} and summary.json; to look at: {page}")
     return 0
 
 

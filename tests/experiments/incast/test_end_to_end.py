@@ -18,7 +18,7 @@ SMALL = (
     *("--topo", "leafspine", "--leaves", "2", "--spines", "1"),
     *("--nodes", "2", "--patterns", "same", "--blocks", "4", "--modes", "none,push"),
 )
-FILES = {"summary.json", "table.md", "block_p99.svg", "storage_bytes.svg", "log.jsonl"}
+FILES = {"summary.json", "table.md", "block_p99.svg", "storage_bytes.svg", "log.jsonl", "report.html"}
 
 
 def test_points_are_measured_on_several_switches(tmp_path: Path) -> None:

@@ -1,0 +1,34 @@
+"""results/validate/report.html."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.page import Section, bars, write_report
+from experiments.run.result import revision
+from experiments.validate.rows import Row, figure
+
+_TITLES = ("scenario", "figure", "reference", "simulator", "deviation, %", "tolerance, %", "agrees")
+
+
+def write_page(folder: Path, tables: Sequence[tuple[str, Sequence[Row]]]) -> Path:
+    """A section a table, by title."""
+    sections = [_section(number, title, rows) for number, (title, rows) in enumerate(tables, 1)]
+    about = {"revision": revision(), "engine": "simulator"}
+    return write_report(folder, "make validate: the simulator against others", about, sections)
+
+
+def _section(number: int, title: str, rows: Sequence[Row]) -> Section:
+    judged = [row for row in rows if row.agrees is not None]
+    deviations = {"deviation": [100 * row.deviation for row in judged]}
+    labels = [f"{row.what}, {row.figure}" for row in judged]
+    plots = [bars("deviation, %", labels, deviations)] if judged else []
+    text = f"{sum(bool(row.agrees) for row in judged)} of {len(judged)} figures within tolerance."
+    return Section(title, f"table{number}", _TITLES, [_cells(row) for row in rows], plots, text)
+
+
+def _cells(row: Row) -> list[object]:
+    tolerance = "" if row.tolerance is None else 100 * row.tolerance
+    compared = (figure(row.reference), figure(row.simulated), 100 * row.deviation)
+    return [row.what, row.figure, *compared, tolerance, row.verdict.strip("*")]
