@@ -26,8 +26,8 @@ from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
 from experiments.faults.load import RIGHT, WRONG
 from experiments.logs import open_network
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.run.processes import READY_TIMEOUT_S
 from experiments.page import Section, bars, write_report
+from experiments.run.processes import READY_TIMEOUT_S
 from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
 from topologies.network import check_root

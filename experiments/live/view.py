@@ -27,6 +27,8 @@ TIERS: Final = {
     "remote": "storage node",
     "recomputed": "recomputed",
 }
+LOAD_CELLS: Final = 6
+"""Of a link's bar: with its number it fits twice beside the rest in WIDE_COLUMNS."""
 POOL_ROWS: Final = 8
 TIERS_ROWS: Final = 2 + len(TIERS)
 _EDGE_ROWS: Final = 2
@@ -94,7 +96,7 @@ def _busiest(links: Sequence[LinkLoad], most: int) -> list[LinkLoad]:
 def _load(bit_s: float, rate_bit_s: float) -> Text:
     share = bit_s / rate_bit_s
     looks = "red" if share >= BUSY else "cyan"
-    return Text.assemble((bar(share, 10), looks), f" {bit_s / 1e6:6.1f} {share:4.0%}")
+    return Text.assemble((bar(share, LOAD_CELLS), looks), f" {bit_s / 1e6:6.1f} {share:4.0%}")
 
 
 def bar(share: float, cells: int) -> str:

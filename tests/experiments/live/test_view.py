@@ -41,7 +41,7 @@ def drawn(snapshot: Snapshot, columns: int, rows: int) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, 110, 120])
 def test_all_that_is_asked_for_is_there(columns: int) -> None:
     text = "\n".join(drawn(SNAPSHOT, columns, 40))
     for shown in (
@@ -51,6 +51,7 @@ def test_all_that_is_asked_for_is_there(columns: int) -> None:
         "aabbccdd", "321", "40 in, 2 out", "+ s1 00112233", "- s1 44556677 after 17 hits",
     ):  # fmt: skip
         assert shown in text
+    assert "…" not in text
 
 
 @pytest.mark.parametrize(
