@@ -64,7 +64,7 @@ def _links(snapshot: Snapshot, rows: int) -> Panel:
     """Switches with what hangs at them; where there is no room, the busiest."""
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True, show_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)
-    for title in ("to the switch, Mbit/s", "from it, Mbit/s"):
+    for title in ("to the switch", "from it"):
         table.add_column(title, ratio=1, no_wrap=True)
     table.add_column("queue", justify="right", no_wrap=True)
     switches = len({link.switch for link in snapshot.links})
@@ -82,7 +82,9 @@ def _links(snapshot: Snapshot, rows: int) -> Panel:
     rates = sorted({link.rate_bit_s / 1e6 for link in snapshot.links})
     of = f" of {', '.join(f'{rate:.4g}' for rate in rates[:3])} Mbit/s" if rates else ""
     subtitle = f"the {len(shown)} busiest of {len(snapshot.links)}" if hidden else None
-    return Panel(table, title=f"Links{of}", subtitle=subtitle, title_align="left", padding=(0, 1))
+    return Panel(
+        table, title=f"Links{of}, load in Mbit/s", subtitle=subtitle, title_align="left", padding=(0, 1)
+    )
 
 
 def _busiest(links: Sequence[LinkLoad], most: int) -> list[LinkLoad]:
