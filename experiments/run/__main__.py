@@ -30,7 +30,7 @@ from experiments.run.scenario import Scenario, least_sigma, make_scenario
 from experiments.run.summary import write_summary
 from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
-from topologies.network import check_root
+from topologies.network import Network, check_root
 
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
