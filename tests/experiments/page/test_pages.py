@@ -1,6 +1,7 @@
 """Each experiment's page has its figures. Those of run, incast, policies, tiers and bench-switch are read
 where these commands are run."""
 
+from dataclasses import fields
 from pathlib import Path
 
 from experiments.bench_control.__main__ import Options as ControlOptions
@@ -26,7 +27,11 @@ def text_of(path: Path) -> str:
 
 def test_faults(tmp_path: Path) -> None:
     p99 = dict.fromkeys(PHASES, 12.5)
-    result = Result("storage_killed", "star", 100, 2, 0, 0, 0, 1.5, p99, 300.0, 0.95, {})
+    counts = {"operations": 100, "failed": 2, "refused": 0, "wrong_blocks": 0, "lost_blocks": 0}
+    times = {"recover_s": 1.5, "p99_ms": p99, "slowest_ms": 300.0, "cpu": 0.95}
+    others = {f.name: 0 for f in fields(Result) if f.name not in {*counts, *times}}
+    named = {"fault": "storage_killed", "topology": "star", "why": {}}
+    result = Result(**{**others, **counts, **times, **named})
     text = text_of(write_faults(tmp_path, ABOUT, [result], ["storage_killed on star: CPU 95%"]))
     for shown in (
         "seed 3",
