@@ -17,8 +17,8 @@ from rich.table import Table
 
 from experiments.command import Screen, run_command
 from experiments.disturbance.compare import COMPARED, FIGURES, LIMIT, Pair, differences, order_of, verdict
-from experiments.options import Option, number
 from experiments.logs import open_network
+from experiments.options import Option, number
 from experiments.page import Section, lines, write_report
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate

@@ -7,6 +7,7 @@ from pathlib import Path
 from experiments.bench_control.__main__ import Options as ControlOptions
 from experiments.bench_control.__main__ import _write_page as write_control
 from experiments.bench_control.measure import Cost
+from experiments.bench_emulation.__main__ import _OPTIONS
 from experiments.bench_emulation.__main__ import Options as EmulationOptions
 from experiments.bench_emulation.__main__ import _write_page as write_emulation
 from experiments.bench_emulation.measure import ROLES, Blast, Played
@@ -14,6 +15,7 @@ from experiments.engines.page import write_page as write_engines
 from experiments.engines.result import ModeResult
 from experiments.faults.page import write_page as write_faults
 from experiments.faults.result import PHASES, Result
+from experiments.options import parse_into
 from experiments.run.result import Percentiles
 from experiments.validate.page import write_page as write_validation
 from experiments.validate.rows import Row
@@ -51,7 +53,8 @@ def test_what_a_digest_costs(tmp_path: Path) -> None:
 
 
 def test_how_large_a_network_can_be(tmp_path: Path) -> None:
-    options = EmulationOptions((8,), "fattree", 4, 10, 8.0, 20_000.0, 6, False, tmp_path)
+    given = ("--nodes", "8", "--seed", "6", "--results", str(tmp_path))
+    options = parse_into(EmulationOptions, _OPTIONS, given, "test", "")
     played = Played(
         20_000.0, 3.5, 4321.0, 0.8, ("late",), dict.fromkeys(ROLES, 2.0), dict.fromkeys(ROLES, 1.0)
     )
