@@ -21,6 +21,7 @@ class Leader:
     """Regrets by expert; told the seconds that each saved."""
 
     def __init__(self, experts: int, check_ticks: int, first: int = 0) -> None:
+        """`first` leads at the beginning; those before it are counted, and never lead."""
         self.now = first
         """The expert that is followed."""
         self.changes = 0
@@ -29,6 +30,7 @@ class Leader:
         self.saved_s: list[float] = [0.0] * experts
         """What each has saved since the beginning."""
         self._experts = range(experts)
+        self._candidates = range(first, experts)
         self._regrets_s = [0.0] * experts
         self._squares = [0.0] * experts
         """Of each regret, the sum of the squares that it is made of: how much of it may be chance."""
@@ -64,7 +66,7 @@ class Leader:
             regret_s - DEVIATIONS * math.sqrt(square)
             for regret_s, square in zip(regrets_s, squares, strict=True)
         ]
-        best = max(self._experts, key=lambda expert: certain_s[expert] - self._prices_s[expert])
+        best = max(self._candidates, key=lambda expert: certain_s[expert] - self._prices_s[expert])
         if certain_s[best] <= self._prices_s[best] or self._ticks % self._check_ticks:
             return False
         self._prices_s[best] = price_s(best)

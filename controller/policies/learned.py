@@ -17,11 +17,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from controller.policies.events import Key
-from controller.policies.reuse_classes import CLASSES
-from controller.policies.reuse_history import Block, Cohort, History
+from controller.policies.reuse_history import MAX_TIMES, Block, Cohort, History
 from controller.policies.reuse_model import ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.worth import STEPS_PER_OCTAVE, Worth
+from controller.policies.worth import Worth
 
 HISTORY_BLOCKS = 100_000
 """Blocks remembered at least; some hundred bytes each, where a block itself is tens of megabytes."""
@@ -72,11 +71,14 @@ class LearnedValue:
 
     def passed(self, times: int) -> bool:
         """So many requests are about to be counted; whether a tick ended before them."""
-        if not self._history.passed(times):
+        history = self._history
+        history.accesses_left -= times if times < MAX_TIMES else MAX_TIMES
+        if history.accesses_left > 0:
             return False
-        ticks = self._history.tick - self._refreshed_at
-        if ticks >= REFRESH_TICKS or 8 * ticks >= self._history.tick:
-            self._refreshed_at = self._history.tick
+        history.end_ticks()
+        ticks = history.tick - self._refreshed_at
+        if ticks >= REFRESH_TICKS or 8 * ticks >= history.tick:
+            self._refreshed_at = history.tick
             if self._parts.learning:
                 self._model.refresh(ticks)
             self._worth.refresh()
@@ -107,7 +109,7 @@ class LearnedValue:
     def value(self, block: Block) -> float:
         """Seconds that holding a block can save per tick."""
         cohort = block.cohort
-        return self._index(cohort) * _worth_of(cohort.column)
+        return self._index(cohort) * cohort.worth
 
     def cheapest_value(self) -> float | None:
         """The lowest value among what is held; None where there is room."""
@@ -127,7 +129,9 @@ class LearnedValue:
             if cheapest is None:
                 return
             value, victim = cheapest
-            if self.value(block) <= value * self._hurdle or (victim is parent and prefix):
+            cohort = block.cohort  # of now: the block was asked for a moment ago
+            newcomer = self._model.index[cohort.kind][0] * cohort.worth
+            if newcomer <= value * self._hurdle or (victim is parent and prefix):
                 return
             self._release(victim)
             self.evicted = victim.key
@@ -171,7 +175,7 @@ class LearnedValue:
         oldest, youngest = next(iter(queue)), next(reversed(queue))
         old_value, young_value = self._index(oldest), self._index(youngest)
         value, cohort = (old_value, oldest) if old_value < young_value else (young_value, youngest)
-        return value * _worth_of(column), cohort
+        return value * cohort.worth, cohort
 
     def _hold(self, block: Block) -> None:
         block.held = True
@@ -201,7 +205,7 @@ class LearnedValue:
                 queue = self._queues[column] = OrderedDict()
             queue[cohort] = None
             if cohort.tick == self._ranked_at:
-                value = self._model.index[cohort.kind][0] * _worth_of(column)
+                value = self._model.index[cohort.kind][0] * cohort.worth
                 insort(self._order, (value, cohort), key=_dearest_first)
         cohort.held[block.key] = block
 
@@ -214,11 +218,6 @@ class LearnedValue:
             del queue[cohort]
             if not queue:
                 del self._queues[cohort.column]
-
-
-def _worth_of(column: int) -> float:
-    """Seconds that a hit of a block in this column saves."""
-    return float(2.0 ** (column // CLASSES / STEPS_PER_OCTAVE))
 
 
 def _dearest_first(ranked: tuple[float, Cohort]) -> float:

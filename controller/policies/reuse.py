@@ -54,17 +54,20 @@ class Reuse(Policy):
         self._sample = sample_of(capacity_blocks)
         shadows = SHADOWS if parts.experts and capacity_blocks >= MIN_BLOCKS else ()
         self._published: list[tuple[int, Shadow]] = [
-            (2 << number, make(capacity_blocks // self._sample)) for number, make in enumerate(shadows)
+            (2 << number, make(capacity_blocks // self._sample, self._sample))
+            for number, make in enumerate(shadows)
         ]
         self._experts: list[LearnedValue | Shadow] = [
             self._learned,
             *(shadow for _, shadow in self._published),
         ]
         check_ticks = max(1, capacity_blocks // TICK_ACCESSES)
-        self.leader = Leader(len(self._experts), check_ticks, first=0 if parts.learned else 1)
+        self.leader = Leader(len(self._experts), check_ticks, first=0 if parts.learned or not shadows else 1)
         self._followed = self._full_size(self.leader.now)
         self._is_apart = self._followed not in self._experts
         """Whether what is followed has to be asked on its own."""
+        self._everyone = (2 << len(shadows)) - 1
+        """All experts, as bits."""
         self._pool: dict[Key, None] = {}
         self._stale: OrderedDict[Key, None] = OrderedDict()
         """Blocks in the pool that the leader does not hold: they leave first."""
@@ -188,12 +191,16 @@ class Reuse(Policy):
         """Ask all experts for the block, count what it saved each, and follow the leader."""
         key, followed = block.key, self._followed
         had = 1 if self._learned.ask(block, times) else 0
+        parent = block.parent
+        served = self._everyone if parent is None else parent.served
         if block.sampled:
             for bit, shadow in self._published:
                 if shadow.ask(key):
                     had |= bit
-            if had:
-                self.leader.gains[had] += times * self._sample * self._worth.seconds[block.place]
+            served &= had
+            if served:
+                self.leader.gains[served] += times * self._sample * self._worth.seconds[block.place]
+        block.served = served
         if self._is_apart:
             followed.ask(key)  # type: ignore[call-arg, arg-type]  # only shadows are apart
         evicted = followed.evicted

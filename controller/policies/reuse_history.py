@@ -12,6 +12,7 @@ from collections import deque
 from controller.policies.events import Key
 from controller.policies.reuse_classes import CLASSES, class_of, lineage_of, new_class
 from controller.policies.reuse_model import AGE_EDGES, TICK_ACCESSES, ReuseModel, bucket_of
+from controller.policies.worth import STEPS_PER_OCTAVE
 
 GAP_MEMORY = 32
 MAX_TIMES = 4096
@@ -21,12 +22,14 @@ MAX_TIMES = 4096
 class Cohort:
     """Blocks of one class and worth that were last asked for in the same tick."""
 
-    __slots__ = ("column", "held", "kind", "tick", "tracked")
+    __slots__ = ("column", "held", "kind", "tick", "tracked", "worth")
 
     def __init__(self, column: int, tick: int) -> None:
         self.column = column
         """Step of worth * CLASSES + class."""
         self.kind = column % CLASSES
+        self.worth = float(2.0 ** (column // CLASSES / STEPS_PER_OCTAVE))
+        """What a hit of one of its blocks saves, beside those of others."""
         self.tick = tick
         self.tracked = 0
         """Blocks in it, held or not."""
@@ -49,6 +52,7 @@ class Block:
         "parent",
         "place",
         "sampled",
+        "served",
     )
 
     cohort: Cohort
@@ -60,6 +64,8 @@ class Block:
         """What a hit saves, as a place of Worth."""
         self.sampled = False
         """Whether the shadow caches are asked for it."""
+        self.served = 0
+        """Experts (bits) that had it and all blocks before it in its chain when it was asked for last."""
         self.count = 0
         self.gap_ticks = 0.0
         """Mean time between the times it was asked for, the last GAP_MEMORY of them above all."""
@@ -83,7 +89,8 @@ class History:
         self.tick = 0
         self._model = model
         self._remembered = remembered
-        self._accesses_left = TICK_ACCESSES
+        self.accesses_left = TICK_ACCESSES
+        """Until this tick ends; whoever counts accesses takes them off."""
         self._current: dict[int, Cohort] = {}
         """The cohorts of this tick, by column."""
         self._cohorts: dict[int, dict[int, Cohort]] = {0: self._current}
@@ -96,15 +103,11 @@ class History:
         """The same for all ticks whose blocks may still be remembered, the oldest first."""
         self._logged = 0
 
-    def passed(self, times: int) -> bool:
-        """So many requests are about to be counted; whether a tick ended before them."""
-        self._accesses_left -= times if times < MAX_TIMES else MAX_TIMES
-        if self._accesses_left > 0:
-            return False
-        while self._accesses_left <= 0:
-            self._accesses_left += TICK_ACCESSES
+    def end_ticks(self) -> None:
+        """End as many ticks as the accesses since the last one make."""
+        while self.accesses_left <= 0:
+            self.accesses_left += TICK_ACCESSES
             self._next_tick()
-        return True
 
     def asked(self, block: Block, times: int, step: int) -> None:
         """A block was asked for, whose hits are worth so many steps: it moves to a cohort of now."""

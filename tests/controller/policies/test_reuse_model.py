@@ -91,7 +91,8 @@ def test_every_block_at_risk_is_remembered_and_counted_once() -> None:
     history = History(model, remembered=3000)
     for number in range(12_000):
         key = number % 5000 if number % 3 else -number
-        history.passed(1)
+        history.accesses_left -= 1
+        history.end_ticks()
         block = history.blocks.get(key) or Block(key, None, 0, is_last=False)
         history.blocks[key] = block
         history.asked(block, 1, 0)
