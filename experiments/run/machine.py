@@ -65,7 +65,6 @@ class CpuWatch:
 
     def start(self) -> None:
         """Begin sampling."""
-        psutil.cpu_percent()
         self._thread.start()
 
     def stop(self) -> CpuUse:
@@ -81,6 +80,7 @@ class CpuWatch:
         )
 
     def _sample(self) -> None:
+        psutil.cpu_percent()  # it measures from the same thread's last call on, and the first says 0
         period_s = SAMPLE_PERIOD_S / SWITCH_SAMPLES
         number = 0
         sampled_s = time.monotonic()
