@@ -124,6 +124,30 @@ class Group:
     watched: tuple[tuple[int, int], ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class WireTable:
+    """How p4.v1.TableEntry names a table's parts. fields: id and kind ("exact", "lpm" …) of each key, in the
+    program's order; actions: id, name and the parameters' ids in order, of those that entries may have.
+    may_modify: a MODIFY concerns the action alone."""
+
+    id: int
+    name: str
+    fields: tuple[tuple[int, str], ...]
+    actions: tuple[tuple[int, str, tuple[int, ...]], ...]
+    may_modify: bool
+
+
+class EntryWriter(Protocol):
+    """Writes what is plain of a serialized p4.v1.WriteRequest, update by update, and leaves the rest."""
+
+    def write(self, request: bytes, cursor: int, most: int) -> tuple[int, int]:
+        """Does updates from the byte `cursor` on until `most` are done or one is not for it, because it is
+        wrong or more than a key and an action. How many it did, and where it stopped."""
+
+    def skip(self, request: bytes, cursor: int) -> int:
+        """Where the update behind the one at `cursor` begins."""
+
+
 class DataPlane(Protocol):
     """Errors are DataPlaneError. Indices out of range: OUT_OF_RANGE; unknown names: NOT_FOUND."""
 
@@ -135,6 +159,7 @@ class DataPlane(Protocol):
     def delete(self, entry: TableEntry) -> None: ...  # matches and priority decide
     def find(self, entry: TableEntry) -> TableEntry: ...  # the same matches and priority
     def entries(self, table: str) -> Iterator[TableEntry]: ...
+    def entry_writer(self, tables: Sequence[WireTable]) -> EntryWriter: ...
     def set_default(self, table: str, action: ActionCall | None) -> None: ...  # None: as in the program
     def default(self, table: str) -> ActionCall: ...
     def idle_time_ns(self, entry: TableEntry) -> int: ...  # since the entry's last hit

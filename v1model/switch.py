@@ -22,6 +22,7 @@ from v1model.binding.profiles import Profiles
 from v1model.binding.replication import Replication
 from v1model.binding.tables import Tables
 from v1model.binding.value_sets import ValueSets
+from v1model.binding.writer import EntryWriter
 from v1model.dataplane import DataPlaneError, Output
 from v1model.precedence import come_forward
 from v1model.trace.decoder import Decoder
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         MeterCounts,
         Replica,
         TableEntry,
+        WireTable,
     )
     from v1model.ir import ActionCall
     from v1model.trace.events import TraceEvent, TraceFilter
@@ -248,6 +250,9 @@ class Switch:
     def delete(self, entry: TableEntry) -> None:
         with self._lock:
             self._tables.delete(entry)
+
+    def entry_writer(self, tables: Sequence[WireTable]) -> EntryWriter:
+        return EntryWriter(self.handle, self._lock, self.program, tables)
 
     def find(self, entry: TableEntry) -> TableEntry:
         with self._lock:

@@ -122,3 +122,13 @@ def pack_arguments(params: Sequence[ir.ActionParam], arguments: Sequence[int]) -
     return b"".join(
         to_storage(value, param.type.width) for param, value in zip(params, arguments, strict=True)
     )
+
+
+def unpack_arguments(params: Sequence[ir.ActionParam], data: bytes) -> tuple[int, ...]:
+    """From the front of `data`."""
+    arguments, at = [], 0
+    for param in params:
+        end = at + storage_bytes(param.type.width)
+        arguments.append(from_storage(data[at:end], param.type.width))
+        at = end
+    return tuple(arguments)

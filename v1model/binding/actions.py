@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from v1model.backend.layout import pack_arguments
+from v1model.backend.layout import pack_arguments, unpack_arguments
 from v1model.dataplane import DataPlaneError
+from v1model.ir import ActionCall
 
 if TYPE_CHECKING:
-    from v1model.ir import Action, ActionCall, Program, Table
+    from v1model.ir import Action, Program, Table
 
 
 class ActionPacker:
@@ -32,6 +33,12 @@ class ActionPacker:
                     f"action {call.action}: {param.name} = {value:#x} exceeds {param.type.width} bits"
                 )
         return number, pack_arguments(action.params, call.arguments).ljust(self._data_bytes, b"\0")
+
+    def unpack(self, number: int, data: bytes) -> ActionCall:
+        """The call that `pack` made these of."""
+        use = self._table.actions[number]
+        _, action = self._actions[use.action]
+        return ActionCall(use.action, unpack_arguments(action.params, data))
 
     def _find(self, call: ActionCall, *, is_default: bool) -> tuple[int, Action]:
         if call.action not in self._actions:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NO_HANDLE = 0xFFFFFFFF  # NO_ENTRY in table.h; as an argument: the default entry
+EXISTS = 0xFFFFFFFE  # ENTRY_EXISTS there
 PORTS = 512  # runtime/port.h
 NOW = 0xFFFFFFFFFFFFFFFF  # a time that stands for the clock's
 
@@ -30,6 +31,12 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "insert": (c_uint32, (c_void_p, c_uint32, c_char_p, c_char_p, c_int32, c_char_p, c_char_p, c_uint64)),
     "modify": (None, (c_void_p, c_uint32, c_uint32, c_char_p, c_char_p, c_uint64)),
     "delete": (None, (c_void_p, c_uint32, c_uint32)),
+    "find": (c_uint32, (c_void_p, c_uint32, c_char_p, c_char_p, c_int32)),
+    "in_use": (c_uint32, (c_void_p, c_uint32, c_void_p, c_uint32)),
+    "read_entry": (c_int32, (c_void_p, c_uint32, c_uint32, c_void_p, c_void_p)),
+    "write": (c_uint32, (c_void_p, c_void_p, c_char_p, c_uint32, c_void_p, c_uint32)),
+    "skip_update": (c_uint32, (c_char_p, c_uint32, c_uint32)),
+    "keep": (None, (c_void_p, c_uint32, c_uint32)),
     "set_members": (c_int32, (c_void_p, c_uint32, c_char_p, c_char_p, c_uint32)),
     "idle_us": (c_uint64, (c_void_p, c_uint32, c_uint32)),
     "sweep_idle": (None, (c_void_p,)),

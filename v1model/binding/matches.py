@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from v1model.backend.layout import value_width, wire_bytes
 from v1model.backend.tables import match_keys, match_kind
 from v1model.dataplane import DataPlaneError
+from v1model.ir import KeyMatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from v1model.ir import KeyMatch, Table
+    from v1model.ir import Table
 
 
 class PackedKey(NamedTuple):
@@ -43,7 +44,9 @@ class KeyPacker:
         self._entry_length = len(table.keys)
         self.is_exact = match_kind(table) == "MATCH_EXACT"
         kinds = {field.kind for field in self._fields}
-        self._is_lpm = "lpm" in kinds and not kinds & {"ternary", "range", "optional"}
+        self.is_lpm = "lpm" in kinds and not kinds & {"ternary", "range", "optional"}
+        self.has_priority = not self.is_exact and not self.is_lpm
+        self.bytes = sum(wire_bytes(field.width) for field in self._fields)
 
     def pack(self, matches: Sequence[KeyMatch | None], priority: int) -> PackedKey:
         if len(matches) == self._entry_length:
@@ -70,9 +73,20 @@ class KeyPacker:
             low, high = self._bounds(field, match)
             key.append(self._to_bytes(field, low))
             mask.append(self._to_bytes(field, high))
-            if self._is_lpm and field.kind == "lpm":
+            if self.is_lpm and field.kind == "lpm":
                 priority = high.bit_count()
         return PackedKey(b"".join(key), b"".join(mask), priority)
+
+    def unpack(self, key: bytes, mask: bytes) -> tuple[KeyMatch | None, ...]:
+        """The matches of an entry, one for each key of the table."""
+        matches: list[KeyMatch | None] = [None] * self._entry_length
+        at = 0
+        for place, field in zip(self._places, self._fields, strict=True):
+            end = at + wire_bytes(field.width)
+            low, high = int.from_bytes(key[at:end], "big"), int.from_bytes(mask[at:end], "big")
+            matches[place] = KeyMatch(low) if self.is_exact else _match(field, low, high)
+            at = end
+        return tuple(matches)
 
     def _bounds(self, field: Field, match: KeyMatch | None) -> tuple[int, int]:
         """(value, mask), or the ends of a range."""
@@ -103,3 +117,17 @@ class KeyPacker:
 
     def _error(self, message: str) -> DataPlaneError:
         return DataPlaneError("INVALID_ARGUMENT", f"{self._name}: {message}")
+
+
+def _match(field: Field, value: int, mask: int) -> KeyMatch | None:
+    """A packed field with its mask (a range: its ends), in P4Runtime's canonical form."""
+    full = (1 << field.width) - 1
+    if field.kind == "range":
+        return None if (value, mask) == (0, full) else KeyMatch(value, high=mask)
+    if field.kind == "exact":
+        return KeyMatch(value)
+    if not mask:
+        return None
+    if field.kind == "lpm":
+        return KeyMatch(value, prefix_length=mask.bit_count())
+    return KeyMatch(value) if field.kind == "optional" else KeyMatch(value, mask=mask)

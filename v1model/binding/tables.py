@@ -1,5 +1,5 @@
-"""Table entries as the control plane sees them. The runtime keeps what forwarding needs and knows
-entries by handle; what an entry said, and whether it exists, is kept here."""
+"""Table entries as the control plane sees them. The runtime has them, by handle; what it does not need of an
+entry (a member's id, an idle timeout in ns, how a match was spelt) is kept here."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from v1model.backend.tables import data_bytes, table_size
 from v1model.binding.actions import ActionPacker
-from v1model.binding.library import NO_HANDLE, Handle
-from v1model.binding.matches import KeyPacker, PackedKey
+from v1model.binding.library import EXISTS, NO_HANDLE, Handle
+from v1model.binding.matches import KeyPacker
 from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts, TableEntry
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ METER_RATES = struct.Struct("=4Q")
 @dataclass(slots=True)
 class Installed:
     entry: TableEntry
-    handle: int
     meter: MeterConfig | None = None
 
 
@@ -42,8 +41,9 @@ class TableState:
     table: Table
     keys: KeyPacker
     actions: ActionPacker
-    installed: dict[PackedKey, Installed] = field(default_factory=dict)
-    by_handle: dict[int, TableEntry] = field(default_factory=dict)
+    data_bytes: int
+    installed: dict[int, Installed] = field(default_factory=dict)
+    """By handle. Not those that were written as P4Runtime's bytes: the runtime knows all of them."""
     default: ActionCall | None = None  # None: the program's
     default_meter: MeterConfig | None = None
 
@@ -54,10 +54,9 @@ class Tables:
     def __init__(self, handle: Handle, program: Program, profiles: Profiles) -> None:
         self._handle, self._profiles = handle, profiles
         self._states = {
-            table.name: TableState(
-                number, table, KeyPacker(table), ActionPacker(program, table, data_bytes(program, table))
-            )
+            table.name: TableState(number, table, KeyPacker(table), ActionPacker(program, table, size), size)
             for number, table in enumerate(program.tables)
+            for size in (data_bytes(program, table),)
         }
         self._by_number = [self._states[table.name] for table in program.tables]
         self.load_initial()
@@ -66,7 +65,6 @@ class Tables:
         """The entries and default actions that the program itself brings."""
         for state in self._states.values():
             state.installed.clear()
-            state.by_handle.clear()
             state.default_meter = None
             self._set_default(state, None)
             for entry in state.table.entries:
@@ -79,16 +77,50 @@ class Tables:
             )
         return self._states[name]
 
-    def _located(self, entry: TableEntry) -> tuple[TableState, Installed]:
+    def _located(self, entry: TableEntry) -> tuple[TableState, int]:
+        """The entry's table and handle."""
         state = self._state(entry.table)
-        return state, self._installed(state, state.keys.pack(entry.matches, entry.priority))
+        packed = state.keys.pack(entry.matches, entry.priority)
+        handle = self._handle.call("find", state.number, packed.key, packed.mask, packed.priority)
+        if handle == NO_HANDLE:
+            raise DataPlaneError("NOT_FOUND", f"table {entry.table}: no such entry")
+        return state, handle
 
-    @staticmethod
-    def _installed(state: TableState, packed: PackedKey) -> Installed:
-        found = state.installed.get(packed)
-        if found is None:
-            raise DataPlaneError("NOT_FOUND", f"table {state.table.name}: no such entry")
+    def _installed(self, state: TableState, handle: int) -> Installed:
+        """What is known of an entry that exists."""
+        if (known := state.installed.get(handle)) is not None:
+            return known
+        entry = self._unpack(state, handle)
+        assert entry is not None
+        return Installed(entry)
+
+    def _keep(self, state: TableState, handle: int) -> Installed:
+        """The same, from now on remembered: whoever deletes the entry must come here."""
+        found = state.installed[handle] = self._installed(state, handle)
+        self._handle.call("keep", state.number, handle)
         return found
+
+    def _unpack(self, state: TableState, handle: int) -> TableEntry | None:
+        """What the runtime has of an entry with an action of its own."""
+        what = (ctypes.c_int32 * 2)()
+        data = ctypes.create_string_buffer(state.data_bytes + 2 * state.keys.bytes)
+        if not self._handle.call("read_entry", state.number, handle, what, data):
+            return None
+        key, mask = state.data_bytes, state.data_bytes + state.keys.bytes
+        matches = state.keys.unpack(data.raw[key:mask], data.raw[mask:])
+        return TableEntry(
+            state.table.name,
+            matches,
+            state.actions.unpack(what[0], data.raw),
+            what[1] if state.keys.has_priority else 0,
+        )
+
+    def _handles(self, state: TableState) -> list[int]:
+        """Of all entries."""
+        count = self._handle.call("in_use", state.number, None, 0)
+        in_use = ctypes.create_string_buffer(count)
+        self._handle.call("in_use", state.number, in_use, count)
+        return [handle for handle, used in enumerate(in_use.raw) if used]
 
     # --- entries -------------------------------------------------------------------------------
 
@@ -99,19 +131,18 @@ class Tables:
 
     def _install(self, state: TableState, entry: TableEntry) -> None:
         packed = state.keys.pack(entry.matches, entry.priority)
-        if packed in state.installed:
-            raise DataPlaneError("ALREADY_EXISTS", f"table {entry.table}: the entry exists already")
         what, data = self._target(state, entry)
         idle_us = entry.idle_timeout_ns // 1000
         handle = self._handle.call(
             "insert", state.number, packed.key, packed.mask, packed.priority, what, data, idle_us
         )
+        if handle == EXISTS:
+            raise DataPlaneError("ALREADY_EXISTS", f"table {entry.table}: the entry exists already")
         if handle == NO_HANDLE:
             raise DataPlaneError(
                 "RESOURCE_EXHAUSTED", f"table {entry.table} is full: {table_size(state.table)} entries"
             )
-        state.installed[packed] = Installed(entry, handle)
-        state.by_handle[handle] = entry
+        state.installed[handle] = Installed(entry)
         self._profiles.hold(state.table.implementation, entry)
 
     def _target(self, state: TableState, entry: TableEntry) -> tuple[bytes, bytes | None]:
@@ -130,38 +161,42 @@ class Tables:
         return _WHAT.pack(TARGET_ACTION, number, 0), data
 
     def modify(self, entry: TableEntry) -> None:
-        state, found = self._located(entry)
+        state, handle = self._located(entry)
+        found = self._installed(state, handle)
         _refuse_const(state.table, found.entry)
         what, data = self._target(state, entry)
-        self._handle.call("modify", state.number, found.handle, what, data, entry.idle_timeout_ns // 1000)
+        self._handle.call("modify", state.number, handle, what, data, entry.idle_timeout_ns // 1000)
         self._profiles.hold(state.table.implementation, entry)
         self._profiles.release(state.table.implementation, found.entry)
-        found.entry = state.by_handle[found.handle] = entry
+        state.installed[handle] = Installed(entry, found.meter)
 
     def delete(self, entry: TableEntry) -> None:
-        state = self._state(entry.table)
-        packed = state.keys.pack(entry.matches, entry.priority)
-        found = self._installed(state, packed)
-        _refuse_const(state.table, found.entry)
-        self._handle.call("delete", state.number, found.handle)
-        del state.installed[packed], state.by_handle[found.handle]
-        self._profiles.release(state.table.implementation, found.entry)
+        state, handle = self._located(entry)
+        found = state.installed.get(handle)
+        _refuse_const(state.table, found.entry if found else None)
+        self._handle.call("delete", state.number, handle)
+        if found:
+            del state.installed[handle]
+            self._profiles.release(state.table.implementation, found.entry)
 
     def find(self, entry: TableEntry) -> TableEntry:
-        return self._located(entry)[1].entry
+        return self._installed(*self._located(entry)).entry
 
     def entries(self, table: str) -> Iterator[TableEntry]:
-        return iter([installed.entry for installed in self._state(table).installed.values()])
+        state = self._state(table)
+        return iter([self._installed(state, handle).entry for handle in self._handles(state)])
 
     def by_handle(self, number: int, handle: int) -> TableEntry | None:
-        return self._by_number[number].by_handle.get(handle)
+        state = self._by_number[number]
+        known = state.installed.get(handle)
+        return known.entry if known else self._unpack(state, handle)
 
     def has_idle_timeouts(self) -> bool:
         return any(state.table.idle_timeout and state.installed for state in self._by_number)
 
     def idle_time_ns(self, entry: TableEntry) -> int:
-        state, found = self._located(entry)
-        return int(self._handle.call("idle_us", state.number, found.handle)) * 1000
+        state, handle = self._located(entry)
+        return int(self._handle.call("idle_us", state.number, handle)) * 1000
 
     # --- default actions ------------------------------------------------------------------------
 
@@ -189,7 +224,7 @@ class Tables:
         state = self._state(entry.table)
         if not entry.matches:
             return state.number, NO_HANDLE
-        return state.number, self._located(entry)[1].handle
+        return state.number, self._located(entry)[1]
 
     def direct_counter(self, entry: TableEntry) -> CounterValue:
         value = (ctypes.c_uint64 * 2)()
@@ -198,11 +233,15 @@ class Tables:
 
     def direct_counters(self, table: str) -> Iterator[tuple[TableEntry, CounterValue]]:
         state = self._state(table)
-        count = max(state.by_handle, default=-1) + 1
+        handles = self._handles(state)
+        count = max(handles, default=-1) + 1
         values = (ctypes.c_uint64 * (2 * count))()
         self._handle.call("entry_counters", state.number, values, count)
         return iter(
-            [(entry, CounterValue(values[2 * h], values[2 * h + 1])) for h, entry in state.by_handle.items()]
+            [
+                (self._installed(state, h).entry, CounterValue(values[2 * h], values[2 * h + 1]))
+                for h in handles
+            ]
         )
 
     def set_direct_counter(self, entry: TableEntry, value: CounterValue) -> None:
@@ -211,7 +250,7 @@ class Tables:
     def direct_meter(self, entry: TableEntry) -> MeterConfig | None:
         if not entry.matches:
             return self._state(entry.table).default_meter
-        return self._located(entry)[1].meter
+        return self._installed(*self._located(entry)).meter
 
     def direct_meter_counts(self, entry: TableEntry) -> MeterCounts:
         return read_counts(partial(self._handle.call, "entry_meter_counts", *self._counted(entry)))
@@ -224,7 +263,7 @@ class Tables:
         if self._handle.call("set_entry_meter", number, handle, pack_rates(config)):
             raise DataPlaneError("RESOURCE_EXHAUSTED", f"table {entry.table}: no memory for a meter")
         if entry.matches:
-            self._located(entry)[1].meter = config
+            self._keep(*self._located(entry)).meter = config
         else:
             self._state(entry.table).default_meter = config
 

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from v1model.dataplane import DataPlaneError
 from v1model.p4info import p4info
+from v1model.p4runtime.batch import Batch
 from v1model.p4runtime.pipeline import Pipeline
 from v1model.protos.p4.v1 import p4runtime_pb2
 
@@ -136,7 +137,9 @@ class RequestFuzzer:
             if request is not None and self._random.random() > STRUCTURED:
                 request = self._maker.changed(request)
             if request is not None:
-                accepted += self._pipeline.write(request.updates).count(None)
+                batch = Batch(request)
+                self._pipeline.write_batch(batch, len(batch.updates))
+                accepted += batch.results.count(None)
                 self._read([update.entity for update in request.updates])
         return accepted
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError
 from v1model.ir import ActionCall
+from v1model.p4runtime.values import is_plain
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class ActionTranslator:
             param.id: (index, codecs.codec(types[param.name].width, param.type_name.name), param.name)
             for index, param in enumerate(info.params)
         }
+        self.param_ids = tuple(self._params)
+        self.is_plain = len(self._params) == len(types) and all(
+            is_plain(codec, types[name].width) for _, codec, name in self._params.values()
+        )
+        """No value is translated."""
         self._in_order = [(param_id, codec) for param_id, (_, codec, _) in self._params.items()]
 
     def decode(self, message: p4runtime_pb2.Action) -> ActionCall:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from v1model import ir
 from v1model.dataplane import DataPlaneError
 from v1model.ir import KeyMatch
+from v1model.p4runtime.values import is_plain
 from v1model.protos.p4.config.v1 import p4info_pb2
 from v1model.protos.p4.v1 import p4runtime_pb2
 
@@ -157,6 +158,11 @@ class KeyTranslator:
         self._owner, self._key_count = owner, len(keys)
         self.fields = list(_fields(owner, infos, keys, codecs))
         self._by_id = {field.id: field for field in self.fields}
+        widths = [_width(key) for key in keys]
+        self.is_plain = sorted(field.position for field in self.fields) == list(range(len(keys))) and all(
+            is_plain(field.codec, widths[field.position]) for field in self.fields
+        )
+        """No value is translated, and each key is there once."""
         self._mandatory = [field for field in self.fields if not field.may_be_omitted]
 
     def decode(self, messages: Iterable[p4runtime_pb2.FieldMatch]) -> Matches:
@@ -193,7 +199,9 @@ def _fields(
         if info.name not in positions or info.match_type not in FIELD_KINDS:
             reason = f"P4Info's key {info.name} of {owner} is not the program's"
             raise DataPlaneError("INVALID_ARGUMENT", reason)
-        key_type = keys[positions[info.name]].expression.type
-        width = key_type.width if isinstance(key_type, ir.Bits) else 1
-        codec = codecs.codec(width, info.type_name.name)
+        codec = codecs.codec(_width(keys[positions[info.name]]), info.type_name.name)
         yield FIELD_KINDS[info.match_type](info, positions[info.name], codec)
+
+
+def _width(key: ir.Key) -> int:
+    return key.expression.type.width if isinstance(key.expression.type, ir.Bits) else 1

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from v1model import ir
     from v1model.dataplane import DataPlane
+    from v1model.p4runtime.batch import Batch
     from v1model.protos.p4.config.v1 import p4info_pb2
 
     Event = Output | DigestList | TableEntry
@@ -60,15 +61,27 @@ class Pipeline:
             "value_set_entry": ValueSetHandler(schema, data_plane),
             "digest_entry": self._digests,
         }
+        self._writer = data_plane.entry_writer(schema.wire_tables())
         self._packet_in = _packet_header("packet_in", config.p4info, data_plane.program, schema)
         self._packet_out = _packet_header("packet_out", config.p4info, data_plane.program, schema)
 
     def write(self, updates: Iterable[p4runtime_pb2.Update]) -> list[DataPlaneError | None]:
-        """CONTINUE_ON_ERROR: what became of each update, in order. Everything else waits meanwhile, so
-        the service gives long batches in pieces."""
+        """CONTINUE_ON_ERROR: what became of each update, in order. Everything else waits meanwhile."""
         with self._lock:
             self._check_in_use()
             return [self._write_one(update) for update in updates]
+
+    def write_batch(self, batch: Batch, most: int) -> None:
+        """The same for the next `most` updates of a request; the data plane does itself what is plain."""
+        with self._lock:
+            self._check_in_use()
+            results, end = batch.results, min(len(batch.results) + most, len(batch.updates))
+            while len(results) < end:
+                done, batch.cursor = self._writer.write(batch.serialized, batch.cursor, end - len(results))
+                results += [None] * done
+                if len(results) < end:
+                    results.append(self._write_one(batch.updates[len(results)]))
+                    batch.cursor = self._writer.skip(batch.serialized, batch.cursor)
 
     def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.ReadResponse]:
         """Everything that the given entities, which may be wildcards, stand for. Each of them is read at

@@ -15,6 +15,7 @@ from v1model.p4runtime.values import CodecFactory
 
 if TYPE_CHECKING:
     from v1model import ir
+    from v1model.dataplane import WireTable
     from v1model.protos.p4.config.v1 import p4info_pb2
 
 T = TypeVar("T")
@@ -96,6 +97,10 @@ class Schema:
 
     def value_set(self, value_set_id: int) -> ValueSetInfo:
         return _by_id(self.value_sets, value_set_id, "value set")
+
+    def wire_tables(self) -> list[WireTable]:
+        """For the data plane's writer: tables whose entries need no translation."""
+        return [wire for table in self.tables.values() if (wire := table.as_wire()) is not None]
 
     def _read_externs(self, p4info: p4info_pb2.P4Info, externs: dict[str, ir.ExternInstance]) -> None:
         self.counters = {info.preamble.id: _array(info, externs) for info in p4info.counters}

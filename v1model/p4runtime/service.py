@@ -10,6 +10,7 @@ import grpc
 
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.arbitration import Arbitration
+from v1model.p4runtime.batch import Batch
 from v1model.p4runtime.device import Device
 from v1model.p4runtime.session import Session
 from v1model.p4runtime.status import grpc_code, stream_error, write_status
@@ -25,8 +26,8 @@ API_VERSION = "1.4.0"
 MAX_STREAMS = 64  # each keeps a thread of the server and one that reads
 MAX_UPDATES = 65_536  # of a Write, some 5 s of work
 MAX_ENTITIES = 65_536  # of a Read
-# Updates that are written without a pause, some 25 ms: so long do packets for and from the controller,
-# reads, other roles' writes and the election of a new primary wait.
+# Updates that are written without a pause, at most some 10 ms: so long do packets for and from the
+# controller, reads, other roles' writes and the election of a new primary wait.
 UPDATES_AT_ONCE = 256
 
 logger = logging.getLogger(__name__)
@@ -100,19 +101,18 @@ class P4RuntimeService:
     def _write_updates(self, request: p4runtime_pb2.WriteRequest) -> list[DataPlaneError | None]:
         """What became of each update. A batch that loses its primary half-way ends there."""
         pipeline = self._pipeline_to_write(request)
-        results: list[DataPlaneError | None] = []
+        batch = Batch(request)
         while True:
-            begin = len(results)
             try:
                 with self._write_lock:
                     self._check_primary(request)
-                    results += pipeline.write(request.updates[begin : begin + UPDATES_AT_ONCE])
+                    pipeline.write_batch(batch, UPDATES_AT_ONCE)
             except DataPlaneError as error:
-                if not results:
+                if not batch.results:
                     raise
-                results += [error] * (len(request.updates) - begin)
-            if len(results) == len(request.updates):
-                return results
+                batch.results += [error] * (len(batch.updates) - len(batch.results))
+            if batch.is_done():
+                return batch.results
 
     def _pipeline_to_write(self, request: p4runtime_pb2.WriteRequest) -> Pipeline:
         self._check_primary(request)

@@ -95,7 +95,8 @@ class TableHandler:
         else:
             found = self._data_plane.find(key)
             entry = _replaced(found, message.idle_timeout_ns)
-            if entry != found:
+            # With metadata too: the data plane is not to delete or modify such an entry by itself.
+            if entry != found or message.metadata or message.controller_metadata:
                 self._data_plane.modify(entry)
         self._remember(entry, message)
         self._write_direct(table, entry, message, reset_meter=True)

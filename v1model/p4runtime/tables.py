@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.dataplane import DataPlaneError, TableEntry
+from v1model.dataplane import DataPlaneError, TableEntry, WireTable
 from v1model.p4runtime.matches import KeyTranslator
 from v1model.protos.p4.config.v1 import p4info_pb2
 from v1model.protos.p4.v1 import p4runtime_pb2
@@ -53,6 +53,22 @@ class TableTranslator:
             raise self._invalid(f"the P4Info leaves out its actions {', '.join(sorted(missing))}")
         self._entry_actions = {ref.id for ref in info.action_refs if ref.scope in _ENTRY_SCOPES}
         self._default_actions = {ref.id for ref in info.action_refs if ref.scope in _DEFAULT_SCOPES}
+
+    def as_wire(self) -> WireTable | None:
+        """Without actions whose arguments are translated. None: a key is, or entries can't be written."""
+        if self.is_const or self.is_indirect or not self._keys.is_plain:
+            return None
+        actions = [
+            self._actions[action_id] for action_id in self._actions if action_id in self._entry_actions
+        ]
+        fields = sorted(self.fields, key=lambda field: field.position)
+        return WireTable(
+            self.id,
+            self.name,
+            tuple((field.id, field.wire_kind) for field in fields),
+            tuple((action.id, action.name, action.param_ids) for action in actions if action.is_plain),
+            may_modify=not self.has_direct_meter,
+        )
 
     # --- wire to data plane
 

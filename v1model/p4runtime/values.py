@@ -114,6 +114,11 @@ class TranslatedCodec(BitsCodec):
         super().__init__(min(width, sdn_width))
 
 
+def is_plain(codec: Codec, width: int) -> bool:
+    """Whether any bytes that fit bit<width> are the value itself."""
+    return isinstance(codec, BitsCodec) and codec.width == width
+
+
 class CodecFactory:
     """Codecs by P4Info type: all uses of one translated type share one codec."""
 

@@ -7,6 +7,7 @@
 
 #include "port.h"
 #include "replication.h"
+#include "write.h"
 
 #define WEIR_API __attribute__((visibility("default")))
 
@@ -23,12 +24,26 @@ WEIR_API uint64_t weir_now_us(const struct vswitch *sw);
 WEIR_API uint64_t weir_drops(const struct vswitch *sw, uint32_t cause);
 
 /* Tables. `what`: kind (enum target_kind), action, member or group handle. Handle UINT32_MAX as a
- * result: full; as an argument: the default entry. */
+ * result: full (insert), none (find); UINT32_MAX - 1: it exists; as an argument UINT32_MAX: the default entry. */
 WEIR_API uint32_t weir_insert(struct vswitch *sw, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority,
                               const uint32_t what[3], const uint8_t *data, uint64_t idle_timeout_us);
 WEIR_API void weir_modify(struct vswitch *sw, uint32_t table, uint32_t handle, const uint32_t what[3], const uint8_t *data,
                           uint64_t idle_timeout_us);
 WEIR_API void weir_delete(struct vswitch *sw, uint32_t table, uint32_t handle);
+/* The entry with this key, mask (NULL for MATCH_EXACT) and priority. */
+WEIR_API uint32_t weir_find(struct vswitch *sw, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority);
+/* One byte a handle, up to `count` of them: whether it is in use. How many handles there have ever been. */
+WEIR_API uint32_t weir_in_use(struct vswitch *sw, uint32_t table, uint8_t *in_use, uint32_t count);
+/* Action and priority of an entry with an action of its own; its arguments, key and mask, one behind the other.
+ * 0: there is no such entry. */
+WEIR_API int32_t weir_read_entry(struct vswitch *sw, uint32_t table, uint32_t handle, int32_t what[2], uint8_t *data);
+/* The caller remembers something of the entry: weir_write leaves it to him from now on. */
+WEIR_API void weir_keep(struct vswitch *sw, uint32_t table, uint32_t handle);
+/* Updates of a serialized p4.v1.WriteRequest, from the byte `cursor` on, at most `most`, until one that is for the
+ * caller (write.h); how many were done. `cursor` is then where to go on, behind an update by weir_skip_update. */
+WEIR_API uint32_t weir_write(struct vswitch *sw, const struct wire_schema *schema, const uint8_t *request, uint32_t length,
+                             uint32_t *cursor, uint32_t most);
+WEIR_API uint32_t weir_skip_update(const uint8_t *request, uint32_t length, uint32_t cursor);
 /* Replaces all entries of a table without actions (a value set): keys and masks one behind the other,
  * masks NULL for MATCH_EXACT. -1: no room or memory; the set is then empty. */
 WEIR_API int32_t weir_set_members(struct vswitch *sw, uint32_t table, const uint8_t *keys, const uint8_t *masks, uint32_t count);

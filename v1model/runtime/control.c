@@ -26,7 +26,7 @@ uint32_t weir_insert(struct vswitch *sw, uint32_t table, const uint8_t *key, con
     struct table *t = &sw->tables[table];
     switch_lock(sw);
     uint32_t handle = table_insert(t, key, mask, priority);
-    if (handle != NO_ENTRY) {
+    if (handle != NO_ENTRY && handle != ENTRY_EXISTS) {
         set_target(t, table_entry(t, handle), what, data);
         set_idle_timeout(sw, table_entry(t, handle), idle_timeout_us);
     }
@@ -38,6 +38,7 @@ void weir_modify(struct vswitch *sw, uint32_t table, uint32_t handle, const uint
                  uint64_t idle_timeout_us) {
     switch_lock(sw);
     struct entry *entry = entry_of(sw, table, handle);
+    entry->plain = false;
     set_target(&sw->tables[table], entry, what, data);
     set_idle_timeout(sw, entry, idle_timeout_us);
     switch_unlock(sw);
@@ -46,6 +47,42 @@ void weir_modify(struct vswitch *sw, uint32_t table, uint32_t handle, const uint
 void weir_delete(struct vswitch *sw, uint32_t table, uint32_t handle) {
     switch_lock(sw);
     table_delete(&sw->tables[table], handle);
+    switch_unlock(sw);
+}
+
+uint32_t weir_find(struct vswitch *sw, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority) {
+    switch_lock(sw);
+    uint32_t handle = table_find(&sw->tables[table], key, mask, priority);
+    switch_unlock(sw);
+    return handle;
+}
+
+uint32_t weir_in_use(struct vswitch *sw, uint32_t table, uint8_t *in_use, uint32_t count) {
+    const struct table *t = &sw->tables[table];
+    switch_lock(sw);
+    uint32_t handles = t->high_water;
+    for (uint32_t i = 0; i < count && i < handles; i++) in_use[i] = table_entry(t, i)->in_use;
+    switch_unlock(sw);
+    return handles;
+}
+
+int32_t weir_read_entry(struct vswitch *sw, uint32_t table, uint32_t handle, int32_t what[2], uint8_t *data) {
+    const struct table *t = &sw->tables[table];
+    switch_lock(sw);
+    bool in_use = handle < t->high_water && table_entry(t, handle)->in_use;
+    if (in_use) {
+        const struct entry *entry = table_entry(t, handle);
+        what[0] = entry->action;
+        what[1] = entry->priority;
+        memcpy(data, entry->data, t->spec->data_bytes + 2u * t->spec->key_bytes);
+    }
+    switch_unlock(sw);
+    return in_use;
+}
+
+void weir_keep(struct vswitch *sw, uint32_t table, uint32_t handle) {
+    switch_lock(sw);
+    table_entry(&sw->tables[table], handle)->plain = false;
     switch_unlock(sw);
 }
 

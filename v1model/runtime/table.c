@@ -1,4 +1,4 @@
-/* Tables: entries in one growing array, found by a hash of the key or by a classifier; see table.h. */
+/* Tables: entries in one growing array, found by a hash or by a classifier; see table.h. */
 #include "table.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static uint32_t take_entry(struct table *table) {
     return NO_ENTRY;
 }
 
-/* --- exact */
+/* --- the hash table of all entries */
 
 /* Where a handle with this hash goes. */
 static uint32_t *free_slot(const struct table *table, uint32_t hash) {
@@ -97,16 +97,32 @@ static bool grow_slots(struct table *table) {
     return true;
 }
 
-static bool insert_exact(struct table *table, uint32_t handle) {
-    struct entry *entry = table_entry(table, handle);
+static uint32_t identity_hash(const struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority) {
+    uint64_t hash = hash_key(key, table->spec->key_bytes, table->seed);
+    if (mask) hash = hash_mix(hash ^ (uint32_t)priority, hash_key(mask, table->spec->key_bytes, table->seed) | 1);
+    return (uint32_t)hash;
+}
+
+uint32_t table_find(const struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority) {
+    if (!table->count) return NO_ENTRY;
+    uint32_t hash = identity_hash(table, key, mask, priority), bytes = table->spec->key_bytes;
+    for (uint32_t i = hash;; i++) {
+        uint32_t handle = table->slots[i & (table->slot_capacity - 1)];
+        if (handle == NO_ENTRY) return NO_ENTRY;
+        struct entry *entry = table_entry(table, handle);
+        if (entry->hash != hash || memcmp(entry_key(table, entry), key, bytes) != 0) continue;
+        if (!mask || (entry->priority == priority && memcmp(entry_mask(table, entry), mask, bytes) == 0)) return handle;
+    }
+}
+
+static bool insert_slot(struct table *table, uint32_t handle) {
     if ((table->count + 1) * (uint64_t)2 > table->slot_capacity && !grow_slots(table)) return false;
-    entry->hash = (uint32_t)hash_key(entry_key(table, entry), table->spec->key_bytes, table->seed);
-    *free_slot(table, entry->hash) = handle;
+    *free_slot(table, table_entry(table, handle)->hash) = handle;
     return true;
 }
 
 /* Frees a slot and moves back what only stood behind it because it was taken. */
-static void delete_exact(struct table *table, uint32_t handle) {
+static void delete_slot(struct table *table, uint32_t handle) {
     uint32_t last = table->slot_capacity - 1, hole = table_entry(table, handle)->hash & last;
     while (table->slots[hole] != handle) hole = (hole + 1) & last;
     for (uint32_t i = (hole + 1) & last; table->slots[i] != NO_ENTRY; i = (i + 1) & last) {
@@ -131,13 +147,20 @@ static bool insert_rules(struct table *table, uint32_t handle) {
 }
 
 uint32_t table_insert(struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority) {
+    if (table_find(table, key, mask, priority) != NO_ENTRY) return ENTRY_EXISTS;
     uint32_t handle = take_entry(table);
     if (handle == NO_ENTRY) return NO_ENTRY;
     struct entry *entry = table_entry(table, handle);
     memcpy(entry_key(table, entry), key, table->spec->key_bytes);
     if (mask) memcpy(entry_mask(table, entry), mask, table->spec->key_bytes);
     entry->priority = priority;
-    if (!(is_exact(table) ? insert_exact(table, handle) : insert_rules(table, handle))) {
+    entry->hash = identity_hash(table, key, mask, priority);
+    if (!insert_slot(table, handle)) {
+        give_entry(table, handle);
+        return NO_ENTRY;
+    }
+    if (!is_exact(table) && !insert_rules(table, handle)) {
+        delete_slot(table, handle);
         give_entry(table, handle);
         return NO_ENTRY;
     }
@@ -147,10 +170,8 @@ uint32_t table_insert(struct table *table, const uint8_t *key, const uint8_t *ma
 }
 
 void table_delete(struct table *table, uint32_t handle) {
-    if (is_exact(table))
-        delete_exact(table, handle);
-    else
-        classifier_delete(&table->classifier, table_entry(table, handle)->rules);
+    delete_slot(table, handle);
+    if (!is_exact(table)) classifier_delete(&table->classifier, table_entry(table, handle)->rules);
     give_entry(table, handle);
     table->count--;
 }

@@ -6,7 +6,7 @@
 #include "meter.h"
 #include "program.h"
 
-enum { NO_ENTRY = UINT32_MAX };
+enum { NO_ENTRY = UINT32_MAX, ENTRY_EXISTS = UINT32_MAX - 1 };
 
 /* What an entry does: an action with its arguments, or a member or group of the action profile. */
 enum target_kind { TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP };
@@ -17,10 +17,11 @@ struct entry {
     uint64_t last_hit_us, idle_timeout_us, reported_us; /* when it was last reported as idle */
     struct meter *meter; /* the direct meter, where the table has one; the default entry's only once configured */
     bool in_use;
+    bool plain; /* nobody but this table knows anything of it; see write.h */
     int32_t priority;
+    uint32_t hash; /* of what identifies it: the key; with masks also mask and priority */
     union {
-        uint32_t hash;  /* MATCH_EXACT: of the key */
-        uint32_t rules; /* other kinds: the first of its rules in the classifier */
+        uint32_t rules; /* but for MATCH_EXACT: the first of its rules in the classifier */
         uint32_t next;  /* not in use: in the free list */
     };
     uint32_t target;   /* handle of a member or group */
@@ -34,9 +35,9 @@ struct table {
     uint8_t *entries; /* entry_bytes each; handles are indices */
     uint32_t entry_bytes, capacity, count, high_water, free_list;
     uint64_t seed[2];
-    uint32_t *slots; /* MATCH_EXACT: handles or NO_ENTRY; a power of two, open addressing, linear probing */
+    uint32_t *slots; /* handles by hash, or NO_ENTRY; a power of two, open addressing, linear probing */
     uint32_t slot_capacity;
-    struct classifier classifier; /* the other kinds */
+    struct classifier classifier; /* finds the entries of a packet, but for MATCH_EXACT */
     struct entry *default_entry;
 };
 
@@ -54,9 +55,10 @@ int table_init(struct table *table, const struct table_spec *spec, const uint64_
 void table_free(struct table *table);
 void table_clear(struct table *table); /* but for the default entry's action */
 
-/* The new entry's handle, or NO_ENTRY when the table is full or memory ran out. The caller knows
- * that no entry has this key, mask and priority. `mask` NULL: MATCH_EXACT. MATCH_RANGE: for fields with
- * ranges, key has the lower and mask the upper end. */
+/* `mask` NULL: MATCH_EXACT. MATCH_RANGE: for fields with ranges, key has the lower and mask the upper end. */
+/* The entry with this very key, mask and priority, or NO_ENTRY. */
+uint32_t table_find(const struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority);
+/* The new entry's handle; ENTRY_EXISTS, or NO_ENTRY when the table is full or memory ran out. */
 uint32_t table_insert(struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority);
 void table_delete(struct table *table, uint32_t handle);
 

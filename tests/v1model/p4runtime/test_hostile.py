@@ -50,10 +50,13 @@ def test_a_long_batch_lets_others_have_their_turn(controller: Controller) -> Non
     c = controller
     entry = index_entry(c, 1)
     c.insert(entry)
+    entry.table_entry.metadata = b"slow: metadata is the server's own, in Python"
     request = p4runtime_pb2.WriteRequest(election_id=p4runtime_pb2.Uint128(low=1))
     for _ in range(40_000):
         request.updates.add(type=MODIFY, entity=entry)
     outcome = c.client.stub.Write.future(request)
+    while not c.read_table("index")[0].table_entry.metadata and not outcome.done():
+        pass
     for _ in range(4):
         c.read_table("index")
     assert not outcome.done(), "four reads took longer than the batch"
