@@ -12,6 +12,7 @@ from v1model.dataplane import DataPlaneError
 from v1model.p4info import p4info
 from v1model.p4runtime.batch import Batch
 from v1model.p4runtime.pipeline import Pipeline
+from v1model.p4runtime.schema import Schema
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -62,15 +63,12 @@ class MessageMaker:
             request.updates.add(type=self._random.randrange(4), entity=self.entity())
         return request
 
-    def changed(self, message: p4runtime_pb2.WriteRequest) -> p4runtime_pb2.WriteRequest | None:
-        """What protobuf makes of the message's bytes after a few changes; None: no message at all."""
+    def changed(self, message: p4runtime_pb2.WriteRequest) -> bytes:
+        """The message after a few changes: perhaps none any more."""
         data = bytearray(message.SerializeToString())
         for _ in range(self._random.randint(1, 6)):
             data[self._random.randrange(len(data))] = self._random.getrandbits(8)
-        try:
-            return p4runtime_pb2.WriteRequest.FromString(bytes(data))
-        except DecodeError:
-            return None
+        return bytes(data)
 
     def _make_plausible(self, entry: p4runtime_pb2.TableEntry) -> None:
         table = self._random.choice(self._tables)
@@ -126,6 +124,7 @@ class RequestFuzzer:
     def __init__(self, data_plane: DataPlane, source: random.Random) -> None:
         info = p4info(data_plane.program)
         self._pipeline = Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=info), data_plane)
+        self._writer = data_plane.entry_writer(Schema(info, data_plane.program).wire_tables())
         self._maker, self._random = MessageMaker(info, source), source
         self._maker.known = list(self._pipeline.read_entities(map(_wildcard, HELD)))
 
@@ -135,7 +134,9 @@ class RequestFuzzer:
         for _ in range(count):
             request: p4runtime_pb2.WriteRequest | None = self._maker.request()
             if request is not None and self._random.random() > STRUCTURED:
-                request = self._maker.changed(request)
+                data = self._maker.changed(request)
+                self._writer.write(data, 0, self._writer.skip(data, 0))
+                request = _parsed(data)
             if request is not None:
                 batch = Batch(request)
                 self._pipeline.write_batch(batch, len(batch.updates))
@@ -150,6 +151,13 @@ class RequestFuzzer:
                     assert response.IsInitialized()
             except DataPlaneError:
                 continue
+
+
+def _parsed(data: bytes) -> p4runtime_pb2.WriteRequest | None:
+    try:
+        return p4runtime_pb2.WriteRequest.FromString(data)
+    except DecodeError:
+        return None
 
 
 def _wildcard(kind: str) -> p4runtime_pb2.Entity:
