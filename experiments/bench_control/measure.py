@@ -19,9 +19,10 @@ from typing import Any, Final
 import psutil
 
 from controller.config import Config, PoolSize, Thresholds, config_text
-from experiments.bench_control.errors import BenchError
 from experiments.bench_switch.cables import Cables
-from experiments.bench_switch.control import DEVICE_ID, PROGRAM, switch_config
+from experiments.bench_switch.control import PROGRAM, switch_config
+from experiments.bench_switch.errors import BenchError
+from experiments.bench_switch.switch_process import SwitchProcess, cpu_s
 from experiments.bench_switch.workloads import CABLES, FRAGMENTS, STORE
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
 from topologies.engines import Artifacts, make_engine
@@ -76,21 +77,12 @@ class Bench:
             sizes = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * FRAGMENTS}
             sizes["SKETCH_CELLS"] = SKETCH_CELLS
             self._artifacts: Artifacts = engine.compile(PROGRAM, sizes, self._directory)
-            ports = [(number + 1, end) for number, end in enumerate(self._cables.engine_ends)]
-            log = stack.enter_context((self._directory / "switch.log").open("wb"))
-            self._switch = self._cables.engine.popen(
-                engine.command(DEVICE_ID, ports, self._address), _ANY_CPU,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
+            self._switch = SwitchProcess(engine, self._cables, self._directory, _ANY_CPU)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    @property
-    def _address(self) -> str:
-        return f"unix:{self._directory}/switch.sock"
 
     def round(self, bursts: Bursts) -> Cost:
         """Both halves; raises BenchError if not every block was reported and admitted."""
@@ -111,11 +103,11 @@ class Bench:
 
     def _half(self, bursts: Bursts, pool: bool) -> _Half:
         with self._controller(pool) as controller:
-            before = _cpu_s(self._switch.pid), _cpu_s(controller.process.pid)
+            before = self._switch.cpu_s(), cpu_s(controller.process, "the controller")
             self._send(bursts)
             for _ in range(2):  # what is on its way arrives; both halves take as long
                 _next(controller, "progress")
-            switch_s, controller_s = _cpu_s(self._switch.pid), _cpu_s(controller.process.pid)
+            switch_s, controller_s = self._switch.cpu_s(), cpu_s(controller.process, "the controller")
             results = _next(controller, "report", "report")
             controller.stop()
         return _Half(results, switch_s - before[0], controller_s - before[1])
@@ -133,7 +125,7 @@ class Bench:
     def _controller(self, pool: bool) -> Iterator[LineProcess]:
         size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * FRAGMENTS, FRAGMENTS)
         switch = replace(
-            switch_config(size), grpc_address=self._address,
+            switch_config(size), grpc_address=self._switch.address,
             p4info=self._artifacts.p4info, device_config=self._artifacts.device_config,
         )  # fmt: skip
         thresholds = Thresholds(report_count=1, max_digests_per_s=1_000_000, eviction="drop")
@@ -169,8 +161,3 @@ def _next(controller: LineProcess, event: str, command: str | None = None) -> di
         controller.send(command)
     wait_for(event, [controller], controller.events, _LINE_TIMEOUT_S)
     return controller.said[event]
-
-
-def _cpu_s(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system)

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-import psutil
-
 from experiments.bench_switch import native_programs
 from experiments.bench_switch.cables import Cables
-from experiments.bench_switch.control import DEVICE_ID, PROGRAM, Control, connect
+from experiments.bench_switch.control import PROGRAM, Control, connect
 from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.load import LoadGenerator
 from experiments.bench_switch.plan import encode
+from experiments.bench_switch.switch_process import SwitchProcess, cpu_s
 from experiments.bench_switch.workloads import (
     BLOCKS,
     CABLES,
@@ -84,7 +83,7 @@ class Echo:
     def cpu_s(self) -> float:
         """CPU time of the present process."""
         assert self._process is not None  # prepared
-        return _cpu_s(self._process, "echo")
+        return cpu_s(self._process, "echo")
 
 
 class Switch:
@@ -99,8 +98,9 @@ class Switch:
         with contextlib.ExitStack() as stack:
             self.cables = stack.enter_context(Cables(CABLES))
             self.artifacts: Artifacts = self.engine.compile(PROGRAM, {}, self.directory)
-            self.process = self._start(stack)
-            self.control: Control = stack.enter_context(connect(self._address, self.process, self._said))
+            self.process = SwitchProcess(self.engine, self.cables, self.directory, self._cpus)
+            connection = connect(self.process.address, self.process.process, self.process.said)
+            self.control: Control = stack.enter_context(connection)
             self.pipeline_s = self.control.set_pipeline(self.artifacts)
             self.control.install_base_state()
             self.control.install_blocks(BLOCKS, FRAGMENTS)
@@ -110,19 +110,6 @@ class Switch:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    @property
-    def _address(self) -> str:
-        return f"unix:{self.directory}/switch.sock"
-
-    def _start(self, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
-        ports = [(number + 1, end) for number, end in enumerate(self.cables.engine_ends)]
-        log = stack.enter_context((self.directory / "switch.log").open("wb"))
-        command = self.engine.command(DEVICE_ID, ports, self._address)
-        return self.cables.engine.popen(command, self._cpus, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def _said(self) -> str:
-        return (self.directory / "switch.log").read_text(errors="replace")[-2000:].strip()
 
     def _fill(self) -> None:
         """Have the values asked for and pass until each slot has kept its own."""
@@ -141,15 +128,8 @@ class Switch:
 
     def cpu_s(self) -> float:
         """CPU time of the switch's process."""
-        return _cpu_s(self.process, f"{self.name}: {self._said()}")
+        return self.process.cpu_s()
 
     def resident_bytes(self) -> int:
         """Memory of the switch's process."""
-        return int(psutil.Process(self.process.pid).memory_info().rss)
-
-
-def _cpu_s(process: subprocess.Popen[bytes], who: str) -> float:
-    if process.poll() is not None:
-        raise BenchError(f"{who}: it ended during the measurement, with exit code {process.returncode}")
-    times = psutil.Process(process.pid).cpu_times()
-    return float(times.user + times.system)
+        return self.process.resident_bytes()

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
-
-import psutil
 
 from controller.costs import Costs
 from controller.p4info import load_p4info
 from controller.p4runtime_client import RPC_TIMEOUT_S, UPDATES_PER_WRITE, SwitchClient
 from experiments.bench_switch.cables import Cables
 from experiments.bench_switch.control import DEVICE_ID, wait_serving
-from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.plan import Frame, Plan
+from experiments.bench_switch.switch_process import SwitchProcess
 from experiments.bench_switch.workloads import Workload
 from experiments.bench_tables.cases import PROGRAM, Case
 from experiments.bench_tables.entries import FRAME_BYTES, Content
@@ -51,9 +48,9 @@ class Router:
         with contextlib.ExitStack() as stack:
             self.cables = stack.enter_context(Cables(2))
             artifacts = self._engine.compile(PROGRAM, self._case.defines, self._directory)
-            self._process = self._start(stack)
-            wait_serving(self._address, self._process, self._said)
-            client = SwitchClient(DEVICE_ID, self._address, (0, 1), _ignore, lambda: None, Costs())
+            self._process = SwitchProcess(self._engine, self.cables, self._directory, self._cpus)
+            wait_serving(self._process.address, self._process.process, self._process.said)
+            client = SwitchClient(DEVICE_ID, self._process.address, (0, 1), _ignore, lambda: None, Costs())
             stack.callback(client.tear_down)
             p4info = load_p4info(artifacts.p4info)
             client.set_pipeline(p4info, artifacts.device_config.read_bytes(), cookie=1)
@@ -63,19 +60,6 @@ class Router:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    @property
-    def _address(self) -> str:
-        return f"unix:{self._directory}/switch.sock"
-
-    def _said(self) -> str:
-        return (self._directory / "switch.log").read_text(errors="replace")[-2000:].strip()
-
-    def _start(self, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
-        ports = [(number + 1, end) for number, end in enumerate(self.cables.engine_ends)]
-        log = stack.enter_context((self._directory / "switch.log").open("wb"))
-        command = self._engine.command(DEVICE_ID, ports, self._address)
-        return self.cables.engine.popen(command, self._cpus, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _requests(self, client: SwitchClient, p4info: Any) -> list[p4runtime_pb2.WriteRequest]:
         """Made beforehand, in the controller's batches: it is the switch that is measured."""
@@ -101,10 +85,7 @@ class Router:
 
     def cpu_s(self) -> float:
         """CPU time of its process; raises BenchError if it has ended."""
-        if self._process.poll() is not None:
-            raise BenchError(f"{self.name}: it ended: {self._said()}")
-        times = psutil.Process(self._process.pid).cpu_times()
-        return float(times.user + times.system)
+        return self._process.cpu_s()
 
 
 def _updates(schema: Schema, content: Content) -> Iterator[p4runtime_pb2.Update]:
