@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import bmv2
-from tests.differential.programs import Generator, State, fields_of, frame_of, frames
+from tests.differential.expressions import State
+from tests.differential.programs import Generator, fields_of, frame_of, frames
 from v1model.compile import compile_p4
 from v1model.switch import Switch
 
