@@ -22,6 +22,7 @@ from v1model.p4info import p4info
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.entity import decode_counter, decode_meter, encode_counter, encode_meter
 from v1model.p4runtime.schema import ArrayInfo, ProfileInfo, Schema, ValueSetInfo
+from v1model.p4runtime.values import encode_uint
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -145,15 +146,23 @@ class RemoteDataPlane:
         for read in self._session.read(self._group(profile, Group(0))):
             message = read.action_profile_group
             members = tuple((member.member_id, member.weight) for member in message.members)
-            yield Group(message.group_id, members, message.max_size)
+            watched = tuple(
+                (member.member_id, int.from_bytes(member.watch_port, "big"))
+                for member in message.members
+                if member.watch_port
+            )
+            yield Group(message.group_id, members, message.max_size, watched)
 
     def _group(self, name: str, group: Group) -> p4runtime_pb2.Entity:
         entity = p4runtime_pb2.Entity()
         message = entity.action_profile_group
         message.action_profile_id, message.group_id = self._profile(name).id, group.group_id
         message.max_size = group.max_size
+        watched = dict(group.watched)
         for member_id, weight in group.members:
-            message.members.add(member_id=member_id, weight=weight)
+            member = message.members.add(member_id=member_id, weight=weight)
+            if member_id in watched:
+                member.watch_port = encode_uint(watched[member_id])
         return entity
 
     def _profile(self, name: str) -> ProfileInfo:

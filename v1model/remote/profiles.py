@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ class ProfileCommands:
             "act_prof_add_member_to_group": (3, self._add_to_group),
             "act_prof_remove_member_from_group": (3, self._remove_from_group),
             "act_prof_dump": (1, self._dump),
+            "act_prof_dump_member": (2, self._dump_member),
+            "act_prof_dump_group": (2, self._dump_group),
             "table_indirect_add": (3, lambda words: tables.add_indirect(words, "member")),
             "table_indirect_add_with_group": (3, lambda words: tables.add_indirect(words, "group")),
             "table_indirect_delete": tables.commands["table_delete"],
@@ -77,11 +80,12 @@ class ProfileCommands:
         self._data_plane.delete_group(self._profile(words[0]).name, _own_id(words[1]))
 
     def _add_to_group(self, words: Sequence[str]) -> None:
-        """act_prof_add_member_to_group PROFILE MEMBER GROUP"""
+        """act_prof_add_member_to_group PROFILE MEMBER GROUP [WEIGHT]"""
         profile, member, group = self._of_group(words)
         if member in dict(group.members):
             raise ValueError(f"group {words[2]} has member {words[1]} already")
-        self._set_members(profile, group, (*group.members, (member, 1)))
+        weight = parse_number(words[3]) if len(words) > 3 else 1
+        self._set_members(profile, group, (*group.members, (member, weight)))
 
     def _remove_from_group(self, words: Sequence[str]) -> None:
         profile, member, group = self._of_group(words)
@@ -90,23 +94,53 @@ class ProfileCommands:
         self._set_members(profile, group, tuple(one for one in group.members if one[0] != member))
 
     def _of_group(self, words: Sequence[str]) -> tuple[str, int, Group]:
-        profile, group_id = self._profile(words[0]).name, _own_id(words[2])
+        profile = self._profile(words[0]).name
+        return profile, _own_id(words[1]), self._group(profile, words[2])
+
+    def _group(self, profile: str, handle: str) -> Group:
         for group in self._data_plane.groups(profile):
-            if group.group_id == group_id:
-                return profile, _own_id(words[1]), group
-        raise ValueError(f"{profile} has no group with handle {words[2]}; act_prof_dump shows them")
+            if group.group_id == _own_id(handle):
+                return group
+        raise ValueError(f"{profile} has no group with handle {handle}; act_prof_dump shows them")
 
     def _set_members(self, profile: str, group: Group, members: tuple[tuple[int, int], ...]) -> None:
-        self._data_plane.modify_group(profile, Group(group.group_id, members, group.max_size))
+        watched = tuple(one for one in group.watched if one[0] in dict(members))
+        self._data_plane.modify_group(profile, replace(group, members=members, watched=watched))
 
     def _dump(self, words: Sequence[str]) -> None:
         profile = self._profile(words[0])
         for member in self._data_plane.members(profile.name):
-            arguments = ", ".join(map(hex, member.action.arguments))
-            self._say(f"member {member.member_id - FIRST_ID}: {member.action.action}({arguments})")
+            self._say(_shown_member(member))
         for group in self._data_plane.groups(profile.name):
-            members = ", ".join(str(own_id - FIRST_ID) for own_id, _ in group.members)
-            self._say(f"group {group.group_id - FIRST_ID}: members {members or 'none'}")
+            self._say(_shown_group(group))
+
+    def _dump_member(self, words: Sequence[str]) -> None:
+        profile = self._profile(words[0]).name
+        for member in self._data_plane.members(profile):
+            if member.member_id == _own_id(words[1]):
+                self._say(_shown_member(member))
+                return
+        raise ValueError(f"{profile} has no member with handle {words[1]}; act_prof_dump shows them")
+
+    def _dump_group(self, words: Sequence[str]) -> None:
+        self._say(_shown_group(self._group(self._profile(words[0]).name, words[1])))
+
+
+def _shown_member(member: Member) -> str:
+    arguments = ", ".join(map(hex, member.action.arguments))
+    return f"member {member.member_id - FIRST_ID}: {member.action.action}({arguments})"
+
+
+def _shown_group(group: Group) -> str:
+    """A weight of 1 and no watched port go without saying."""
+    watched = dict(group.watched)
+    members = [
+        f"{own_id - FIRST_ID}"
+        + (f" (weight {weight})" if weight != 1 else "")
+        + (f" (watches port {watched[own_id]})" if own_id in watched else "")
+        for own_id, weight in group.members
+    ]
+    return f"group {group.group_id - FIRST_ID}: members {', '.join(members) or 'none'}"
 
 
 def _own_id(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ class Shell:
         self.session = Session(address, 0, election_id=1)
         program, schema = running_program(self.session, None)
         self.said: list[str] = []
-        self._commands = Commands(RemoteDataPlane(self.session, program, schema), self.said.append)
+        self.data_plane = RemoteDataPlane(self.session, program, schema)
+        self._commands = Commands(self.data_plane, self.said.append)
 
     def __call__(self, *lines: str) -> list[str]:
         self.said.clear()
@@ -144,6 +146,11 @@ def test_members_groups_and_their_entries(shell: Shell, address: str) -> None:
         "1: hdr.ip.dst: 0xa000002 => group 0",
     ]
     shell("table_indirect_delete balance 0", "table_indirect_delete balance 1")
+    shell("act_prof_remove_member_from_group paths 1 0", "act_prof_add_member_to_group paths 1 0 3")
+    assert shell("act_prof_dump_group paths 0", "act_prof_dump_member paths 1") == [
+        "group 0: members 0, 1 (weight 3)",
+        "member 1: In.drop()",
+    ]
     shell("act_prof_remove_member_from_group paths 1 0", "act_prof_delete_member paths 1")
     assert shell("act_prof_dump paths") == ["member 0: In.to(0x1, 0x1)", "group 0: members 0"]
     shell("act_prof_delete_group paths 0", "act_prof_delete_member paths 0")
@@ -164,6 +171,22 @@ def test_queues_are_said_to_have_no_effect(shell: Shell, command: str) -> None:
     assert said.startswith(f"{command.split()[0]} does nothing: ")
 
 
+def test_a_group_keeps_its_watched_ports(shell: Shell) -> None:
+    """Adding a member to a group took them off the others."""
+    shell(
+        "act_prof_create_member paths drop",
+        "act_prof_create_member paths drop",
+        "act_prof_create_group paths",
+    )
+    shell("act_prof_add_member_to_group paths 0 0")
+    (group,) = shell.data_plane.groups("In.paths")
+    shell.data_plane.modify_group("In.paths", replace(group, watched=((1, 2),)))
+    shell("act_prof_add_member_to_group paths 1 0")
+    assert shell("act_prof_dump_group paths 0") == ["group 0: members 0 (watches port 2), 1"]
+    shell("act_prof_remove_member_from_group paths 0 0", "act_prof_remove_member_from_group paths 1 0")
+    shell("act_prof_delete_group paths 0", "act_prof_delete_member paths 0", "act_prof_delete_member paths 1")
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -178,6 +201,7 @@ def test_queues_are_said_to_have_no_effect(shell: Shell, command: str) -> None:
         ("table_add route", "takes 2 arguments or more"),
         ("register_read nowhere 0", "no register nowhere"),
         ("act_prof_create_member nowhere drop", "no action profile nowhere; there are: In.paths"),
+        ("act_prof_dump_member paths 7", "In.paths has no member with handle 7"),
         ("act_prof_add_member_to_group paths 0 7", "In.paths has no group with handle 7"),
         ("table_indirect_add route 10.0.0.1 => 0", "In.route has no action profile"),
         ("table_indirect_add balance 10.0.0.1 =>", "one handle of a member is expected"),
