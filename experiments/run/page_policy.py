@@ -15,8 +15,8 @@ _SHOWN_DIGITS = 8
 _HOME = re.compile(r"\bhome (\d+)")
 TURNS = 4
 _KNOWN_POLICIES = {
-    "reuse": " This policy has several others manage a pool on paper, and does as the one that would have "
-    "saved most time so far: the one that leads.",
+    "reuse": " This policy has several others manage a pool on paper, and does as one of them: the one that "
+    "leads.",
 }
 """What a reader has to know of a policy to take its reasons."""
 
