@@ -8,7 +8,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast guidelines engines faults soak congestion intruders simulate-faults routing validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults routing validate study bench-switch bench-tables bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -56,6 +56,10 @@ guidelines: $(READY) ## load through segments: batch, request and block size, in
 engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
 	@nice -n 10 sh scripts/setup-engines.sh
 	@$(PYTHON) -m experiments.engines
+
+blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES; .venv-blocks: 1.3 GB)
+	@nice -n 10 sh scripts/setup-blocks.sh
+	@.venv-blocks/bin/python -m experiments.blocks
 
 faults: $(READY) ## parts of a network killed, stopped, cut off under load: what fails, is wrong, is lost (CASES, TOPOS)
 	@$(PYTHON) -m experiments.faults
@@ -119,6 +123,10 @@ test-engines: $(READY) ## the tests with vLLM, LMCache, SGLang and transformers,
 	@nice -n 10 sh scripts/setup-engines.sh
 	@.venv-engines/bin/python -m pytest -W ignore tests/engines/live
 
+test-blocks: $(READY) ## the tests of make blocks that need torch, transformers or LMCache, in .venv-blocks
+	@nice -n 10 sh scripts/setup-blocks.sh
+	@.venv-blocks/bin/python -m pytest -n 0 tests/experiments/blocks/live
+
 fuzz: $(READY) ## a million hostile packets and requests, built with ASan and UBSan (PACKETS, REQUESTS, PROGRAMS)
 	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
 
@@ -150,4 +158,4 @@ clean: ## end what a crashed run left: namespaces, interfaces, processes; remove
 	@rm -rf results .pytest_cache .mypy_cache .ruff_cache build *.egg-info v1model/build v1model/*.egg-info
 
 distclean: clean ## also remove the virtual environment
-	@rm -rf .venv .venv-shell
+	@rm -rf .venv .venv-shell .venv-blocks

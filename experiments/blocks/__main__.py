@@ -1,0 +1,85 @@
+"""make blocks: codecs and chunk reuse on the KV of a real transformer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+from experiments.blocks import report
+from experiments.blocks.model.corpus import Corpus, read_corpus
+from experiments.blocks.model.load import Transformer, load_transformer
+from experiments.blocks.options import BlocksOptions, parse_options
+from experiments.blocks.study import Findings, run_study, steps
+from experiments.command import Screen, run_command
+from experiments.run.result import ROOT, revision
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0; 1: the model does not count, or the default codec falls short; 2: bad input."""
+    return run_command(arguments, parse_options, _work)
+
+
+def _work(screen: Screen, options: BlocksOptions) -> int:
+    corpus = read_corpus()
+    folder = options.model or _own_model(screen, corpus)
+    transformer = load_transformer(folder)
+    findings = _study(screen, options, transformer, corpus)
+    about = {
+        "model": transformer.layout.model,
+        "corpus": corpus.digest,
+        "samples": options.samples,
+        "seed": options.seed,
+        "revision": revision(),
+    }
+    report.write_summary(options.results / "summary.json", about, findings)
+    report.write_page(options.results / "index.html", transformer.name, findings)
+    screen.show(report.codec_table(findings))
+    screen.show(report.blend_table(findings.blends))
+    felt = findings.sensitivity
+    screen.show(
+        f"The model feels its context: perplexity {felt.perplexity:.2f}, with shuffled KV "
+        f"{felt.shuffled_perplexity:.2f}; recall {felt.recall:.0%}, with KV of chunks by themselves "
+        f"{felt.foreign_recall:.0%}"
+    )
+    screen.say(f"Written to {options.results / 'summary.json'} and index.html")
+    for shortfall in findings.shortfalls:
+        screen.warn(shortfall, "not as it should be")
+    return 1 if findings.shortfalls else 0
+
+
+def _study(screen: Screen, options: BlocksOptions, transformer: Transformer, corpus: Corpus) -> Findings:
+    with screen.progress() as progress:
+        task = progress.add_task("the model's own cache", total=steps())
+
+        def show(what: str) -> None:
+            progress.update(task, description=what, advance=1)
+
+        return run_study(transformer, corpus, options.samples, options.seed, show)
+
+
+def _own_model(screen: Screen, corpus: Corpus) -> Path:
+    """The small model, trained when it is not there yet; another text or recipe is another model."""
+    recipe = b"".join((Path(__file__).parent / "model" / name).read_bytes() for name in _RECIPE)
+    digest = blake2b(recipe + corpus.digest.encode(), digest_size=6).hexdigest()
+    folder = ROOT / "build" / "blocks" / f"llama-gqa-{digest}"
+    if folder.is_dir():
+        return folder
+    from experiments.blocks.model.train import train
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with screen.progress() as progress:
+        task = progress.add_task("training the model, once", total=None)
+
+        def show(done: int, total: int, how: str) -> None:
+            progress.update(task, description=f"training the model, once: {how}", completed=done, total=total)
+
+        train(folder, corpus, show)
+    return folder
+
+
+_RECIPE = ("architecture.py", "corpus.py", "documents.py", "train.py")
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

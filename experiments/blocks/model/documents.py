@@ -1,0 +1,98 @@
+"""Documents that only their context can continue: text, facts in it, and questions about the facts.
+
+    #K                      what follows is said of K (a subject)
+    and returns the number  lines of text
+    =7                      the fact: K is 7
+    ?K7                     a question, and its answer
+
+A subject often stands in an earlier chunk than its fact: what the fact's KV has to hold depends on the chunks
+before it, as a pronoun's does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+SUBJECTS = b"ABCDEFGHIJKLMNOP"
+VALUES = b"0123456789"
+_LINE_BYTES = 3
+_QUESTION_BYTES = 4
+
+Tokens = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One token a byte."""
+
+    tokens: Tokens
+    tail: int
+    """Where the questions begin; before it is the context."""
+    answers: npt.NDArray[np.int64]
+    """Places of the answers, all behind `tail`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How documents look; lengths in tokens."""
+
+    length: int = 512
+    tail: int = 64
+    subjects: int = 6
+    text: bool = True
+    """Whether a line of text stands between a subject and its fact, and fills what is left."""
+    questions: int = 8
+    """Of the tail; text fills the rest."""
+
+
+def document(random: np.random.Generator, lines: Sequence[bytes], shape: Shape) -> Document:
+    """One document; `lines` is the text that it may use, taken in order from a random place."""
+    text = _text_from(random, lines)
+    facts, written = _context(random, text, shape)
+    answers = []
+    for _ in range(shape.questions):
+        subject = list(facts)[int(random.integers(len(facts)))]
+        if len(written) + _QUESTION_BYTES <= shape.length:
+            answers.append(len(written) + _QUESTION_BYTES - 2)
+            written += b"?%c%c\n" % (subject, facts[subject])
+    while len(written) < shape.length:
+        written += next(text)
+    tokens = np.frombuffer(bytes(written[: shape.length]), np.uint8)
+    return Document(tokens, shape.length - shape.tail, np.array(answers, np.int64))
+
+
+def repetition(random: np.random.Generator, length: int = 64) -> Document:
+    """A random word again and again: every token behind its first turn can be told from the context."""
+    period = int(random.integers(8, 28))
+    word = random.integers(ord("a"), ord("z") + 1, size=period)
+    return Document(np.resize(word, length).astype(np.uint8), period, np.arange(period + 1, length))
+
+
+def _context(
+    random: np.random.Generator, text: Iterator[bytes], shape: Shape
+) -> tuple[dict[int, int], bytearray]:
+    """Facts by subject, and the text that states them: a section for each subject."""
+    length = shape.length - shape.tail
+    facts: dict[int, int] = {}
+    written = bytearray()
+    for place, subject in enumerate(random.permutation(np.frombuffer(SUBJECTS, np.uint8))[: shape.subjects]):
+        end = length * (place + 1) // shape.subjects
+        section = b"#%c\n" % int(subject) + (next(text) if shape.text else b"")
+        if len(written) + len(section) + _LINE_BYTES > length:
+            break
+        facts[int(subject)] = VALUES[int(random.integers(len(VALUES)))]
+        written += section + b"=%c\n" % facts[int(subject)]
+        while shape.text and len(written) < end:
+            written += next(text)
+    return facts, written[:length].ljust(length, b"\n")
+
+
+def _text_from(random: np.random.Generator, lines: Sequence[bytes]) -> Iterator[bytes]:
+    place = int(random.integers(len(lines)))
+    while True:
+        yield lines[place % len(lines)]
+        place += 1

@@ -1,0 +1,57 @@
+"""Held-out documents as a model's tokens: a context whose KV is reused, and a tail that is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.blocks.model.corpus import Corpus
+from experiments.blocks.model.documents import Document, Shape, document
+from experiments.blocks.model.load import ModelError, Tokenize
+
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """A batch of documents, all of one length."""
+
+    contexts: Whole
+    tails: Whole
+    answers: npt.NDArray[np.bool_]
+    """Of the tails' shape: which tokens are answers that only the context can give."""
+
+    def last(self, tokens: int) -> Samples:
+        """With contexts of so many tokens, the last ones."""
+        return replace(self, contexts=np.ascontiguousarray(self.contexts[:, -tokens:]))
+
+
+def draw_samples(corpus: Corpus, tokenize: Tokenize, shape: Shape, count: int, seed: int) -> Samples:
+    """From text that no training has seen; other seeds give other documents."""
+    random = np.random.default_rng([seed, 0x5A])
+    drawn = [_tokens(document(random, corpus.held_out, shape), tokenize) for _ in range(count)]
+    context = min(len(tokens) - tail for tokens, tail, _ in drawn)
+    tail = min(tail for _, tail, _ in drawn)
+    if context < 2 or tail < 2:
+        raise ModelError("the model's tokenizer leaves nothing of the documents")
+    rows = [(tokens[-kept - context :][: context + tail], answers) for tokens, kept, answers in drawn]
+    tokens = np.array([row for row, _ in rows])
+    answers = np.array([marks[:tail] for _, marks in rows])
+    return Samples(tokens[:, :context], tokens[:, context:], answers)
+
+
+def _tokens(one: Document, tokenize: Tokenize) -> tuple[list[int], int, list[bool]]:
+    """Tokens, how many of them are the tail's, and which of the tail's are answers."""
+    text = one.tokens.tobytes()
+    tail: list[int] = []
+    marks: list[bool] = []
+    at = one.tail
+    for answer in [*one.answers.tolist(), len(text)]:
+        for piece, is_answer in ((text[at:answer], False), (text[answer : answer + 1], True)):
+            tokens = tokenize(piece)
+            tail += tokens
+            marks += [is_answer] * len(tokens)
+        at = answer + 1
+    return tokenize(text[: one.tail]) + tail, len(tail), marks

@@ -1,0 +1,35 @@
+"""Options of the experiment on blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.options import Option, parse_into, whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlocksOptions:
+    """What one `make blocks` measures."""
+
+    model: Path | None
+    samples: int
+    seed: int
+    results: Path
+
+
+# In the order of BlocksOptions' fields.
+_OPTIONS = (
+    Option(
+        "MODEL", Path, None, "folder of a Hugging Face causal model; by default a small one is made in build/"
+    ),
+    Option("SAMPLES", whole(4, 1000), 24, "held-out documents"),
+    Option("SEED", whole(0, 2**31), 1, "of the documents; the model has its own"),
+    Option("RESULTS", Path, Path("results/blocks"), "folder for summary.json and index.html"),
+)
+
+
+def parse_options(arguments: Sequence[str]) -> BlocksOptions:
+    """Options from the command line and the environment; raises OptionError."""
+    return parse_into(BlocksOptions, _OPTIONS, arguments, "make blocks", __doc__ or "")

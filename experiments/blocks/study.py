@@ -1,0 +1,128 @@
+"""The measurements of one `make blocks`, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from experiments.blocks.blend import SHARES, Blender, chunk_kv
+from experiments.blocks.counts import Sensitivity, shuffled_perplexity
+from experiments.blocks.measure import KVTC_BITS, Measured, measure, project_coders, rival_coders
+from experiments.blocks.model.corpus import Corpus
+from experiments.blocks.model.documents import Shape
+from experiments.blocks.model.load import Transformer
+from experiments.blocks.model.samples import draw_samples
+from experiments.blocks.quality import Judge, Quality
+from kvcodec import CODECS
+
+BLOCK: Final = Shape(320, 64, 4)
+"""A context of one block of 256 tokens, the size of LMCache's chunks, and a tail."""
+CHUNKS: Final = Shape(512, 64, 6)
+CHUNK_TOKENS: Final = 64
+_CALIBRATION: Final = 1000
+"""Added to the seed: the documents on which rivals are calibrated are none of those that are judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlendResult:
+    """One share of recomputed tokens; `how` is full reuse, blend, prefix reuse or full recomputation."""
+
+    how: str
+    recomputed: float
+    flops_saved: float
+    quality: Quality
+
+    def fields(self) -> dict[str, Any]:
+        """As the summary has it."""
+        return {"how": self.how, "recomputed": self.recomputed, "flops_saved": self.flops_saved} | (
+            self.quality.fields()
+        )
+
+
+@dataclass(slots=True)
+class Findings:
+    """What has been measured so far."""
+
+    exact: Quality
+    sensitivity: Sensitivity
+    blends: list[BlendResult] = field(default_factory=list)
+    codecs: list[Measured] = field(default_factory=list)
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """Why these figures mean nothing, or the default codec is not what it should be."""
+        missed = list(self.sensitivity.shortfalls)
+        ours = self.of("cachegen", CODECS["cachegen"].default)
+        theirs = self.of("lmcache", "its own")
+        if ours and theirs and ours.ratio < theirs.ratio:
+            missed.append(f"the default level's ratio is {ours.ratio:.2f}, LMCache's {theirs.ratio:.2f}")
+        if ours and ours.quality.perplexity > 1.02 * self.exact.perplexity:
+            missed.append("the default level costs more than 2 % of perplexity")
+        return missed
+
+    def of(self, codec: str, level: int | str) -> Measured | None:
+        """One row."""
+        return next((one for one in self.codecs if (one.codec, one.level) == (codec, level)), None)
+
+
+def run_study(
+    transformer: Transformer, corpus: Corpus, samples: int, seed: int, show: Callable[[str], None]
+) -> Findings:
+    """All of it; `show` hears what was measured last."""
+    judge = Judge(transformer, draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed))
+    sensitivity, blends = _blending(transformer, corpus, samples, seed, judge, show)
+    findings = Findings(judge.exact, sensitivity, blends)
+    others = draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed + _CALIBRATION)
+    calibration = Judge(transformer, others).kv
+    for coder in (*rival_coders(transformer, calibration), *project_coders(transformer.layout)):
+        findings.codecs.append(measure(coder, judge, transformer.layout))
+        show(f"{coder.name} {coder.level}")
+    return findings
+
+
+def steps() -> int:
+    """How often `show` is called."""
+    return len(SHARES) + 2 + len(KVTC_BITS) + sum(len(codec.levels) for codec in CODECS.values())
+
+
+def _blending(
+    transformer: Transformer,
+    corpus: Corpus,
+    count: int,
+    seed: int,
+    blocks: Judge,
+    show: Callable[[str], None],
+) -> tuple[Sensitivity, list[BlendResult]]:
+    samples = draw_samples(corpus, transformer.tokenize, CHUNKS, count, seed)
+    tokens = samples.contexts.shape[1] // CHUNK_TOKENS * CHUNK_TOKENS
+    samples = samples.last(tokens)
+    judge = Judge(transformer, samples)
+    reused = chunk_kv(transformer, samples.contexts, CHUNK_TOKENS)
+    blender = Blender(transformer)
+    results = []
+    for share in SHARES:
+        blended = blender.blend(samples.contexts, reused, share)
+        how = {0.0: "full reuse", 1.0: "full recomputation"}.get(share, "blend")
+        results.append(BlendResult(how, blended.recomputed, blended.flops_saved, judge.judge(blended.kv)))
+        show(f"blend {share:.0%}")
+    saved = blender.prefix_saves(tokens, CHUNK_TOKENS)
+    results.append(BlendResult("prefix reuse", 1 - CHUNK_TOKENS / tokens, saved, judge.exact))
+    sensitivity = Sensitivity(
+        blocks.exact.perplexity,
+        shuffled_perplexity(blocks, seed),
+        judge.exact.recall,
+        results[0].quality.recall,
+    )
+    return sensitivity, results
+
+
+def block_shares(codecs: Sequence[Measured]) -> dict[str, list[float]]:
+    """Of each codec and level the blocks' sizes as shares of plain bfloat16, ascending."""
+    plain = next(one for one in codecs if one.codec == "plain")
+    whole = sum(plain.block_bytes) / len(plain.block_bytes)
+    return {
+        f"{one.codec} {one.level}": sorted(size / whole for size in one.block_bytes)
+        for one in codecs
+        if isinstance(one.level, int)
+    }

@@ -1,0 +1,82 @@
+"""CacheBlend on an untrained model: what must hold whatever the weights are (make test-blocks)."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="make test-blocks")
+pytest.importorskip("transformers", reason="make test-blocks")
+
+import numpy as np
+import torch
+
+from experiments.blocks.blend import Blender, chunk_kv
+from experiments.blocks.model.architecture import make_model
+from experiments.blocks.model.load import ModelError, cache_of, kv_of, load_transformer
+
+CHUNK, CHUNKS = 16, 5
+CONTEXTS = np.random.default_rng(5).integers(97, 123, (3, CHUNK * CHUNKS))
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    make_model(3).eval().save_pretrained(folder)
+    return load_transformer(folder)
+
+
+@pytest.fixture(scope="module")
+def exact(transformer):
+    with torch.inference_mode():
+        return kv_of(transformer.model(torch.from_numpy(CONTEXTS), use_cache=True).past_key_values)
+
+
+@pytest.fixture(scope="module")
+def reused(transformer):
+    return chunk_kv(transformer, CONTEXTS, CHUNK)
+
+
+def off(kv, exact) -> float:
+    return float(np.square(kv - exact).mean())
+
+
+def test_a_cache_becomes_an_array_and_a_cache_again(transformer, exact):
+    assert np.array_equal(kv_of(cache_of(exact, transformer)), exact)
+
+
+def test_recomputing_all_gives_the_models_own_kv(transformer, exact, reused):
+    blended = Blender(transformer).blend(CONTEXTS, reused, 1.0)
+    assert np.allclose(blended.kv, exact, atol=1e-4)
+    assert blended.flops_saved == pytest.approx(0)
+
+
+def test_the_first_chunk_and_layer_0_need_no_recomputing(exact, reused):
+    assert np.allclose(reused[:, :, :, :CHUNK], exact[:, :, :, :CHUNK], atol=1e-4)
+    assert np.allclose(reused[:, 0], exact[:, 0], atol=1e-3)
+    assert off(reused[:, 1:, :, CHUNK:], exact[:, 1:, :, CHUNK:]) > 1e-4
+
+
+def test_more_recomputing_comes_nearer_and_saves_less(transformer, exact, reused):
+    results = [Blender(transformer).blend(CONTEXTS, reused, share) for share in (0.0, 0.1, 0.3, 1.0)]
+    errors = [off(one.kv, exact) for one in results]
+    assert errors == sorted(errors, reverse=True)
+    saved = [one.flops_saved for one in results]
+    assert saved == sorted(saved, reverse=True)
+    assert saved[0] == 1
+    assert 0.05 < results[1].recomputed < 0.15
+
+
+def test_tokens_that_deviate_most_do_more_than_others(transformer, exact, reused):
+    """Where reused KV is wrong in a few tokens alone, those are found."""
+    wrong = exact.copy()
+    wrong[:, 1:, :, 40:44] += 3.0
+    blended = Blender(transformer).blend(CONTEXTS, wrong, 0.1)
+    assert off(blended.kv, exact) < 0.01 * off(wrong, exact)
+
+
+def test_models_that_are_not_covered_are_refused(tmp_path):
+    with pytest.raises(ModelError, match=r"holds no config\.json"):
+        load_transformer(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "no such type"}')
+    with pytest.raises(ModelError, match="can't load it as a causal model"):
+        load_transformer(tmp_path)
