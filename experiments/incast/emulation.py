@@ -17,7 +17,15 @@ from experiments.incast.patterns import Burst
 from experiments.incast.scenario import Case, Scenario, controller_config, write_host_configs
 from experiments.run.control_plane import stand_behind, start_controller
 from experiments.run.machine import CpuUse, CpuWatch
-from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, check_switches, wait_for
+from experiments.run.processes import (
+    READY_TIMEOUT_S,
+    Events,
+    LineProcess,
+    ProcessError,
+    ask_all,
+    check_switches,
+    wait_for,
+)
 from experiments.run.running import Running, Watch
 from experiments.run.timeline import Timeline, progress_of
 from topologies.engines import Artifacts
@@ -104,14 +112,15 @@ class Emulation:
 
     def counts(self, controller: LineProcess) -> dict[str, Any]:
         """What has been counted so far, outside the nodes."""
-        controller.send("report")
-        wait_for("report", [controller], self.events, SILENCE_S)
+        answers = ask_all([controller], SILENCE_S)
+        if controller.name not in answers:
+            raise ProcessError(f"the controller did not report within {SILENCE_S:g} s")
         return {
             "storage_egress_bytes": self._network.transmitted_bytes(self._store),
             "storage_requests": self._network.received_packets(self._store),
             "link_drops": self._network.link_drops(),
             "store_drops": self.hosts[self._store].progress.get("dropped", 0),
-            "controller": controller.said["report"],
+            "controller": answers[controller.name],
         }
 
     def _start_hosts(self) -> dict[str, LineProcess]:
