@@ -35,7 +35,8 @@ def test_links_tiers_pool_and_decisions_are_seen_while_it_runs(
     seen = live[-1]
     for what in ("├ node1", "├ store1", "Switch", "occupied", "merged", "Policy:", "+ s1 "):
         assert what in seen
-    assert ("Blocks came from" in seen) == (command is RUN)
+    # Nodes say once a second where blocks came from; in a short play that is rarely in the last picture.
+    assert any("Blocks came from" in frame for frame in live) == (command is RUN)
     body = seen.split("Links of")[1].splitlines()
     assert max(len(line) for line in body if line.startswith(("│", "╰", "╭"))) == columns
 

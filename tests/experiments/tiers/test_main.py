@@ -32,7 +32,7 @@ def test_a_trace_from_the_environment(tmp_path: Path) -> None:
     ]
     assert all(r["trace"] == str(trace) for r in summary["results"])
     assert summary["options"]["seed"] == 1
-    assert {path.suffix for path in out.iterdir()} == {".json", ".png", ".svg"}
+    assert {path.suffix for path in out.iterdir()} == {".html", ".json", ".png", ".svg"}
 
 
 @pytest.mark.parametrize(
