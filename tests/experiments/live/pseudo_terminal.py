@@ -18,7 +18,9 @@ def run_in_terminal(command: Sequence[str], columns: int, rows: int) -> tuple[in
     """The exit code, and what was drawn, picture by picture, without colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color"}
+    # These two override the terminal's own size, and whoever runs the tests may have them.
+    inherited = {name: value for name, value in os.environ.items() if name not in ("LINES", "COLUMNS")}
+    environment = {**inherited, "TERM": "xterm-256color"}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         said = bytearray()
