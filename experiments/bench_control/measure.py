@@ -24,7 +24,7 @@ from experiments.bench_switch.control import PROGRAM, switch_config
 from experiments.bench_switch.errors import BenchError
 from experiments.bench_switch.switch_process import SwitchProcess, cpu_s
 from experiments.bench_switch.workloads import CABLES, FRAGMENTS, STORE
-from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, ask_all, wait_for
+from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, ask, wait_for
 from topologies.engines import Artifacts, make_engine
 
 POOL_BLOCKS: Final = 256
@@ -108,10 +108,7 @@ class Bench:
             for _ in range(2):  # what is on its way arrives; both halves take as long
                 _next(controller, "progress")
             switch_s, controller_s = self._switch.cpu_s(), cpu_s(controller.process, "the controller")
-            answers = ask_all([controller], _LINE_TIMEOUT_S)
-            if controller.name not in answers:
-                raise BenchError(f"the controller did not report within {_LINE_TIMEOUT_S:g} s")
-            results = answers[controller.name]
+            results = ask(controller, _LINE_TIMEOUT_S)
             controller.stop()
         return _Half(results, switch_s - before[0], controller_s - before[1])
 

@@ -21,8 +21,7 @@ from experiments.run.processes import (
     READY_TIMEOUT_S,
     Events,
     LineProcess,
-    ProcessError,
-    ask_all,
+    ask,
     check_switches,
     wait_for,
 )
@@ -112,15 +111,13 @@ class Emulation:
 
     def counts(self, controller: LineProcess) -> dict[str, Any]:
         """What has been counted so far, outside the nodes."""
-        answers = ask_all([controller], SILENCE_S)
-        if controller.name not in answers:
-            raise ProcessError(f"the controller did not report within {SILENCE_S:g} s")
+        counted = ask(controller, SILENCE_S)
         return {
             "storage_egress_bytes": self._network.transmitted_bytes(self._store),
             "storage_requests": self._network.received_packets(self._store),
             "link_drops": self._network.link_drops(),
             "store_drops": self.hosts[self._store].progress.get("dropped", 0),
-            "controller": answers[controller.name],
+            "controller": counted,
         }
 
     def _start_hosts(self) -> dict[str, LineProcess]:

@@ -142,6 +142,14 @@ def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dic
     return {name: answer for name, answer in answers.items() if answer is not None}
 
 
+def ask(process: LineProcess, timeout_s: float) -> dict[str, Any]:
+    """The counters of one as they are now; ProcessError if it does not answer in time."""
+    answers = ask_all([process], timeout_s)
+    if process.name not in answers:
+        raise ProcessError(f"{process.name} did not report within {timeout_s:g} s")
+    return answers[process.name]
+
+
 def check_switches(network: Network) -> None:
     """Raises CrashError for one that has ended."""
     for switch, process in list(network.switch_processes.items()):
