@@ -39,8 +39,11 @@ class Engine(ABC):
     """The command, before its arguments."""
 
     @abstractmethod
-    def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
-        """Compile `program`; raises EngineError with the compiler's own words."""
+    def compile(
+        self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
+    ) -> Artifacts:
+        """Compile `program`; raises EngineError with the compiler's own words. Not `in_full`: what an engine
+        can do later, while it forwards, may be left to it."""
 
     def command(
         self,
@@ -79,12 +82,15 @@ class Embedded(Engine):
     name = "embedded"
     program = (sys.executable, "-m", "v1model", "switch", "--log-json")
 
-    def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
+    compiler = (sys.executable, "-m", "v1model", "compile")
+
+    def compile(
+        self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
+    ) -> Artifacts:
         made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.config")
         outputs = ["--p4info", str(made.p4info), "--config", str(made.device_config)]
-        _run_compiler(
-            [sys.executable, "-m", "v1model", "compile", *_definitions(defines), *outputs, str(program)]
-        )
+        options = [*outputs, "--full-build"] if in_full else outputs
+        _run_compiler([*self.compiler, *options, *_definitions(defines), str(program)])
         return made
 
 
@@ -103,7 +109,9 @@ class Bmv2(Engine):
                 "(https://github.com/p4lang), or use ENGINE=embedded, which needs neither"
             )
 
-    def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
+    def compile(
+        self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
+    ) -> Artifacts:
         made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.json")
         outputs = ["--p4runtime-files", str(made.p4info), "-o", str(made.device_config)]
         _run_compiler([self.compiler, "--std", "p4-16", *_definitions(defines), *outputs, str(program)])

@@ -99,7 +99,7 @@ def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime
         config = DeviceConfig(str(program), preprocess(program))
     else:
         config = DeviceConfig.decode(program.read_bytes())
-    info = p4info(compile_text(config.source, config.name, externs).program)
+    info = p4info(compile_text(config.source, config.name, externs, quick=True).program)
     return p4runtime_pb2.ForwardingPipelineConfig(p4info=info, p4_device_config=config.encode())
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from v1model.backend import CompiledProgram, Tracing, build, building
+from v1model.backend import CompiledProgram, RuntimeBuild, Tracing, build, building, finish
 from v1model.backend.extern_source import ExternSource
 
 if TYPE_CHECKING:
@@ -29,14 +30,16 @@ def compile_p4(
     externs: str | Path | None = None,
     sanitize: bool = False,
     tracing: Tracing = Tracing.OFF,
+    quick: bool = False,
 ) -> CompiledProgram:
     """Compiles a v1model program; CompileError says where and why it can't. `externs`: a C file that
-    implements the externs that are not v1model's; `tracing`: whether packets can be traced."""
+    implements the externs that are not v1model's; `tracing`: whether packets can be traced; `quick`: a build
+    that is sooner there will do (v1model.full_build has a switch go over to the full one)."""
     from v1model.frontend.preprocess import preprocess
 
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
     source = ExternSource.read(Path(externs)) if externs else None
-    return compile_text(text, str(path), source, sanitize=sanitize, tracing=tracing)
+    return compile_text(text, str(path), source, sanitize=sanitize, tracing=tracing, quick=quick)
 
 
 def compile_text(
@@ -46,16 +49,19 @@ def compile_text(
     *,
     sanitize: bool = False,
     tracing: Tracing = Tracing.OFF,
+    quick: bool = False,
 ) -> CompiledProgram:
     """The same for a text that `preprocess` has made from the file `name`."""
     given = externs.text() if externs else ""
     entry = building.cache_directory() / building.key_of("source", text, name, given, str(sanitize), tracing)
     compiled = _cached(entry)
     if compiled is None:
+        quick = quick and externs is None and not sanitize
+        runtime = RuntimeBuild(sanitize=sanitize, quick=quick)
         program = _lower(text, name, has_custom_externs=externs is not None)
-        compiled = build(program, externs, sanitize=sanitize, tracing=tracing)
+        compiled = build(program, externs, sanitize=sanitize, tracing=tracing, quick=quick, runtime=runtime)
         building.publish(entry, {PICKLE: pickle.dumps(compiled, protocol=pickle.HIGHEST_PROTOCOL)})
-    return compiled
+    return compiled if quick else finish(compiled)
 
 
 def _lower(text: str, name: str, *, has_custom_externs: bool) -> Program:
@@ -69,10 +75,12 @@ def _cached(entry: Path) -> CompiledProgram | None:
     """A compiled program from the cache; what is damaged there is removed."""
     try:
         compiled = pickle.loads((entry / PICKLE).read_bytes())
-        if isinstance(compiled, CompiledProgram) and building.is_intact(compiled.library):
+        if isinstance(compiled, CompiledProgram):
             building.mark_used(entry)
-            building.mark_used(compiled.library.parent)
-            return compiled
+            for library in (compiled.library, compiled.quick):
+                if library and building.is_intact(library):
+                    building.mark_used(library.parent)
+                    return compiled if library is compiled.quick else replace(compiled, quick=None)
     except FileNotFoundError:
         return None
     except Exception:

@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(text, end="")
             return OK
         externs = ExternSource.read(options.externs) if options.externs else None
-        compiled = compile_text(text, str(options.program), externs)
+        compiled = compile_text(text, str(options.program), externs, quick=not options.full)
         info = p4info(compiled.program)
         for path in options.p4runtime_files:
             _write(path, _encoded(info, path))
@@ -107,6 +107,12 @@ def _parser() -> argparse.ArgumentParser:
         help=f"where to write the P4Info; the format is the suffix's: {', '.join(FORMATS)}",
     )
     parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")
+    parser.add_argument(
+        "--full-build",
+        dest="full",
+        action="store_true",
+        help="optimise at once; else a switch does it, while it forwards already",
+    )
     parser.add_argument(
         "--std", "--p4v", choices=("p4-16", "p4_16", "16"), default="p4-16", help="P4_16 only"
     )

@@ -83,7 +83,7 @@ class Switch:
     ) -> None:
         self.compiled, self.program = compiled, compiled.program
         self.cpu_port = cpu_port
-        library = Library(compiled.library)
+        library = Library(compiled.quick or compiled.library)
         pointer = library.create(cpu_port, max_frame_bytes)
         if not pointer:
             raise DataPlaneError("RESOURCE_EXHAUSTED", "no memory for the program's registers and tables")
@@ -117,6 +117,13 @@ class Switch:
                 self._closed = True
                 self._events.close()
                 self.handle.destroy()
+
+    def go_over(self, compiled: CompiledProgram) -> None:
+        """Goes on with another build of the same program. State, ports and packets in flight stay."""
+        library = Library(compiled.library)
+        with self._lock, self._paused():
+            self.handle.go_over(library)
+            self.compiled = compiled
 
     def reset(self) -> None:
         with self._lock:

@@ -24,7 +24,9 @@ class BrokenEngine:
 
     name = "broken"
 
-    def compile(self, program: Path, defines: Mapping[str, int], into: Path) -> Artifacts:
+    def compile(
+        self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
+    ) -> Artifacts:
         raise NotImplementedError
 
     def command(

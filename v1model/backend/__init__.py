@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from v1model.backend import build as building
 from v1model.backend.program import generate
+from v1model.backend.runtime_build import RuntimeBuild
 from v1model.backend.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -17,21 +18,24 @@ if TYPE_CHECKING:
     from v1model.backend.unit import LogMessage
     from v1model.ir import Program
 
-__all__ = ["CompiledProgram", "Tracing", "build", "building", "generate"]
+__all__ = ["CompiledProgram", "RuntimeBuild", "Tracing", "build", "building", "finish", "generate"]
 
 LIBRARY = "program.so"
+SOURCE = "program.c"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledProgram:
     """A program and the shared object that runs it. `messages`: what its log_msg and assert say;
-    `trace_sites`: where it tells of a packet, if it was compiled to be traced."""
+    `trace_sites`: where it tells of a packet, if it was compiled to be traced. `quick`: a shared object to be
+    used until `finish` has made `library`, if that is still to be made."""
 
     program: Program
     library: Path
     messages: tuple[LogMessage, ...] = ()
     trace_sites: tuple[TraceSite, ...] = ()
     tracing: Tracing = Tracing.OFF
+    quick: Path | None = None
 
 
 def build(
@@ -40,23 +44,48 @@ def build(
     *,
     sanitize: bool = False,
     tracing: Tracing = Tracing.OFF,
+    quick: bool = False,
+    runtime: RuntimeBuild | None = None,
 ) -> CompiledProgram:
     """Compiles a program with the user's C for its own externs, or finds it compiled; with ASan and UBSan
-    if `sanitize`."""
+    if `sanitize`. `quick`: only a quick build, if there is no full one and the program has no C of the
+    user's, whose variables a change of builds would lose. `runtime`: if that was begun before, alike."""
     generated = generate(program, externs, tracing)
     source = generated.source
-    entry = building.cache_directory() / building.key_of("program", source, str(sanitize))
-    library = entry / LIBRARY
+    library = building.cache_directory() / building.key_of("program", source, str(sanitize)) / LIBRARY
+    compiled = CompiledProgram(program, library, generated.messages, generated.trace_sites, tracing)
+    if building.is_intact(library):
+        building.mark_used(library.parent)
+        return compiled
+    quick = quick and not externs and not sanitize
+    if quick:
+        first = building.cache_directory() / building.key_of("quick", source) / LIBRARY
+        compiled = replace(compiled, quick=first)
+    runtime = runtime or RuntimeBuild(sanitize=sanitize, quick=quick)
+    _make(compiled.quick or library, source, runtime, sanitize=sanitize, quick=quick)
+    return compiled
+
+
+def finish(compiled: CompiledProgram) -> CompiledProgram:
+    """Makes the full build of a program that has only a quick one, or finds it."""
+    if compiled.quick and not building.is_intact(compiled.library):
+        source = (compiled.quick.parent / SOURCE).read_text()
+        _make(compiled.library, source, RuntimeBuild(), sanitize=False, quick=False)
+    return replace(compiled, quick=None)
+
+
+def _make(library: Path, source: str, runtime: RuntimeBuild, *, sanitize: bool, quick: bool) -> None:
+    """Puts a shared object into the cache, unless it is there."""
+    entry = library.parent
     if not building.is_intact(library):
         building.discard(entry)
         with tempfile.TemporaryDirectory() as directory:
             target = Path(directory) / LIBRARY
-            building.compile_shared(source, target, sanitize=sanitize)
+            building.compile_shared(source, target, runtime, sanitize=sanitize, quick=quick)
             files: dict[str, Path | bytes] = {
                 Path(LIBRARY).with_suffix(building.CHECKSUM).name: building.checksum(target.read_bytes()),
                 LIBRARY: target,
-                "program.c": source.encode(),
+                SOURCE: source.encode(),
             }
             building.publish(entry, files)
     building.mark_used(entry)
-    return CompiledProgram(program, library, generated.messages, generated.trace_sites, tracing)

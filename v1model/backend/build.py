@@ -13,21 +13,27 @@ import shutil
 import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import repeat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from v1model.backend.runtime_build import RuntimeBuild
+
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
 PACKAGE = RUNTIME.parent
-FUZZ_LOOP = PACKAGE / "fuzz" / "loop.c"
 
 CHECKSUM = ".sha256"  # suffix of the file beside a shared object
 UNUSED_DAYS = 30  # then a cache entry goes
 
-FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
+FLAGS = ("-std=gnu11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
+FULL = ("-O2", "-g1")
+QUICK = ("-O1",)  # a third of the time of FULL
+QUICK_RUNTIME = ("-O0",)  # the runtime is 19 files, and its full build is soon there
 # In the tests; not for users, whose compilers may know warnings that ours does not.
 WERROR = ("-Werror",) if os.environ.get("WEIR_WERROR") else ()
 SANITIZE_FLAGS = (
@@ -77,7 +83,11 @@ def sources_fingerprint() -> str:
 
 def key_of(*parts: str) -> str:
     digest = hashlib.sha256()
-    for part in (*parts, sources_fingerprint(), " ".join((os.environ.get("CC", "cc"), *FLAGS, *WERROR))):
+    for part in (
+        *parts,
+        sources_fingerprint(),
+        " ".join((os.environ.get("CC", "cc"), *FLAGS, *FULL, *WERROR)),
+    ):
         digest.update(len(part).to_bytes(8, "big") + part.encode())
     return digest.hexdigest()[:32]
 
@@ -140,37 +150,20 @@ def publish(entry: Path, fill: dict[str, Path | bytes]) -> None:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _compile(source: Path, target: Path, flags: tuple[str, ...]) -> None:
-    command = [compiler(), *flags, "-I", str(RUNTIME), "-c", str(source), "-o", str(target)]
-    _run(command, source.name)
+def compile_file(source: Path, target: Path, flags: Sequence[str], what: str) -> None:
+    """Makes an object of a C file that includes the runtime's headers."""
+    command = [compiler(), *FLAGS, *WERROR, *flags, "-I", str(RUNTIME), "-c", str(source), "-o", str(target)]
+    _run(command, what)
 
 
-def runtime_objects(*, sanitize: bool) -> list[Path]:
-    """The runtime compiled, from the cache if it is there."""
-    flags = (*FLAGS, *WERROR, *(SANITIZE_FLAGS if sanitize else ()))
-    entry = cache_directory() / key_of("runtime", *flags)
-    sources = sorted(RUNTIME.glob("*.c")) + ([FUZZ_LOOP] if sanitize else [])
-    objects = [entry / f"{source.stem}.o" for source in sources]
-    if not all(path.is_file() for path in objects):
-        shutil.rmtree(entry, ignore_errors=True)
-        with tempfile.TemporaryDirectory() as directory:
-            built = {f"{source.stem}.o": Path(directory) / f"{source.stem}.o" for source in sources}
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(_compile, sources, built.values(), repeat(flags)))
-            publish(entry, dict(built))
-    return objects
-
-
-def compile_shared(source: str, target: Path, *, sanitize: bool) -> None:
-    """Compiles generated C, the runtime beside it where the cache has none, and links the two."""
+def compile_shared(source: str, target: Path, runtime: RuntimeBuild, *, sanitize: bool, quick: bool) -> None:
+    """Compiles generated C and links it with the runtime."""
     extra = SANITIZE_FLAGS if sanitize else ()
-    flags = (*FLAGS, *WERROR, *extra)
-    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(1) as beside:
-        runtime = beside.submit(runtime_objects, sanitize=sanitize)
+    with tempfile.TemporaryDirectory() as directory:
         program, made = Path(directory) / "program.c", Path(directory) / "program.o"
         program.write_text(source)
-        include = ["-I", str(RUNTIME)]
-        command = [compiler(), *flags, *GENERATED_FLAGS, *include, "-c", str(program), "-o", str(made)]
-        _run(command, "the generated program")
-        objects = [str(made), *map(str, runtime.result())]
-        _run([compiler(), *flags, "-shared", "-Wl,-Bsymbolic", *objects, "-o", str(target)], "linking")
+        flags = (*(QUICK if quick else FULL), *extra, *GENERATED_FLAGS)
+        compile_file(program, made, flags, "the generated program")
+        objects = [str(made), *map(str, runtime.objects())]
+        options = [*FLAGS, *extra, "-shared", "-Wl,-Bsymbolic"]
+        _run([compiler(), *options, *objects, "-o", str(target)], "linking")

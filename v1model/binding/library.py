@@ -23,6 +23,7 @@ _POINTER = ctypes.POINTER(c_void_p)
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "create": (c_void_p, (c_uint32, c_uint32)),
     "destroy": (None, (c_void_p,)),
+    "go_over": (None, (c_void_p,)),
     "reset": (None, (c_void_p,)),
     "inject": (c_int32, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint64)),
     "take_outputs": (c_uint32, (c_void_p, _POINTER)),
@@ -78,7 +79,7 @@ class Library:
             library = ctypes.CDLL(str(path))
         except OSError as error:
             raise CompileError(f"the compiled program can't be loaded: {error}") from error
-        self._library = library
+        self._library, self.path = library, path
         for name, (result, arguments) in FUNCTIONS.items():
             setattr(self, name, self.declare(name, result, *arguments))
 
@@ -113,6 +114,12 @@ class Handle:
         data = c_void_p()
         length = self.call(name, *arguments, ctypes.byref(data))
         return ctypes.string_at(data.value, length) if data.value and length else b""
+
+    def go_over(self, library: Library) -> None:
+        """Has another build of the program work on the same state. The old one stays loaded: what runs in it
+        ends there."""
+        library.go_over(self.pointer)
+        self.library = library
 
     def destroy(self) -> None:
         self.call("destroy")

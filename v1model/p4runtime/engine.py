@@ -10,6 +10,7 @@ from v1model.binding.library import PORTS
 from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
+from v1model.full_build import make_full_build
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.interfaces import Reservations
 from v1model.switch import Switch
@@ -52,10 +53,12 @@ class EmbeddedEngine:
         config = DeviceConfig.decode(device_config)
         try:
             tracing = self._recorder.tracing
-            compiled = compile_text(config.source, config.name, self._externs, tracing=tracing)
-            return Switch(compiled, self._cpu_port)
+            compiled = compile_text(config.source, config.name, self._externs, tracing=tracing, quick=True)
+            switch = Switch(compiled, self._cpu_port)
         except CompileError as error:
             raise DataPlaneError("INVALID_ARGUMENT", error.render()) from error
+        make_full_build(switch)
+        return switch
 
     def connect(self, data_plane: DataPlane) -> None:
         """Packets in flight between the two switches are lost. An interface that is gone by now does not

@@ -16,6 +16,8 @@ struct vswitch;
 WEIR_API struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes); /* NULL: no memory */
 WEIR_API void weir_destroy(struct vswitch *sw);
 WEIR_API void weir_reset(struct vswitch *sw);
+/* The switch was created by another build of this program: from now on this one runs its packets. */
+WEIR_API void weir_go_over(struct vswitch *sw);
 
 /* Packets. now_us UINT64_MAX: the clock's. -1: dropped before it got in. */
 WEIR_API int32_t weir_inject(struct vswitch *sw, uint32_t port, const uint8_t *frame, uint32_t length, uint64_t now_us);

@@ -111,6 +111,12 @@ void weir_destroy(struct vswitch *sw) {
     free(sw);
 }
 
+void weir_go_over(struct vswitch *sw) {
+    switch_lock(sw);
+    sw->program = &weir_program;
+    switch_unlock(sw);
+}
+
 void weir_reset(struct vswitch *sw) {
     const struct program *program = sw->program;
     switch_lock(sw);

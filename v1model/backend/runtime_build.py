@@ -1,0 +1,57 @@
+"""The runtime's objects, which all programs share: from the cache, or compiled while the program is still
+being read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import repeat
+from pathlib import Path
+from threading import Thread
+
+from v1model.backend import build as building
+
+FUZZ_LOOP = building.PACKAGE / "fuzz" / "loop.c"
+
+
+class RuntimeBuild:
+    """Begins when it is made. `quick`: objects that are there sooner, unless the cache has the full ones."""
+
+    def __init__(self, *, sanitize: bool = False, quick: bool = False) -> None:
+        self._sources = sorted(building.RUNTIME.glob("*.c")) + ([FUZZ_LOOP] if sanitize else [])
+        self._flags = (*building.FULL, *(building.SANITIZE_FLAGS if sanitize else ()))
+        self._made: Future[list[Path]] = Future()
+        if quick and not self._is_cached():
+            self._flags = building.QUICK_RUNTIME
+        if self._is_cached():
+            self._made.set_result(self._cached())
+        else:  # a daemon: a program that is refused meanwhile ends the process at once
+            Thread(target=self._make, name="runtime-build", daemon=True).start()
+
+    def objects(self) -> list[Path]:
+        """Waits for them; CompileError if the C compiler failed."""
+        return self._made.result()
+
+    @property
+    def _entry(self) -> Path:
+        return building.cache_directory() / building.key_of("runtime", *self._flags)
+
+    def _cached(self) -> list[Path]:
+        return [self._entry / f"{source.stem}.o" for source in self._sources]
+
+    def _is_cached(self) -> bool:
+        return all(path.is_file() for path in self._cached())
+
+    def _make(self) -> None:
+        try:
+            building.discard(self._entry)
+            with tempfile.TemporaryDirectory() as directory:
+                made = [Path(directory) / path.name for path in self._cached()]
+                names = [source.name for source in self._sources]
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    list(pool.map(building.compile_file, self._sources, made, repeat(self._flags), names))
+                building.publish(self._entry, {path.name: path for path in made})
+            self._made.set_result(self._cached())
+        except BaseException as error:  # whoever waits for the objects gets it
+            self._made.set_exception(error)

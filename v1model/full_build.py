@@ -1,0 +1,35 @@
+"""A switch that began with a quick build of its program gets the full one as soon as that is made."""
+
+from __future__ import annotations
+
+import logging
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from v1model.backend import finish
+from v1model.dataplane import DataPlaneError
+from v1model.errors import CompileError
+
+if TYPE_CHECKING:
+    from v1model.switch import Switch
+
+logger = logging.getLogger(__name__)
+
+
+def make_full_build(switch: Switch) -> Thread | None:
+    """Has the full build made in a thread of its own, after which the switch goes over to it; None if it runs
+    that already. The thread ends with the process, and leaves a switch alone that is closed meanwhile."""
+    if switch.compiled.quick is None:
+        return None
+    thread = Thread(target=_finish, args=(switch,), name="v1model-full-build", daemon=True)
+    thread.start()
+    return thread
+
+
+def _finish(switch: Switch) -> None:
+    try:
+        switch.go_over(finish(switch.compiled))
+    except DataPlaneError:
+        logger.info("the switch was closed before its full build was there")
+    except (CompileError, OSError) as error:
+        logger.warning("the program stays as it was first built, and is slower: %s", error)
