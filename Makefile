@@ -100,8 +100,8 @@ bench-control: $(READY) ## CPU time of controller and switch from a digest to it
 bench-tables: $(READY) ## what large tables cost the switch: routes and access lists, beside BMv2 (ROUNDS)
 	@$(PYTHON) -m experiments.bench_tables
 
-bench-hosts: $(READY) ## CPU and latency per block of client and storage node
-	@$(PYTHON) -m hostlib.bench
+bench-hosts: $(READY) ## CPU and latency per block of client and storage node (RUNS)
+	@$(PYTHON) -m experiments.bench_hosts
 
 stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)
 	@$(PYTHON) -m v1model.stf $(DIR) $(if $(EXTERNS),--externs $(EXTERNS))

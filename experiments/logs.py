@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
@@ -33,13 +33,16 @@ MAX_RECORDS: Final = 100_000
 NAME: Final = "log.jsonl"
 
 OnRecord = Callable[[Record], None]
+Open = Callable[[Fabric, Engine], AbstractContextManager[Network]]
+"""What gives a running network: Network itself, or one whose logs are kept."""
 
 
 class Logs:
     """Follows the logs below a directory and writes what they say to a file; `follow` does both."""
 
-    def __init__(self, path: Path, on_record: OnRecord = lambda record: None) -> None:
+    def __init__(self, path: Path, on_record: OnRecord = lambda record: None, append: bool = False) -> None:
         self.path, self._on_record = path, on_record
+        self._mode = "a" if append else "w"
         self.counts: Counter[str] = Counter()
         """Records by level."""
         self._read_bytes: dict[Path, int] = {}
@@ -49,7 +52,7 @@ class Logs:
         """Until left, and then once more, so that nothing is missing."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         done = threading.Event()
-        with self.path.open("w", encoding="utf-8") as into:
+        with self.path.open(self._mode, encoding="utf-8") as into:
 
             def work() -> None:
                 while not done.wait(PERIOD_S):
@@ -100,10 +103,13 @@ def open_network(
     results: Path,
     about: Mapping[str, object],
     secure: bool = False,
+    queue_packets: int | None = None,
+    append: bool = False,
 ) -> Iterator[Network]:
     """A network whose processes' logs are kept in the folder `results`, and shown with -v.
 
     When a process crashes, summary.json there says which, how it ended and what it said, after `about`.
+    `append`: the command has had a network before, whose logs stay. `queue_packets`: see Network.
     """
     level = logging.DEBUG if screen.level > VERBOSE else logging.INFO
 
@@ -111,12 +117,12 @@ def open_network(
         if screen.level >= VERBOSE and record.severity >= level:
             screen.console.print(record.to_text(), markup=False, soft_wrap=True)
 
-    logs = Logs(results / NAME, show)
+    logs = Logs(results / NAME, show, append)
     opened_s = time.time()
     try:
         with (
             _log_from(level),
-            Network(fabric, engine, secure=secure) as network,
+            Network(fabric, engine, secure=secure, queue_packets=queue_packets) as network,
             logs.follow(network.directory),
         ):
             yield network
@@ -127,6 +133,20 @@ def open_network(
         serious = sum(count for name, count in logs.counts.items() if name not in ("debug", "info"))
         if serious and screen.level < VERBOSE:
             screen.say(f"{serious} warnings and errors of processes are in {logs.path} (-v shows them)")
+
+
+class OpenNetworks:
+    """Opens one network after the other; the logs of all are in the folder `results`."""
+
+    def __init__(self, screen: Screen, results: Path, about: Mapping[str, object]) -> None:
+        self._screen, self._results, self._about = screen, results, about
+        self._opened = 0
+
+    def __call__(self, fabric: Fabric, engine: Engine) -> AbstractContextManager[Network]:
+        """The next one, as `open_network` opens it."""
+        self._opened += 1
+        append = self._opened > 1
+        return open_network(self._screen, fabric, engine, self._results, self._about, append=append)
 
 
 @contextmanager

@@ -77,6 +77,11 @@ def list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     return lambda text: tuple(dict.fromkeys(parse(part.strip()) for part in text.split(",")))
 
 
+METRICS = Option(
+    "METRICS", whole(0, 65535), 0, "port on 127.0.0.1 where Prometheus finds metrics of all processes"
+)
+
+
 def parse_into(
     kind: type[Options], options: Sequence[Option], arguments: Sequence[str], program: str, description: str
 ) -> Options:

@@ -22,6 +22,7 @@ from rich.table import Table
 from experiments.bench_emulation.measure import ROLES, Blast, Played, bare_blast, play
 from experiments.bench_emulation.search import SearchError, SigmaSearch
 from experiments.command import Screen, run_command
+from experiments.logs import Open, OpenNetworks
 from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
 from experiments.page import Section, bars, write_report
 from experiments.run.options import RunOptions
@@ -90,10 +91,11 @@ def _run(screen: Screen, options: Options) -> int:
     with screen.status("bare datagrams"):
         limit = bare_blast(BLAST_S)
     found: dict[int, Played] = {}
+    opened = OpenNetworks(screen, options.results, {"revision": revision(), "seed": options.seed})
     ends_s = time.monotonic() + 60 * options.minutes if options.minutes else math.inf
     for nodes in options.nodes:
         left_s = ends_s - time.monotonic()
-        found[nodes] = _search(screen, options, nodes, left_s / (len(options.nodes) - len(found)))
+        found[nodes] = _search(screen, opened, options, nodes, left_s / (len(options.nodes) - len(found)))
     _print(screen, found, limit)
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +115,7 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def _search(screen: Screen, options: Options, nodes: int, share_s: float) -> Played:
+def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s: float) -> Played:
     began_s = time.monotonic()
 
     def in_time() -> bool:
@@ -132,7 +134,7 @@ def _search(screen: Screen, options: Options, nodes: int, share_s: float) -> Pla
 
         def play_at(sigma: float) -> Played:
             show(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
-            return _play(screen, run, sigma, lambda text: show(f"{nodes} nodes: {text}"))
+            return _play(screen, opened, run, sigma, lambda text: show(f"{nodes} nodes: {text}"))
 
         search = SigmaSearch(play_at, lambda one: one.kept_up, LEAST_SIGMA, MOST_SIGMA, in_time)
         first = min(MOST_SIGMA, max(LEAST_SIGMA, options.first * nodes / USUAL_NODES))
@@ -143,8 +145,8 @@ def _search(screen: Screen, options: Options, nodes: int, share_s: float) -> Pla
             return search.tried[MOST_SIGMA]
 
 
-def _play(screen: Screen, run: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
-    played = play(run, sigma, say)
+def _play(screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
+    played = play(run, sigma, say, opened)
     said = "keeps up" if played.kept_up else "; ".join(played.complaints)
     screen.say(
         f"{run.hosts} nodes, sigma {sigma:,.0f}: {played.fragments_per_s:,.0f} fragments/s, "

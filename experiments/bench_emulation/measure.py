@@ -13,6 +13,7 @@ from typing import Any
 
 from experiments.bench_emulation import blast
 from experiments.bench_switch.cables import Cables
+from experiments.logs import Open
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import strain
 from experiments.run.modes import MODES
@@ -51,12 +52,12 @@ class Played:
         return sum(self.program_us.values()) + sum(self.kernel_us.values())
 
 
-def play(options: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
+def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network) -> Played:
     """Build the network at this sigma and play once, with the pool."""
     scenario = make_scenario(replace(options, scale=sigma))
     began_s = time.monotonic()
     engine = make_engine(options.engine)
-    with Network(scenario.fabric, engine) as network:
+    with opened(scenario.fabric, engine) as network:
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         measured = Emulation(scenario, network, artifacts).play(
             MODES["pool"], lambda completed, total, _: say(f"{completed} of {total} requests")

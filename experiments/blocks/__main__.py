@@ -34,7 +34,8 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
         "revision": revision(),
     }
     report.write_summary(options.results / "summary.json", about, findings)
-    report.write_page(options.results / "index.html", transformer.name, findings)
+    page = options.results / "report.html"
+    report.write_page(page, transformer.name, about | {"engine": "transformers"}, findings)
     screen.show(report.codec_table(findings))
     screen.show(report.blend_table(findings.blends))
     felt = findings.sensitivity
@@ -43,7 +44,7 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
         f"{felt.shuffled_perplexity:.2f}; recall {felt.recall:.0%}, with KV of chunks by themselves "
         f"{felt.foreign_recall:.0%}"
     )
-    screen.say(f"Written to {options.results / 'summary.json'} and index.html")
+    screen.say(f"Written to {options.results / 'summary.json'}; to look at: {page}")
     for shortfall in findings.shortfalls:
         screen.warn(shortfall, "not as it should be")
     return 1 if findings.shortfalls else 0

@@ -26,7 +26,7 @@ _OPTIONS = (
     ),
     Option("SAMPLES", whole(4, 1000), 24, "held-out documents"),
     Option("SEED", whole(0, 2**31), 1, "of the documents; the model has its own"),
-    Option("RESULTS", Path, Path("results/blocks"), "folder for summary.json and index.html"),
+    Option("RESULTS", Path, Path("results/blocks"), "folder for summary.json and report.html"),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +90,11 @@ def write_summary(path: Path, about: dict[str, Any], findings: Findings) -> None
     part.replace(path)
 
 
-def write_page(path: Path, model: str, findings: Findings) -> None:
+def write_page(path: Path, model: str, about: Mapping[str, object], findings: Findings) -> None:
     """Plots and tables as one HTML file."""
     page = Page("What is in a block")
     page.text(f"Measured on {model}.", "lead")
+    page.text(", ".join(f"{name} {value}" for name, value in about.items()) + ".")
     for shortfall in findings.shortfalls:
         page.text(f"Not as it should be: {shortfall}.", "warning")
     page.plot(_codec_plot(findings), "Perplexity lost against ratio, every codec")

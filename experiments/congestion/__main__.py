@@ -21,8 +21,10 @@ from rich.table import Table
 
 from controller.config import Config, PoolSize, Thresholds
 from experiments.command import Screen, run_command
+from experiments.congestion.page import write_page
 from experiments.congestion.patterns import HITS, PATTERNS, Group, Keys, groups
 from experiments.congestion.result import Burst, Point, evaluate
+from experiments.logs import open_network
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.run.control_plane import stand_behind, start_controller, switch_configs
 from experiments.run.machine import CpuWatch
@@ -83,12 +85,24 @@ def _run(screen: Screen, options: Options) -> int:
     check_root()
     points = play(screen, options)
     options.results.mkdir(parents=True, exist_ok=True)
-    about = {"engine": Embedded.name, "revision": revision(), "seed": options.seed, "nodes": options.nodes}
-    about |= {"stores": options.stores, "link_mbit_s": options.link_mbit_s, "queue": options.queue_packets}
+    about = _about(options)
     said = [asdict(point) | {"missed": point.missed()} for point in points]
     (options.results / "summary.json").write_text(json.dumps(about | {"points": said}, indent=1) + "\n")
     _show(screen, points)
+    screen.say(f"To look at: {write_page(options.results, about, points)}")
     return 1 if any(point.missed() for point in points) else 0
+
+
+def _about(options: Options) -> dict[str, object]:
+    return {
+        "engine": Embedded.name,
+        "revision": revision(),
+        "seed": options.seed,
+        "nodes": options.nodes,
+        "stores": options.stores,
+        "link_mbit_s": options.link_mbit_s,
+        "queue": options.queue_packets,
+    }
 
 
 def play(screen: Screen, options: Options) -> list[Point]:
@@ -99,7 +113,9 @@ def play(screen: Screen, options: Options) -> list[Point]:
     points = []
     with (
         screen.status("compiling the P4 program") as show,
-        Network(fabric, engine, queue_packets=options.queue_packets) as network,
+        open_network(
+            screen, fabric, engine, options.results, _about(options), queue_packets=options.queue_packets
+        ) as network,
     ):
         sizes = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * options.fragments}
         artifacts = engine.compile(PROGRAM, sizes, network.directory)

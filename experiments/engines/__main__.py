@@ -17,10 +17,11 @@ from experiments.engines.report import print_report, shortfalls
 from experiments.engines.requests import NODES, make_asks
 from experiments.engines.result import write_summary
 from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_slots
+from experiments.logs import open_network
 from experiments.run.processes import ProcessError
 from experiments.run.result import PROGRAM, ROOT, revision
 from topologies.engines import make_engine
-from topologies.network import Network, check_root
+from topologies.network import check_root
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -49,7 +50,8 @@ def _play(screen: Screen, options: EnginesOptions) -> Play:
     with screen.progress() as progress:
         task = progress.add_task("making the model", total=None)
         folder = make_model()
-        with Network(make_fabric(options), engine) as network:
+        about = _about(options)
+        with open_network(screen, make_fabric(options), engine, options.results, about) as network:
             progress.update(task, description=f"compiling the P4 program ({engine.name})")
             artifacts = engine.compile(PROGRAM, defines, network.directory)
             total = len(asks.first) + len(asks.trace)

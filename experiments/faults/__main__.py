@@ -25,7 +25,7 @@ from experiments.faults.options import Options, parse_options
 from experiments.faults.page import write_page
 from experiments.faults.result import PHASES, Played, Result, evaluate
 from experiments.logs import open_network
-from experiments.run.machine import CpuWatch
+from experiments.run.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from experiments.run.result import PROGRAM, revision
 from topologies.engines import Artifacts, Embedded
 from topologies.network import Network, check_root
@@ -35,8 +35,6 @@ NODES, STORES = 3, 3
 SIZES = {"star": {}, "leafspine": {"leaves": 2, "spines": 2}}
 LINK_BIT_S = 100e6
 START_DELAY_S = 0.3
-BUSY = 0.9
-"""Share of the machine from which delays are the machine's, too."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,17 +46,18 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: Options) -> int:
     check_root()
-    results = [
-        result for topology in options.topologies for result in _play_topology(screen, options, topology)
-    ]
+    results: list[Result] = []
+    for topology in options.topologies:
+        results += _play_topology(screen, options, topology, append=bool(results))
     about = _about(options)
     _write(options.results / "summary.json", about, results)
-    busy = [f"{one.fault} on {one.topology}: CPU {one.cpu:.0%}" for one in results if one.cpu > BUSY]
-    screen.say(f"To look at: {write_page(options.results, about, results, busy)}")
+    busy = {f"{one.fault} on {one.topology}": one.cpu for one in results}
+    page = write_page(options.results, about, results, busy_complaints(busy))
+    screen.say(f"To look at: {page}")
     return _report(screen, results)
 
 
-def _play_topology(screen: Screen, options: Options, topology: str) -> list[Result]:
+def _play_topology(screen: Screen, options: Options, topology: str, append: bool) -> list[Result]:
     names = [name for name in options.cases if topology in CASES[name].topologies]
     if not names:
         return []
@@ -68,7 +67,7 @@ def _play_topology(screen: Screen, options: Options, topology: str) -> list[Resu
     about = {"revision": revision(), "seed": options.seed, "topology": topology}
     with (
         screen.status(compiling) as show,
-        open_network(screen, fabric, Embedded(), options.results, about) as network,
+        open_network(screen, fabric, Embedded(), options.results, about, append=append) as network,
     ):
         artifacts = compile_program(network, options.fragments)
         for number, name in enumerate(names, 1):
@@ -143,10 +142,10 @@ def _report(screen: Screen, results: Sequence[Result]) -> int:
         times = (*(f"{one.p99_ms[phase]:.0f}" for phase in PHASES), f"{one.slowest_ms:.0f}")
         table.add_row(one.fault, one.topology, *map(str, counts), f"{one.recover_s:.1f}", *times)
     screen.show(table)
-    busy = sum(one.cpu > BUSY for one in results)
+    busy = sum(one.cpu > MOST_CPU_SHARE for one in results)
     if busy:
         screen.warn(
-            f"the machine was over {BUSY:.0%} busy in {busy} of {len(results)} cases: "
+            f"the machine was over {MOST_CPU_SHARE:.0%} busy in {busy} of {len(results)} cases: "
             "times are longer for that."
         )
     missed = [(one, _missed(CASES[one.fault], one)) for one in results]

@@ -27,6 +27,7 @@ from experiments.faults.load import RIGHT, WRONG
 from experiments.logs import open_network
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.page import Section, bars, write_report
+from experiments.run.machine import CpuWatch, busy_complaints
 from experiments.run.processes import READY_TIMEOUT_S
 from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
@@ -81,6 +82,8 @@ class Result:
     p99_ms_sink: float
     p99_ms: float
     growth_bytes: int
+    cpu: float
+    """Mean share of the machine in use."""
 
     def missed(self) -> list[str]:
         """The goals that are not met."""
@@ -172,11 +175,14 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: Options) ->
     operations: dict[bool, list[dict[str, Any]]] = {}
     said: dict[str, Any] = {}
     before = _memory_bytes(running)
+    watch = CpuWatch()
+    watch.start()
     for into_sink in (True, False):
         intruder.flood(into_sink, sent, options.flood_per_s)
         running.play(time.monotonic() + START_DELAY_S, options.seconds)
         operations[into_sink] = running.played()
         said = intruder.rest(into_sink)
+    used = watch.stop().mean
     grown = _memory_bytes(running) - before
     wrong, lost = running.check()
     under_attack = operations[False]
@@ -196,6 +202,7 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: Options) ->
         p99_ms[True],
         p99_ms[False],
         grown,
+        round(used, 2),
     )
 
 
@@ -209,12 +216,13 @@ def _memory_bytes(running: Cluster) -> int:
 def _write_page(options: Options, results: Sequence[Result]) -> Path:
     titles = (
         "attack", "packets", "operations", "failed", "wrong", "lost", "stolen", "p99 with a sink, ms",
-        "p99 under attack, ms", "memory grew by, MB", "missed",
+        "p99 under attack, ms", "memory grew by, MB", "CPU, %", "missed",
     )  # fmt: skip
     rows = [
         [
             one.attack, one.sent, one.operations, one.failed, one.wrong_blocks, one.lost_blocks, one.stolen,
-            one.p99_ms_sink, one.p99_ms, one.growth_bytes / 2**20, "; ".join(one.missed()) or "nothing",
+            one.p99_ms_sink, one.p99_ms, one.growth_bytes / 2**20, 100 * one.cpu,
+            "; ".join(one.missed()) or "nothing",
         ]
         for one in results
     ]  # fmt: skip
@@ -227,7 +235,9 @@ def _write_page(options: Options, results: Sequence[Result]) -> Path:
         "packets a second of the intruder": options.flood_per_s,
     }  # fmt: skip
     section = Section("What one port does to the others", "attacks", titles, rows, plots, text)
-    return write_report(options.results, "make intruders: one port floods the network", about, [section])
+    complaints = busy_complaints({one.attack: one.cpu for one in results})
+    title = "make intruders: one port floods the network"
+    return write_report(options.results, title, about, [section], complaints)
 
 
 def _report(screen: Screen, results: Sequence[Result]) -> int:

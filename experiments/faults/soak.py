@@ -21,12 +21,14 @@ from experiments.faults.__main__ import LINK_BIT_S, NODES, START_DELAY_S, STORES
 from experiments.faults.cases import CASES
 from experiments.faults.cluster import POOL_BLOCKS, Cluster, Plan, cluster
 from experiments.faults.leaks import growth, more_files, namespaces_of, processes_of, sample
-from experiments.faults.result import Played, Result, evaluate
+from experiments.faults.result import PHASES, Played, Result, evaluate
+from experiments.logs import open_network
 from experiments.options import Option, number, parse_into, whole
-from experiments.run.machine import CpuWatch
+from experiments.page import Section, bars, lines, write_report
+from experiments.run.machine import CpuWatch, busy_complaints
 from experiments.run.result import ROOT, revision
 from topologies.engines import Embedded
-from topologies.network import Network, check_root
+from topologies.network import check_root
 from topologies.registry import make_topology
 from topologies.remains import RUN_DIRECTORY
 
@@ -103,7 +105,7 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: Options) -> int:
     check_root()
     soaked = soak(screen, options)
-    _write(options, soaked)
+    _write(screen, options, soaked)
     _show(screen, soaked)
     return 1 if soaked.missed() else 0
 
@@ -111,7 +113,11 @@ def _run(screen: Screen, options: Options) -> int:
 def soak(screen: Screen, options: Options) -> Soaked:
     """All of it, from the network's start to its end."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
-    with screen.status("compiling the P4 program") as show, Network(fabric, Embedded()) as network:
+    about = {"revision": revision(), "seed": options.seed}
+    with (
+        screen.status("compiling the P4 program") as show,
+        open_network(screen, fabric, Embedded(), options.results, about) as network,
+    ):
         artifacts = compile_program(network, FRAGMENTS)
         plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, own_blocks=OWN_BLOCKS, proxied=True)
         with cluster(network, artifacts, plan, "soak") as running:
@@ -157,7 +163,7 @@ def _left(pids: Mapping[int, str], namespaces: Sequence[str]) -> list[str]:
     return left + [f"namespace {namespace}" for namespace in namespaces if namespace in alive]
 
 
-def _write(options: Options, soaked: Soaked) -> None:
+def _write(screen: Screen, options: Options, soaked: Soaked) -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     about = {
         "engine": Embedded.name,
@@ -167,6 +173,41 @@ def _write(options: Options, soaked: Soaked) -> None:
     }
     result = {**about, **asdict(soaked), "missed": soaked.missed()}
     (options.results / "summary.json").write_text(json.dumps(result, indent=1) + "\n")
+    screen.say(f"To look at: {write_page(options.results, about, soaked)}")
+
+
+def write_page(folder: Path, about: Mapping[str, object], soaked: Soaked) -> Path:
+    """The rounds, and what changed over them."""
+    numbers = range(1, len(soaked.rounds) + 1)
+    p99 = {
+        phase: [(number, one.p99_ms[phase]) for number, one in zip(numbers, soaked.rounds, strict=True)]
+        for phase in PHASES
+    }
+    titles = (
+        "round", "fault", "operations", "failed", "refused", "wrong blocks", "recover, s",
+        *(f"p99 {phase}, ms" for phase in PHASES), "CPU, %",
+    )  # fmt: skip
+    rows = [
+        [
+            number, CASES[one.fault].title, one.operations, one.failed, one.refused, one.wrong_blocks,
+            one.recover_s, *(one.p99_ms[phase] for phase in PHASES), 100 * one.cpu,
+        ]
+        for number, one in zip(numbers, soaked.rounds, strict=True)
+    ]  # fmt: skip
+    missed = soaked.missed()
+    text = f"Missed: {'; '.join(missed)}." if missed else "Nothing was wrong, lost or left over."
+    rounds = Section("Rounds", "rounds", titles, rows, [lines("p99 of an operation, ms", "round", p99)], text)
+    grown = {name: 100 * share for name, share in soaked.growth.items()}
+    memory = Section(
+        "Processes, from the warm-up to the end",
+        "processes",
+        ("process", "memory grew by, %", "more files open"),
+        [[name, share, soaked.files[name]] for name, share in grown.items()],
+        [bars("memory grew by, %", list(grown), {"%": list(grown.values())})],
+    )
+    complaints = busy_complaints({f"round {n}": o.cpu for n, o in zip(numbers, soaked.rounds, strict=True)})
+    title = "make soak: one network for long, under load and random faults"
+    return write_report(folder, title, about, [rounds, memory], complaints)
 
 
 def _show(screen: Screen, soaked: Soaked) -> None:

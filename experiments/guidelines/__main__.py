@@ -22,9 +22,13 @@ from rich.table import Table
 from controller.config import Config, PoolSize, Thresholds
 from experiments.command import Screen, run_command
 from experiments.guidelines.cases import PAGE_BYTES, PUBLISHED, SEGMENT_BYTES, Case, cases
+from experiments.guidelines.page import write_page
+from experiments.guidelines.result import Measured
 from experiments.intervals import mean_interval
+from experiments.logs import open_network
 from experiments.options import Option, number, parse_into, whole
 from experiments.run.control_plane import start_controller, switch_configs
+from experiments.run.machine import CpuWatch, busy_complaints
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
 from experiments.run.result import PROGRAM, revision
 from hostlib.wire import fragment_count
@@ -34,6 +38,9 @@ from topologies.star import star
 
 POOL_BLOCKS = 256
 STORES = 2
+ENGINE = "embedded"
+SEED = 0
+"""Of the first reader in the first run; each has one of its own."""
 STORE_BYTES = 256 << 20
 START_DELAY_S = 0.4
 """From the command to the first load: readers look for the segment's version meanwhile."""
@@ -59,17 +66,6 @@ _OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One case, once."""
-
-    mbyte_s: float
-    latency_ms: float
-    """Median of the nodes' medians, of a request."""
-    failed: int
-    """Requests that could not be loaded."""
-
-
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2: it could not run."""
 
@@ -83,13 +79,18 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: GuidelinesOptions) -> int:
     check_root()
-    engine = make_engine("embedded")
+    engine = make_engine(ENGINE)
     wanted = cases(options.nodes)
     found: dict[Case, list[Measured]] = {case: [] for case in wanted}
     fragments = fragment_count(PAGE_BYTES)
     defines = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * fragments}
     fabric = star(options.nodes, STORES, options.link_mbit_s * 1e6)
-    with screen.progress() as progress, Network(fabric, engine) as network:
+    watch = CpuWatch()
+    watch.start()
+    with (
+        screen.progress() as progress,
+        open_network(screen, fabric, engine, options.results, _about(options)) as network,
+    ):
         task = progress.add_task("loading", total=options.runs * len(wanted))
         artifacts = engine.compile(PROGRAM, defines, network.directory)
         for pool in (False, True):
@@ -104,11 +105,15 @@ def _run(screen: Screen, options: GuidelinesOptions) -> int:
                         if case.pool == pool:
                             found[case].append(cluster.measure(case, run))
                             progress.advance(task)
+    use = watch.stop()
     screen.show(_table(found))
     failed = sum(one.failed for runs in found.values() for one in runs)
     if failed:
         screen.warn(f"{failed} requests could not be loaded: the machine is too busy for these rates")
-    screen.say(f"Written to {_write(options, found)}")
+    complaints = busy_complaints({"in all cases": use.mean})
+    complaints += [f"{failed} requests could not be loaded"] if failed else []
+    page = write_page(options.results, _about(options), found, complaints)
+    screen.say(f"Written to {_write(options, found)}; to look at: {page}")
     return 0
 
 
@@ -135,7 +140,7 @@ class Cluster:
                 "read": {
                     "name": name, "homes": homes, "request_bytes": case.request_bytes,
                     "in_flight": case.in_flight, "seconds": seconds, "at_s": at_s,
-                    "seed": 1000 * run + number, "hot": case.hot,
+                    "seed": SEED + 1000 * run + number, "hot": case.hot,
                 }
             }
             for number in range(case.nodes)
@@ -210,13 +215,21 @@ def _table(found: dict[Case, list[Measured]]) -> Table:
     return table
 
 
+def _about(options: GuidelinesOptions) -> dict[str, object]:
+    return {
+        "seed": SEED,
+        "revision": revision(),
+        "engine": ENGINE,
+        "link_mbit_s": options.link_mbit_s,
+        "seconds": options.seconds,
+    }
+
+
 def _write(options: GuidelinesOptions, found: dict[Case, list[Measured]]) -> Path:
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / "summary.json"
     record = {
-        "revision": revision(),
-        "link_mbit_s": options.link_mbit_s,
-        "seconds": options.seconds,
+        **_about(options),
         "cases": [asdict(case) | {"runs": [asdict(one) for one in runs]} for case, runs in found.items()],
     }
     path.write_text(json.dumps(record, indent=1) + "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import groupby
 
 from experiments.command import Screen, run_command
@@ -13,11 +14,13 @@ from experiments.incast.page import write_page
 from experiments.incast.plots import draw
 from experiments.incast.report import print_report
 from experiments.incast.result import Point, evaluate, write_summary
-from experiments.incast.scenario import POOL_BLOCKS, Scenario, make_scenario
+from experiments.incast.scenario import POLICY, POOL_BLOCKS, Scenario, make_scenario
 from experiments.incast.table import markdown
 from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.result import PROGRAM, revision
+from experiments.run.running import Watch
+from experiments.run.watching import watch_with
 from topologies.engines import Engine, make_engine
 from topologies.network import check_root
 
@@ -48,13 +51,13 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
     cases = list(scenario.cases())
     options, about = scenario.options, _about(scenario)
     dashboard = Dashboard(POOL_BLOCKS) if options.live and screen.can_live else None
-    with (
-        screen.progress(below=dashboard) as progress,
-        open_network(screen, scenario.fabric, engine, options.results, about) as network,
-    ):
+    with ExitStack() as stack:
+        watch = _watch(screen, scenario, dashboard, stack)
+        progress = stack.enter_context(screen.progress(below=dashboard))
+        network = stack.enter_context(open_network(screen, scenario.fabric, engine, options.results, about))
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=len(cases))
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
-        emulation = Emulation(scenario, network, artifacts, dashboard.watching if dashboard else None)
+        emulation = Emulation(scenario, network, artifacts, watch)
         for mode, members in groupby(cases, key=lambda case: case.mode):
             with emulation.mode(mode) as running:
                 for case in members:
@@ -63,6 +66,22 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
                     write_summary(options.results / "summary.json", about, points)
                     progress.advance(task)
     return points
+
+
+def _watch(screen: Screen, scenario: Scenario, dashboard: Dashboard | None, stack: ExitStack) -> Watch | None:
+    """Who looks on, if anyone: samples cost something."""
+    options = scenario.options
+    if dashboard is None and not options.metrics:
+        return None
+    about = {
+        "engine": options.engine,
+        "topology": scenario.fabric.name,
+        "policy": POLICY,
+        "seed": str(options.seed),
+        "revision": revision(),
+        "sigma": f"{options.scale:g}",
+    }
+    return watch_with(dashboard, options.metrics, about, screen.say, stack)
 
 
 def _announce(screen: Screen, scenario: Scenario) -> None:

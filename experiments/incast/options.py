@@ -8,7 +8,17 @@ from pathlib import Path
 
 from controller.placement import AUTO, PLACEMENTS
 from experiments.incast.patterns import DIFFERENT, PATTERNS, SAME
-from experiments.options import LIVE_HELP, Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from experiments.options import (
+    LIVE_HELP,
+    METRICS,
+    Option,
+    list_of,
+    number,
+    one_of,
+    parse_into,
+    whole,
+    yes_or_no,
+)
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
 from workload.cost import DEFAULT_MODEL, MODELS
@@ -41,6 +51,8 @@ class IncastOptions:
     link_gbit_s: float
     seed: int
     live: bool
+    metrics: int
+    """Port of the exporter; 0 for none."""
     quick: bool
     results: Path
 
@@ -65,6 +77,7 @@ _OPTIONS = (
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
     Option("SEED", whole(0, 2**31), 1, "of what the nodes ask for"),
     Option("LIVE", yes_or_no, False, LIVE_HELP),
+    METRICS,
     Option("QUICK", yes_or_no, False, "1: fewer points: 1,4,16 nodes, the same and different blocks"),
     Option("RESULTS", Path, Path("results/incast"), "folder for summary.json and plots"),
 )

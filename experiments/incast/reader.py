@@ -6,6 +6,8 @@
     stdin   > {"at_s": CLOCK_MONOTONIC, "chains": [[KEY, ...], ...], "push": BOOL}   a burst;
                                        keys in hexadecimal; push: whether to subscribe
     stdout  < {"event": "finished", "block_ms": [...], "errors": {...}, ...}
+    stdin   > report                                                     all counters as they are now
+    stdout  < {"event": "report", ...}
     stdin   > stop                                                       or its end
 
 What it fetched it does not keep: between two bursts its memory went to other prefixes, which is why it has to
@@ -18,7 +20,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from experiments.child import commands, main, say
@@ -92,6 +94,15 @@ class Reader:
             **{name: count - before[name] for name, count in self._reported.items()},
         }
 
+    def report(self) -> dict[str, Any]:
+        """All counters, as an inference node has them."""
+        return {
+            "client": asdict(self._client.stats),
+            "pushed": asdict(self._pushed.stats),
+            "tiers": asdict(self._tiers.stats) | {"held": self._tiers.sizes()},
+            "endpoint": self._endpoint.stats.report(),
+        }
+
     def close(self) -> None:
         """Close the socket."""
         self._client.close()
@@ -126,10 +137,18 @@ async def run(config: ReaderConfig) -> None:
     reader = Reader(config)
     try:
         say("ready")
-        async for line in commands():
-            say("finished", **await reader.burst(**json.loads(line)))
+        async with asyncio.TaskGroup() as bursts:
+            async for line in commands():
+                if line == "report":
+                    say("report", **reader.report())
+                else:
+                    bursts.create_task(_finish(reader, line))
     finally:
         reader.close()
+
+
+async def _finish(reader: Reader, line: str) -> None:
+    say("finished", **await reader.burst(**json.loads(line)))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from workload.trace import MOONCAKE
 
 STORES = 1
 """N-to-1: all blocks have one home."""
+POLICY = "lru"
 POOL_BLOCKS = 2048
 """More than any point asks for: what the experiment is about is merging and sharing, not eviction."""
 PUSHED_BLOCKS = 256
@@ -127,7 +128,7 @@ def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts
     size = PoolSize(POOL_BLOCKS, scenario.defines["POOL_SLOTS"], scenario.fragments)
     return Config(
         switches=switch_configs(network, artifacts, size),
-        policy="lru",
+        policy=POLICY,
         seed=scenario.options.seed,
         pool=mode in POOL,
         placement=scenario.options.placement,

@@ -18,7 +18,7 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff; margin: 0 auto; max-width: 1360px; padding: 0 12px 48px; }
 h1 { font-size: 1.6em; margin: 24px 0 4px; } h2 { font-size: 1.25em; margin: 36px 0 4px; border-top: 1px solid #ccc; padding-top: 16px; }
 p { max-width: 76ch; margin: 6px 0; white-space: pre-line; } td.words { text-align: left; white-space: normal; min-width: 24ch; } p.lead { font-size: 1.1em; } p.warning { border-left: 6px solid #d55e00; padding-left: 10px; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92em; }
+.scroll { overflow-x: auto; background: linear-gradient(to right, #fff 30%, #fff0) left / 40px 100% no-repeat local, linear-gradient(to left, #fff 30%, #fff0) right / 40px 100% no-repeat local, radial-gradient(farthest-side at 0 50%, #0004, #0000) left / 12px 100% no-repeat scroll, radial-gradient(farthest-side at 100% 50%, #0004, #0000) right / 12px 100% no-repeat scroll; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92em; }
 th, td { padding: 3px 10px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; } th { white-space: normal; vertical-align: bottom; max-width: 15ch; } th:first-child, td:first-child { text-align: left; }
 thead th { border-bottom: 2px solid #111; } a.download { font-size: .85em; } .plot { min-height: 320px; }
 @media (max-width: 600px) { th, td { padding: 3px 5px; } td:first-child { white-space: normal; min-width: 11ch; } table { font-size: .85em; } }
@@ -38,6 +38,11 @@ function weirChoices(name, draw) {
   const form = document.getElementById(name + "-choices"), plot = document.getElementById(name + "-plot");
   const data = JSON.parse(document.getElementById(name + "-data").textContent);
   const show = () => draw(data, Object.fromEntries(new FormData(form)), plot);
+  // report.html?NAME-MENU=value opens with that choice, so that a view can be linked to.
+  for (const [key, value] of new URLSearchParams(location.search)) {
+    const menu = form.querySelector("#" + CSS.escape(key));
+    if (menu && [...menu.options].some(option => option.value === value)) menu.value = value;
+  }
   form.addEventListener("change", show);
   form.addEventListener("submit", event => event.preventDefault());
   show();
@@ -48,6 +53,10 @@ window.addEventListener("load", () => {
 });
 """
 
+_NO_SCRIPT = (
+    '<noscript><p class="warning">This browser does not run the page\'s JavaScript, so its plots, menus and '
+    "filters are missing. The tables and the links that save them are all here.</p></noscript>"
+)
 _FILTERED_ROWS = 12
 _WORDS = 32
 """A cell that is longer than this is text, which may be broken into lines."""
@@ -70,11 +79,12 @@ class Page:
     def __init__(self, title: str) -> None:
         self._title = title
         self._parts: list[str] = [f"<h1>{escape(title)}</h1>"]
-        self._plots = 0
+        self._plots = self._headings = 0
 
     def heading(self, text: str) -> None:
         """Begin a section."""
-        self._parts.append(f"<h2>{escape(text)}</h2>")
+        self._headings += 1
+        self._parts.append(f'<h2 id="part{self._headings}">{escape(text)}</h2>')
 
     def text(self, text: str, kind: str = "") -> None:
         """A paragraph; `kind`: "lead" or "warning"."""
@@ -120,7 +130,8 @@ class Page:
                 f'oninput="weirFilter(this)"></label>'
             )
         self._parts.append(
-            f'<div class="scroll"><table id="{escape(name)}"><thead><tr>{head}</tr></thead>'
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">'
+            f'<table id="{escape(name)}"><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>{_download(name, titles, rows)}"
         )
 
@@ -143,7 +154,8 @@ class Page:
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self._title)}</title><style>{_STYLE}</style>"
-            f"<script>{get_plotlyjs()}</script><script>{_SCRIPT}</script></head><body>{''.join(self._parts)}</body></html>\n"
+            f"<script>{get_plotlyjs()}</script><script>{_SCRIPT}</script></head>"
+            f"<body>{_NO_SCRIPT}{''.join(self._parts)}</body></html>\n"
         )
 
 

@@ -3,7 +3,7 @@
 Beluga's point (arXiv 2511.20172) is that a pool which all nodes reach makes routing by locality unnecessary.
 So round robin with a pool is set against locality, and Mooncake's conductor, without one. `own`: nodes have
 their own memory only; `stores`: and storage nodes; `pool`: and the switch's pool. Writes
-results/routing/summary.json.
+results/routing/summary.json and report.html.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rich.table import Table
 from experiments.command import Screen, run_command
 from experiments.intervals import Interval, mean_interval
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.page import Section, bars, write_report
 from experiments.parallel import run_all
 from experiments.run.result import revision
 from experiments.simulator.scenario import Scenario
@@ -34,7 +35,17 @@ SHARED: dict[str, dict[str, dict[str, Any]]] = {
     "stores": {"nodes": {"gate": "compare"}, "pool": {"memory": "none"}},
     "pool": {"nodes": {"gate": "compare"}},
 }
-FIGURES = ("ttft_mean_s", "ttft_p99_s", "prefill_s", "held_share", "storage_gbyte")
+SHARED_TEXT = (
+    "own: nodes have their own memory only; stores: and storage nodes; pool: and the switch's pool. Means "
+    "over the seeds."
+)
+FIGURES = {
+    "ttft_mean_s": "TTFT mean, s",
+    "ttft_p99_s": "TTFT p99, s",
+    "prefill_s": "prefill, s",
+    "held_share": "held by the node, share",
+    "storage_gbyte": "from stores, GB",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +104,8 @@ def _run(screen: Screen, options: RoutingOptions) -> int:
     cells = compute(options, screen)
     for shape, load in itertools.product(options.shapes, options.loads):
         screen.show(_table(shape, load, cells))
-    screen.say(f"Written to {_write(options, cells)}")
+    page = _write_page(options, cells)
+    screen.say(f"Written to {_write(options, cells)}; to look at: {page}")
     return 0
 
 
@@ -134,15 +146,7 @@ def _table(shape: str, load: float, cells: Cells) -> Table:
     table = Table(
         title=f"{shape}, {load:g} times its rate: mean ± 95 % interval over seeds", title_justify="left"
     )
-    for title in (
-        "scheduler",
-        "shared",
-        "TTFT mean, s",
-        "TTFT p99, s",
-        "prefill, s",
-        "held",
-        "from stores, GB",
-    ):
+    for title in ("scheduler", "shared", *FIGURES.values()):
         table.add_column(title, justify="left" if title in ("scheduler", "shared") else "right")
     for case, found in cells.items():
         if (case.shape, case.load) == (shape, load):
@@ -151,11 +155,46 @@ def _table(shape: str, load: float, cells: Cells) -> Table:
     return table
 
 
+def _write_page(options: RoutingOptions, cells: Cells) -> Path:
+    """A section a table; a simulation has no machine that could be too slow."""
+    about = {
+        "seed": f"1 to {options.seeds}, the same for all", "revision": revision(), "engine": "simulator",
+        "nodes": options.hosts, "requests of each simulation": options.requests,
+    }  # fmt: skip
+    titles = ["scheduler", "shared", *(part for name in FIGURES.values() for part in (name, "± (95 %)"))]
+    sections = []
+    for shape, load in itertools.product(options.shapes, options.loads):
+        some = {case: of for case, of in cells.items() if (case.shape, case.load) == (shape, load)}
+        rows = [
+            [
+                case.scheduler, case.shared,
+                *(f"{part:,.3g}" for name in FIGURES for part in (of[name].mean, of[name].half)),
+            ]
+            for case, of in some.items()
+        ]  # fmt: skip
+        schedulers = list(dict.fromkeys(case.scheduler for case in some))
+        plots = [
+            bars(
+                FIGURES[name],
+                schedulers,
+                {
+                    shared: [of[name].mean for case, of in some.items() if case.shared == shared]
+                    for shared in SHARED
+                },
+            )
+            for name in ("ttft_mean_s", "prefill_s")
+        ]
+        heading = f"{shape}, {load:g} times its rate"
+        sections.append(Section(heading, f"{shape}-{load:g}", titles, rows, plots, SHARED_TEXT))
+    return write_report(options.results, "make routing: schedulers and what nodes share", about, sections)
+
+
 def _write(options: RoutingOptions, cells: Cells) -> Path:
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / "summary.json"
     record = {
         "revision": revision(),
+        "engine": "simulator",
         "hosts": options.hosts,
         "requests": options.requests,
         "seeds": options.seeds,

@@ -193,7 +193,11 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
 
 def _title(scenario: Scenario) -> str:
     options = scenario.options
-    return f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, policy {options.policy}"
+    whose = "this machine's choice" if options.scale is None else "as given"
+    return (
+        f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, policy {options.policy}, "
+        f"sigma {scenario.scale.sigma:g} ({whose})"
+    )
 
 
 def _about(scenario: Scenario) -> dict[str, object]:

@@ -181,6 +181,11 @@ class Strain:
         return found
 
 
+def busy_complaints(shares: Mapping[str, float]) -> list[str]:
+    """Which parts of an experiment found the machine busy, by their mean share of all cores in use."""
+    return [f"{name}: CPU {share:.0%}" for name, share in shares.items() if share > MOST_CPU_SHARE]
+
+
 ADVICE = (
     "Use SCALE=auto or a larger SCALE (fewer packets), fewer HOSTS, a smaller SPEED, or end other work here."
 )

@@ -12,6 +12,7 @@ from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from experiments.options import (
     LIVE_HELP,
+    METRICS,
     Option,
     OptionError,
     list_of,
@@ -180,9 +181,7 @@ _OPTIONS = (
     Option("LIVE", yes_or_no, False, LIVE_HELP),
     Option("MODES", list_of(one_of(tuple(MODES))), COMPARED, f"what is compared, of {', '.join(MODES)}"),
     Option("RUNS", whole(1, 50), 1, "how often each is played, in turn; above 1 the table has intervals"),
-    Option(
-        "METRICS", whole(0, 65535), 0, "port on 127.0.0.1 where Prometheus finds metrics of all processes"
-    ),
+    METRICS,
     Option("TRACES", yes_or_no, False, "1: each request's way as spans, OTLP/JSON and for Perfetto"),
     Option("PCAP", list_of(str), (), "hosts and switches whose traffic is kept as pcapng, such as node3,s1"),
     Option("SEED", whole(0, 2**31), 1, "of generator, scheduler and policy"),

@@ -28,7 +28,8 @@ def write_page(path: Path, details: Mapping[str, Any], title: str, conclusion: s
         page.text("The machine kept up in all plays shown here.")
     page.text(
         f"Seed {about['seed']}, revision {about['revision']}, engine {about['engine']}, sigma "
-        f"{about['scale']:g}, policy {about['policy']}, a pool of {about['pool_blocks']:,} blocks, "
+        f"{about['scale']:g} (bytes and link rates here are the real ones divided by it; times are not), "
+        f"policy {about['policy']}, a pool of {about['pool_blocks']:,} blocks, "
         f"{about['hosts']} inference nodes and {about['stores']} storage nodes ({about['topology']})."
     )
     answer(page, topology, runs)
@@ -101,7 +102,7 @@ def _over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
 
 def _latencies(page: Page, runs: Runs) -> None:
     page.heading("How long it took")
-    page.text("Share of blocks, and of requests, that took at most so long; circles mark p50 and p99.")
+    page.text("Share of blocks, and of requests, that took at most so long; the marks are p50 and p99.")
     ttft = {name: _ttft_ms(run["requests"]) for name, run in runs.items()}
     page.plots(
         [

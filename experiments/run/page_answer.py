@@ -18,7 +18,7 @@ _COSTS = (
     ("this machine's CPU in use, %", "cpu_share", 100),
 )
 _EVICTION_COSTS = (
-    ("MB to save evicted blocks at their homes", "reclaim_bytes", 1e-6),
+    ("MB to save evicted blocks in storage nodes", "reclaim_bytes", 1e-6),
     ("evicted blocks that are nowhere now", "dropped", 1),
 )
 
@@ -63,20 +63,20 @@ def _for_nodes(page: Page, runs: Runs) -> None:
     names = list(runs)
     base, last = names[0], names[-1]
     page.text(
-        f"For the inference nodes: where each got its fragments when the switch {_bare(last)}, and its times "
-        "to first token (p50 and p99)."
+        f"For the inference nodes: the time to first token of each (p50 and p99), and where it got its "
+        f"fragments when the switch {_bare(last)}."
     )
     titles = [
-        "node", "requests", "% from the pool", "% merged", "% from a home alone", "asked again",
-        *(f"p50 / p99, ms: {_bare(name)}" for name in dict.fromkeys((base, last))),
+        "node", *(f"p50 / p99, ms: {_bare(name)}" for name in dict.fromkeys((base, last))), "% from the pool",
+        "% merged", "% from a storage node alone", "asked again", "requests",
     ]  # fmt: skip
     nodes = sorted({record["node"] for record in runs[last]["requests"]}, key=lambda name: (len(name), name))
     rows = [
         [
             node,
-            sum(record["node"] == node for record in runs[last]["requests"]),
-            *_origins(runs[last]["fragments"].get(node, {})),
             *(_first_token(runs[name]["requests"], node) for name in dict.fromkeys((base, last))),
+            *_origins(runs[last]["fragments"].get(node, {})),
+            sum(record["node"] == node for record in runs[last]["requests"]),
         ]
         for node in nodes
     ]

@@ -13,7 +13,7 @@ SLOWEST = 10
 MOST_REQUESTS = 400
 """Of a mode that a reader can choose from: those slowest to their first token."""
 STAGES = (
-    "queued in the node", "probing", "waiting for the pool", "waiting, merged", "waiting for a home",
+    "queued in the node", "probing", "waiting for the pool", "waiting, merged", "waiting for a store",
     "waiting for the GPU", "computing", "other tokens",
 )  # fmt: skip
 _ORDERS = (("first", "time to first token"), ("fetch", "fetch"), ("whole", "last token"))
@@ -49,7 +49,8 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
     page.text(
         "From a request's arrival to its last token. Up to the first token: what its fetch waited for, as "
         "the block that came last tells it (queued in the node's own windows; probing, whether and how long "
-        "the block is; then for the rest of it), then the GPU. Hover to see which storage node it was."
+        "the block is; then for the rest of it: from the pool, merged into another node's request, or from a "
+        "storage node), then the GPU. The table below says which storage node it was; so does hovering."
     )
     requests = {name: _chosen(run["requests"], homes) for name, run in runs.items()}
     nodes = sorted({request["node"] for part in requests.values() for request in part}, key=_in_order)
@@ -76,7 +77,7 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
     )
     titles = [
         "the switch", "node", "arrived, s", "first token, ms", *(f"{stage}, ms" for stage in STAGES[:-1]),
-        "homes waited for", "tokens", "ms between tokens",
+        "stores waited for", "tokens", "ms between tokens",
     ]  # fmt: skip
     rows = [
         [

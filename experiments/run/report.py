@@ -81,6 +81,18 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
 }
 
 
+_WHERE: dict[str, Callable[[RunResult], int]] = {
+    "refused by the conductor": lambda r: r.rejected,
+    "blocks compared with the model's KV": lambda r: r.compared,
+    "waited for SSD; read ahead / of use": lambda r: r.ssd_reads + r.read_ahead,
+    "refused by the gate, in requests": lambda r: r.gate_limited,
+    "  their home held / was sent": lambda r: r.evicted,
+    "  not worth it / not whole / dropped": lambda r: r.evicted,
+    "bytes for that": lambda r: r.evicted,
+}
+"""Rows that are left out where none of the plays has any."""
+
+
 def print_report(console: Console, title: str, repeats: Repeats) -> None:
     """The table, then in words: what it shows, or why it does not count."""
     runs = repeats.typical()
@@ -92,6 +104,8 @@ def print_report(console: Console, title: str, repeats: Repeats) -> None:
     for section, rows in _SECTIONS.items():
         table.add_row(f"[bold]{section}", *("" for _ in runs))
         for label, show in rows:
+            if label in _WHERE and not any(map(_WHERE[label], runs.values())):
+                continue
             table.add_row(f"  {label}", *(show(result) for result in runs.values()))
         table.add_section()
     console.print(table)
@@ -152,8 +166,11 @@ def _conclusion(repeats: Repeats, runs: Mapping[str, RunResult]) -> str:
     return (
         f"With merging and pool {_amount(saved)} bytes left the storage nodes{merging}: the switch served "
         f"{with_pool.blocks.pool / max(1, fetched):.0%} of the blocks that were fetched, and merged "
-        f"{with_pool.merged:,} requests into others in flight. Time to first token p99: "
-        f"{without.ttft_ms.p99:.0f} ms without, {with_pool.ttft_ms.p99:.0f} ms with."
+        f"{with_pool.merged:,} requests into others in flight. GET of a block, p50 / p99: "
+        f"{without.get_ms.p50:.0f} / {without.get_ms.p99:.0f} ms when the switch forwards, "
+        f"{with_pool.get_ms.p50:.0f} / {with_pool.get_ms.p99:.0f} ms with merging and pool; time to first "
+        f"token: {without.ttft_ms.p50:.0f} / {without.ttft_ms.p99:.0f} and {with_pool.ttft_ms.p50:.0f} / "
+        f"{with_pool.ttft_ms.p99:.0f} ms."
     )
 
 

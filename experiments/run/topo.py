@@ -7,19 +7,22 @@ passes, LIVE=1 from the start.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Thread
 
 from mininet.log import setLogLevel
 
 from experiments.command import Screen, run_command
 from experiments.live import Dashboard
+from experiments.logs import open_network
 from experiments.run.control_plane import start_controller
 from experiments.run.live_cli import LiveCli
 from experiments.run.modes import MODES
 from experiments.run.options import RunOptions, parse_options
-from experiments.run.processes import READY_TIMEOUT_S, wait_for
-from experiments.run.result import PROGRAM
+from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from experiments.run.result import PROGRAM, revision
 from experiments.run.running import Running
 from experiments.run.scenario import Scenario, controller_config, make_scenario
 from experiments.run.timeline import Timeline, progress_of
@@ -27,11 +30,15 @@ from experiments.run.watching import start_watching
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
 
+DEFAULT_RESULTS = Path("results/topo")
+
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 2 when it could not start."""
     return run_command(
-        arguments, lambda given: parse_options(given, "python -m experiments.run.topo", __doc__ or ""), _run
+        arguments,
+        lambda given: parse_options(given, "python -m experiments.run.topo", __doc__ or "", DEFAULT_RESULTS),
+        _run,
     )
 
 
@@ -42,7 +49,10 @@ def _run(screen: Screen, options: RunOptions) -> int:
     with ExitStack() as stack:
         dashboard = Dashboard(options.pool_blocks)
         watch = start_watching(scenario, screen.say, stack, dashboard)
-        network = stack.enter_context(Network(scenario.fabric, engine, secure=options.secure))
+        about = {"revision": revision(), "seed": options.seed, "engine": options.engine}
+        network = stack.enter_context(
+            open_network(screen, scenario.fabric, engine, options.results, about, secure=options.secure)
+        )
         with screen.status("compiling the P4 program"):
             artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         network.start_switches()
@@ -54,10 +64,30 @@ def _run(screen: Screen, options: RunOptions) -> int:
         stack.enter_context(watch(running))
         timeline.start()
         stack.callback(timeline.stop)
+        stack.enter_context(listening(screen, controller))
         describe(screen, scenario, network)
         setLogLevel("output")
         LiveCli(network, screen, dashboard, shows_at_once=options.live)
     return 0
+
+
+@contextmanager
+def listening(screen: Screen, controller: LineProcess) -> Iterator[None]:
+    """Take the controller's events, which come as long as it lives, and say when it ends by itself."""
+    left = {"event": "left"}
+
+    def listen() -> None:
+        while (event := controller.events.get()[1]) is not left:
+            if event["event"] == "ended" and not controller.stopping:
+                screen.error(str(controller.failure()))
+
+    thread = Thread(target=listen, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        controller.events.put((controller, left))
+        thread.join()
 
 
 def describe(screen: Screen, scenario: Scenario, network: Network) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from experiments.live import Dashboard
@@ -16,23 +16,6 @@ def start_watching(
     scenario: Scenario, say: Callable[[str], None], stack: ExitStack, dashboard: Dashboard | None = None
 ) -> Watch:
     """Start what lasts for all plays, until `stack` is left; what to do with each play."""
-    watches: list[Watch] = []
-    if dashboard is not None:
-        watches.append(dashboard.watching)
-    if scenario.options.metrics:
-        watches.append(_exporter(scenario, say, stack).watching)
-
-    @contextmanager
-    def watch(running: Running) -> Iterator[None]:
-        with ExitStack() as play:
-            for one in watches:
-                play.enter_context(one(running))
-            yield
-
-    return watch
-
-
-def _exporter(scenario: Scenario, say: Callable[[str], None], stack: ExitStack) -> Exporter:
     options = scenario.options
     about = {
         "engine": options.engine,
@@ -42,6 +25,30 @@ def _exporter(scenario: Scenario, say: Callable[[str], None], stack: ExitStack) 
         "revision": revision(),
         "sigma": f"{scenario.scale.sigma:g}",
     }
-    exporter = stack.enter_context(Exporter(options.metrics, about))
-    say(f"Metrics of all processes, for Prometheus: {exporter.url}")
-    return exporter
+    return watch_with(dashboard, options.metrics, about, say, stack)
+
+
+def watch_with(
+    dashboard: Dashboard | None,
+    port: int,
+    about: Mapping[str, str],
+    say: Callable[[str], None],
+    stack: ExitStack,
+) -> Watch:
+    """The same; `port`: of the exporter, 0 for none; `about`: labels of weir_run_info but for the mode."""
+    watches: list[Watch] = []
+    if dashboard is not None:
+        watches.append(dashboard.watching)
+    if port:
+        exporter = stack.enter_context(Exporter(port, about))
+        say(f"Metrics of all processes, for Prometheus: {exporter.url}")
+        watches.append(exporter.watching)
+
+    @contextmanager
+    def watch(running: Running) -> Iterator[None]:
+        with ExitStack() as play:
+            for one in watches:
+                play.enter_context(one(running))
+            yield
+
+    return watch

@@ -23,6 +23,7 @@ from experiments.parallel import run_all
 from experiments.run.result import revision
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
+from experiments.simulate_faults.page import write_page
 from experiments.simulate_faults.plan import Plan
 from experiments.simulate_faults.run import Outcome, run
 from experiments.simulate_faults.shrink import shrink
@@ -133,6 +134,7 @@ def _report(screen: Screen, options: Options, outcomes: Sequence[Outcome]) -> No
         f"{len(outcomes)} runs, {len(failed)} failed; {cpu_s:.0f} s of CPU time for "
         f"{results['virtual_s']:,.0f} s of virtual time; {RESULTS}/summary.json"
     )
+    screen.say(f"To look at: {write_page(RESULTS, options.operations, outcomes)}")
     for outcome in failed:
         screen.show(f"[bold red]seed {outcome.seed}[/]: {outcome.violations[0]}")
         if options.plan is None:

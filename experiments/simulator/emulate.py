@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.logs import Open
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
@@ -77,11 +78,11 @@ class Emulator:
         """How many real seconds pass in one."""
         return self._run.scale.speed
 
-    def play(self, pool: bool) -> Emulated:
+    def play(self, pool: bool, opened: Open = Network) -> Emulated:
         """Set everything up, play once, take it down."""
         check_root()
         engine = make_engine("embedded")
-        with Network(self._run.fabric, engine) as network:
+        with opened(self._run.fabric, engine) as network:
             artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)
             mode = MODES["pool" if pool else "no_pool"]
             measured = Emulation(self._run, network, artifacts).play(mode, _silent)

@@ -73,6 +73,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
             edges = break_even(surface_settings(centre, options.quick), options.quick, sampled)
     about = {
         "revision": revision(),
+        "engine": "simulator",
         "seeds": f"{options.seed} to {options.seed + options.seeds_played - 1}, the same for all systems",
         "intervals": "95 %, by Student's t over the seeds; differences seed by seed",
         "requests of each simulation": f"{options.requests_played}, among the rivals at least "

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from experiments.command import Screen, run_command
+from experiments.logs import Open, OpenNetworks
+from experiments.run.result import revision
 from experiments.simulator.simulation import prepare
 from experiments.validate import literature
 from experiments.validate.drawn import draw
 from experiments.validate.emulator import Comparison, compare, incast, star
 from experiments.validate.options import ValidateOptions, parse_options
-from experiments.validate.page import write_page
+from experiments.validate.page import SEED, write_page
 from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row, markdown
 
@@ -35,7 +37,11 @@ def _run(screen: Screen, options: ValidateOptions) -> int:
         agreeing = [row.agrees for row in part.rows if row.agrees is not None]
         screen.show(f"\n[bold]{part.title}[/]: {sum(agreeing)} of {len(agreeing)} figures within tolerance\n")
         print(part.text)
-    page = write_page(options.results, [(part.title, part.rows) for part in parts])
+    emulated = any(part.source is None for part in parts)
+    complaints = [text for part in parts for text in part.complaints] if emulated else None
+    seed = f"{SEED}, drawn scenarios {options.first} and on" if emulated else f"{SEED}"
+    tables = [(part.title, part.rows) for part in parts]
+    page = write_page(options.results, tables, seed, complaints)
     screen.say(f"Written to {options.results / 'validation.md'} and summary.json; to look at: {page}")
     return 0
 
@@ -63,29 +69,30 @@ def _published(what: str, source: str, rows: Iterable[Row]) -> Section:
 
 
 def _emulated(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
+    opened = OpenNetworks(screen, options.results, {"revision": revision()})
     if options.part != "drawn":
-        for comparison in _comparisons(options, screen):
+        for comparison in _comparisons(options, screen, opened):
             yield emulated_section(comparison)
     if options.part != "emulator" and options.drawn:
         comparisons: list[Comparison] = []
         for number in range(options.first, options.first + options.drawn):
             comparisons += compare(
-                draw(number), options.scale, None, lambda name: screen.say(f"emulating: {name}")
+                draw(number), options.scale, None, lambda name: screen.say(f"emulating: {name}"), opened
             )
         yield from (emulated_section(comparison) for comparison in comparisons)
         text = drawn_table(comparisons)
         yield Section("Scenarios drawn at random", None, (), text)
 
 
-def _comparisons(options: ValidateOptions, screen: Screen) -> Iterator[Comparison]:
+def _comparisons(options: ValidateOptions, screen: Screen, opened: Open) -> Iterator[Comparison]:
     def on_play(name: str) -> None:
         screen.say(f"emulating: {name}")
 
-    yield from compare(incast(options.results), options.scale, INCAST_SPEED, on_play)
+    yield from compare(incast(options.results), options.scale, INCAST_SPEED, on_play, opened)
     if options.trace is None:
         screen.warn("no TRACE: the star on a slice of the conversation trace is left out.")
     else:
-        yield from compare(star(options.trace, options.requests), options.scale, None, on_play)
+        yield from compare(star(options.trace, options.requests), options.scale, None, on_play, opened)
 
 
 def _watched(rows: Iterable[Row], screen: Screen) -> Iterator[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.logs import Open
 from experiments.run.result import RunResult
 from experiments.simulator.emulate import Emulated, Emulator
 from experiments.simulator.result import SimResult
@@ -14,6 +15,7 @@ from experiments.simulator.simulation import simulate
 from experiments.validate.incast import write_incast
 from experiments.validate.rows import Row
 from hostlib.inference import SOURCES
+from topologies.network import Network
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 BLOCKS_TOLERANCE = 0.10
@@ -49,14 +51,18 @@ def incast(folder: Path) -> Scenario:
 
 
 def compare(
-    scenario: Scenario, sigma: float, speed: float | None, on_play: Callable[[str], None]
+    scenario: Scenario,
+    sigma: float,
+    speed: float | None,
+    on_play: Callable[[str], None],
+    opened: Open = Network,
 ) -> Iterator[Comparison]:
     """Play without and with the pool."""
     emulator = Emulator(scenario, sigma, speed)
     for pool in (False, True):
         name = f"{scenario.name}, {'with' if pool else 'without'} the pool"
         on_play(name)
-        emulated = emulator.play(pool)
+        emulated = emulator.play(pool, opened)
         simulated = simulate(emulator.matched(pool))
         rows = tuple(compare_figures(name, emulated, simulated))
         yield Comparison(name, emulated.run, emulated.speed, simulated, rows)

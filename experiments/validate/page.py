@@ -7,16 +7,24 @@ from pathlib import Path
 
 from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
+from experiments.simulator.scenario import Scenario
 from experiments.validate.rows import Row, figure
 
+SEED = Scenario().workload.seed
 _TITLES = ("scenario", "figure", "reference", "simulator", "deviation, %", "tolerance, %", "agrees")
 
 
-def write_page(folder: Path, tables: Sequence[tuple[str, Sequence[Row]]]) -> Path:
-    """A section a table, by title."""
+def write_page(
+    folder: Path,
+    tables: Sequence[tuple[str, Sequence[Row]]],
+    seed: object = SEED,
+    complaints: Sequence[str] | None = None,
+) -> Path:
+    """A section a table, by title; `complaints`: of the emulator, None where it had no part in it."""
     sections = [_section(number, title, rows) for number, (title, rows) in enumerate(tables, 1)]
-    about = {"revision": revision(), "engine": "simulator"}
-    return write_report(folder, "make validate: the simulator against others", about, sections)
+    engine = "simulator" if complaints is None else "simulator, and the emulator with the embedded switch"
+    about = {"seed": seed, "revision": revision(), "engine": engine}
+    return write_report(folder, "make validate: the simulator against others", about, sections, complaints)
 
 
 def _section(number: int, title: str, rows: Sequence[Row]) -> Section:

@@ -23,6 +23,8 @@ class Section:
     """Where published figures are from; None: they are the emulator's."""
     rows: tuple[Row, ...]
     text: str
+    complaints: tuple[str, ...] = ()
+    """Why the emulator's figures don't count."""
 
 
 def emulated_section(comparison: Comparison) -> Section:
@@ -32,7 +34,8 @@ def emulated_section(comparison: Comparison) -> Section:
         complaints = "; ".join(comparison.emulated.complaints)
         verdict = "**The machine did not keep up, so the emulator's figures don't count**"
         text = f"{text}\n{verdict} ({complaints}). {ADVICE}\n"
-    return Section(f"Against the emulator: {comparison.name}", None, comparison.rows, text)
+    reasons = tuple(f"{comparison.name}: {said}" for said in comparison.emulated.complaints)
+    return Section(f"Against the emulator: {comparison.name}", None, comparison.rows, text, reasons)
 
 
 def drawn_table(comparisons: Sequence[Comparison]) -> str:

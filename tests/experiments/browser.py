@@ -29,7 +29,7 @@ addEventListener("message", event => document.getElementById("out").textContent 
 </script>"""
 
 
-def look(page: Path, width_px: int, script: str, directory: Path) -> Any:
+def look(page: Path, width_px: int, script: str, directory: Path, query: str = "") -> Any:
     """What `script`, the body of a function, returns when run in the page; fails if anything failed in it.
 
     The page is in a frame of that width, because a browser's window can't be as narrow as a telephone.
@@ -41,7 +41,7 @@ def look(page: Path, width_px: int, script: str, directory: Path) -> Any:
         text.replace("<head>", "<head>" + _FIRST).replace("</body>", _LAST % script + "</body>")
     )
     frame = directory / "frame.html"
-    frame.write_text(_FRAME % (inside.name, width_px))
+    frame.write_text(_FRAME % (inside.name + query, width_px))
     done = subprocess.run(
         [
             str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",

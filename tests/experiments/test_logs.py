@@ -33,6 +33,16 @@ def test_what_is_added_later_is_read_once(tmp_path: Path) -> None:
         assert logs.counts["info"] == number + 1
 
 
+def test_the_logs_of_an_earlier_network_stay_where_that_is_wanted(tmp_path: Path) -> None:
+    for name, append in (("old", False), ("first", False), ("second", True)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "s1.log").write_text(line(1.0, "info", name))
+        with Logs(tmp_path / "log.jsonl", append=append).follow(tmp_path / name):
+            pass
+    kept = [json.loads(text)["message"] for text in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert kept == ["first", "second"]
+
+
 def test_a_directory_that_goes_away_stops_nothing(tmp_path: Path) -> None:
     logs = Logs(tmp_path / "log.jsonl")
     with logs.follow(tmp_path / "never there"):

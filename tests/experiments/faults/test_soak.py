@@ -23,6 +23,7 @@ def test_nothing_is_wrong_lost_or_left_over_after_two_rounds(tmp_path: Path) -> 
     assert sum(one.operations for one in soaked.rounds) == 2 * 3 * 3 * 15
     assert (soaked.wrong_blocks, soaked.lost_blocks, soaked.lost_slots, soaked.left_over) == (0, 0, 0, [])
     assert "s1" in soaked.growth
+    assert (tmp_path / "log.jsonl").read_text()
     assert not [goal for one in soaked.rounds for goal in one.missed(may_fail=False, may_refuse=False)]
 
 

@@ -33,6 +33,8 @@ def test_each_guideline_has_something_to_compare_and_fits_the_segment() -> None:
 def test_the_network_is_what_limits_many_readers(tmp_path: Path) -> None:
     few = ["--nodes", "3", "--seconds", "0.6", "--runs", "1", "--link-mbit", "8"]
     assert main([*few, "--results", str(tmp_path)]) == 0
+    assert "One hot page" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "log.jsonl").exists()
     found = json.loads((tmp_path / "summary.json").read_text())["cases"]
     rates = {(case["guideline"], case["label"]): case["runs"][0]["mbyte_s"] for case in found}
     assert all(rate > 0 for rate in rates.values())

@@ -1,7 +1,7 @@
 """Each experiment's page has its figures. Those of run, incast, policies, tiers and bench-switch are read
 where these commands are run."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from experiments.bench_control.__main__ import Options as ControlOptions
@@ -11,12 +11,26 @@ from experiments.bench_emulation.__main__ import _OPTIONS
 from experiments.bench_emulation.__main__ import Options as EmulationOptions
 from experiments.bench_emulation.__main__ import _write_page as write_emulation
 from experiments.bench_emulation.measure import ROLES, Blast, Played
+from experiments.bench_hosts.__main__ import _FIGURES as FIGURES
+from experiments.bench_hosts.__main__ import write_page as write_hosts
+from experiments.congestion.page import write_page as write_congestion
+from experiments.congestion.result import Point
 from experiments.engines.page import write_page as write_engines
 from experiments.engines.result import ModeResult
+from experiments.faults.intruders import Options as IntruderOptions
+from experiments.faults.intruders import Result as Attacked
+from experiments.faults.intruders import _write_page as write_intruders
 from experiments.faults.page import write_page as write_faults
 from experiments.faults.result import PHASES, Result
+from experiments.faults.soak import Soaked
+from experiments.faults.soak import write_page as write_soak
+from experiments.guidelines.cases import cases
+from experiments.guidelines.page import write_page as write_guidelines
+from experiments.guidelines.result import Measured
 from experiments.options import parse_into
 from experiments.run.result import Percentiles
+from experiments.simulate_faults.page import write_page as write_simulated
+from experiments.simulate_faults.run import Outcome
 from experiments.validate.page import write_page as write_validation
 from experiments.validate.rows import Row
 
@@ -42,6 +56,58 @@ def test_faults(tmp_path: Path) -> None:
         "did not keep up",
         "12.5",
     ):
+        assert shown in text
+
+
+def test_soak(tmp_path: Path) -> None:
+    p99 = dict.fromkeys(PHASES, 12.5)
+    zeros = {f.name: 0 for f in fields(Result)}
+    named = {"fault": "storage_killed", "topology": "star", "why": {}, "p99_ms": p99, "cpu": 0.95}
+    soaked = Soaked([Result(**{**zeros, **named, "operations": 77})], {"s1": 0.06}, {"s1": 2}, 0, 0, 0, [])
+    text = text_of(write_soak(tmp_path, ABOUT, soaked))
+    for shown in (
+        "seed 3", "storage node killed", "77", "12.5", "round 1: CPU 95%", "s1 grew by 6.0%", "6.0",
+    ):  # fmt: skip
+        assert shown in text
+
+
+def test_intruders(tmp_path: Path) -> None:
+    options = IntruderOptions(("garbage",), 1.0, 25.0, 2000, 3, tmp_path)
+    result = Attacked("garbage", 4321, 100, 0, 0, 0, 0, 10.5, 31.5, 1 << 20, 0.5)
+    text = text_of(write_intruders(options, [result]))
+    for shown in ("seed 3", "4,321", "10.5", "31.5", "p99 32 ms, with a sink 10 ms", "The machine kept up"):
+        assert shown in text
+
+
+def test_congestion(tmp_path: Path) -> None:
+    point = Point("hits_beside", "both", 1.0, 0.0213, 0.987, 0.75, 44.0, 5, 0, 0, 0.4, (10.0, 30.0))
+    text = text_of(write_congestion(tmp_path, ABOUT, [point, replace(point, mode="none", hits_p99_ms=None)]))
+    for shown in ("seed 3", "2.13", "0.987", "75.0", "hits wait: p99 30 ms, alone 10 ms", "kept up"):
+        assert shown in text
+
+
+def test_guidelines(tmp_path: Path) -> None:
+    case = cases(4)[0]
+    found = {case: [Measured(1.25, 30.0, 0), Measured(1.75, 40.0, 2)]}
+    text = text_of(write_guidelines(tmp_path, ABOUT, found, ["2 requests could not be loaded"]))
+    for shown in ("seed 3", case.label, "1.50", "35.0", "did not keep up: 2 requests could not be loaded"):
+        assert shown in text
+
+
+def test_systems_in_virtual_time(tmp_path: Path) -> None:
+    outcomes = [
+        Outcome(4, (), {"read": 1000, "put": 20}, "abc", 61.5, 2.5),
+        Outcome(5, ("block lost", "and again"), {"read": 234}, "def", 60.0, 2.0),
+    ]
+    text = text_of(write_simulated(tmp_path, 300, outcomes))
+    for shown in ("seed 4 to 5", "1,234", "block lost", "2 runs, in 1 of which a promise was broken", "61.5"):
+        assert shown in text
+
+
+def test_what_a_block_costs_its_hosts(tmp_path: Path) -> None:
+    rounds = [dict.fromkeys(FIGURES, value) for value in (3.25, 4.75)]
+    text = text_of(write_hosts(tmp_path, ABOUT, rounds))
+    for shown in ("seed 3", "round 2", "client, CPU µs a fragment", "3.2", "4.8"):
         assert shown in text
 
 

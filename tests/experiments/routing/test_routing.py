@@ -12,6 +12,7 @@ def test_a_pool_spares_prefill_whoever_routes(tmp_path: Path, capsys: pytest.Cap
     few = ["--shapes", "agents", "--loads", "1", "--requests", "150", "--seeds", "2", "--hosts", "4"]
     assert main([*few, "--schedulers", "round_robin,conductor", "--results", str(tmp_path)]) == 0
     assert "agents, 1 times its rate" in capsys.readouterr().out
+    assert "agents, 1 times its rate" in (tmp_path / "report.html").read_text()
     cases = json.loads((tmp_path / "summary.json").read_text())["cases"]
     found = {(case["scheduler"], case["shared"]): case for case in cases}
     assert set(found) == {(s, k) for s in ("round_robin", "conductor") for k in ("own", "stores", "pool")}

@@ -88,7 +88,7 @@ def test_a_play_in_which_nothing_was_fetched_has_a_page_too(tmp_path: Path) -> N
 def test_it_says_what_the_switch_did_for_whom_and_what_it_cost(tmp_path: Path) -> None:
     html = html_of(tmp_path, no_pool=details(RESULT), pool=details(RESULT))
     assert row(html, "MB that left store1") == ["0.0", "0.0"]
-    assert row(html, "node1") == ["2", "60", "10", "30", "2", "300 / 300", "300 / 300"]
+    assert row(html, "node1") == ["300 / 300", "300 / 300", "60", "10", "30", "2", "2"]
     assert row(html, "blocks admitted to the pool") == ["1", "1"]
 
 
@@ -113,7 +113,7 @@ def test_a_request_s_time_is_split_by_what_it_waited_for(tmp_path: Path) -> None
     (told,) = data["requests"]["pool"]
     assert dict(zip(data["stages"], told["stages"], strict=True)) == {
         "queued in the node": 0.01, "probing": 0.02, "waiting for the pool": 0.0, "waiting, merged": 0.0,
-        "waiting for a home": 0.07, "waiting for the GPU": 0.0, "computing": 0.2, "other tokens": 0.9,
+        "waiting for a store": 0.07, "waiting for the GPU": 0.0, "computing": 0.2, "other tokens": 0.9,
     }  # fmt: skip
     assert (told["homes"], told["between_ms"]) == ("store1", 100.0)
 
@@ -133,6 +133,25 @@ def test_a_browser_draws_all_plots_and_its_filters_work(tmp_path: Path, width_px
     assert found["first"] != found["first of node1"]
     assert (found["rows"], found["rows with node1"]) == (20, 14)
     assert found["csv"].startswith(",switch forwards,")
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_a_browser_opens_the_view_that_a_link_asks_for(tmp_path: Path) -> None:
+    many = details(RESULT)
+    many["requests"] = [request(0.3, "node1"), request(0.2, "node2"), request(0.1, "node2")] * 7
+    html_of(tmp_path, no_pool=many, pool=many)
+    asked = "?requests-node=node2&requests-by=fetch&requests-mode=none+such"
+    chosen = 'return ["mode", "node", "by"].map(name => document.getElementById("requests-" + name).value);'
+    assert look(tmp_path / "report.html", 1400, chosen, tmp_path, asked) == ["pool", "node2", "fetch"]
+
+
+def test_without_javascript_the_page_says_what_is_missing_and_has_its_tables(tmp_path: Path) -> None:
+    html = html_of(tmp_path, no_pool=details(RESULT), pool=details(RESULT))
+    said = re.search(r"<noscript>(.*?)</noscript>", html)
+    assert said
+    assert "plots, menus and filters are missing" in said[1]
+    assert html.index("<noscript>") < html.index("<h1>")
 
 
 LOOK = """

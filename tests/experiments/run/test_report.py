@@ -42,10 +42,23 @@ def test_the_table_says_what_the_pool_saved() -> None:
 
 def test_the_table_says_what_became_of_the_evicted() -> None:
     evictions = Evictions(dropped=1, stubs=2, held_elsewhere=3, reclaimed=4, not_whole=5, reclaims_failed=6)
-    text = printed(no_pool=RESULT, pool=replace(RESULT, evictions=replace(evictions, reclaim_bytes=692)))
+    with_pool = replace(RESULT, evicted=21, evictions=replace(evictions, reclaim_bytes=692))
+    text = printed(no_pool=RESULT, pool=with_pool)
     assert "3 / 4" in text
     assert "2 / 5 / 7" in text
     assert "692 B" in text
+
+
+def test_rows_that_say_nothing_are_left_out() -> None:
+    labels = (
+        "refused by the conductor", "compared with the model's KV", "waited for SSD", "refused by the gate",
+        "their home held", "not worth it", "bytes for that",
+    )  # fmt: skip
+    text = printed(no_pool=RESULT, pool=RESULT)
+    assert not [label for label in labels if label in text]
+    used = replace(RESULT, rejected=1, compared=1, ssd_reads=1, gate_limited=1, evicted=1)
+    text = printed(no_pool=RESULT, pool=used)
+    assert [label for label in labels if label in text] == list(labels)
 
 
 def test_figures_of_an_overloaded_run_are_said_not_to_count() -> None:

@@ -1,0 +1,1 @@
+"""What a block costs the two hosts at its ends."""
