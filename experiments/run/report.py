@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -39,8 +39,8 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
     "Requests": (
         ("completed / failed", lambda r: f"{r.completed:,} / {r.failed:,}"),
         ("refused by the conductor", lambda r: f"{r.rejected:,}"),
-        ("blocks compared with the model's KV", lambda r: f"{r.compared:,}"),
-        ("blocks that came back wrong", lambda r: f"{r.corrupt:,}"),
+        ("compared with model's KV", lambda r: f"{r.compared:,}"),
+        ("blocks that came wrong", lambda r: f"{r.corrupt:,}"),
     ),
     "Where blocks came from": (
         ("GPU memory", lambda r: _share(r.blocks.gpu, r)),
@@ -49,33 +49,33 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("storage node", lambda r: _share(r.blocks.remote, r)),
         ("recomputed", lambda r: _share(r.blocks.recomputed, r)),
         (
-            "waited for SSD; read ahead / of use",
+            "SSD waits; read ahead/used",
             lambda r: f"{r.ssd_reads:,}; {r.read_ahead:,} / {r.read_ahead_hits:,}",
         ),
-        ("refused by the gate, in requests", lambda r: f"{r.gate_refused:,} in {r.gate_limited:,}"),
+        ("gate refused, in requests", lambda r: f"{r.gate_refused:,} in {r.gate_limited:,}"),
     ),
     "Network": (
-        ("bytes that left the storage nodes", lambda r: _bytes(r.storage_egress_bytes)),
+        ("bytes from storage nodes", lambda r: _bytes(r.storage_egress_bytes)),
         ("bytes served by the switch", lambda r: _bytes(r.switch_served_bytes)),
-        ("requests merged in the switch", lambda r: f"{r.merged:,}"),
+        ("requests merged in it", lambda r: f"{r.merged:,}"),
     ),
     "Time": (
-        ("GET a block, p50 / p99", lambda r: f"{r.get_ms.p50:.1f} / {r.get_ms.p99:.1f} ms"),
-        ("time to first token, p50 / p99", lambda r: f"{r.ttft_ms.p50:.0f} / {r.ttft_ms.p99:.0f} ms"),
+        ("GET a block, p50/p99, ms", lambda r: f"{r.get_ms.p50:.1f} / {r.get_ms.p99:.1f}"),
+        ("first token, p50/p99, ms", lambda r: f"{r.ttft_ms.p50:.0f} / {r.ttft_ms.p99:.0f}"),
     ),
     "What the pool cost": (
         ("blocks admitted / evicted", lambda r: f"{r.admitted:,} / {r.evicted:,}"),
         (
-            "  their home held / was sent",
+            "  held at / sent to home",
             lambda r: f"{r.evictions.held_elsewhere:,} / {r.evictions.reclaimed:,}",
         ),
-        ("  not worth it / not whole / dropped", lambda r: _lost(r.evictions)),
+        ("  worthless/part/dropped", lambda r: _lost(r.evictions)),
         ("bytes for that", lambda r: _bytes(r.evictions.reclaim_bytes)),
         ("P4Runtime writes, digests", lambda r: f"{r.p4runtime_writes:,}, {r.digests:,}"),
         ("controller's CPU", lambda r: f"{r.controller_cpu_s:.1f} s"),
     ),
     "The machine": (
-        ("CPU in use; latest timers, p99", lambda r: f"{r.cpu_share:.0%}; {r.timer_late_p99_ms:.1f} ms"),
+        ("CPU; latest timers, p99", lambda r: f"{r.cpu_share:.0%}; {r.timer_late_p99_ms:.1f} ms"),
         ("kept up", lambda r: "NO" if r.overloaded else "yes"),
     ),
 }
@@ -83,11 +83,11 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
 
 _WHERE: dict[str, Callable[[RunResult], int]] = {
     "refused by the conductor": lambda r: r.rejected,
-    "blocks compared with the model's KV": lambda r: r.compared,
-    "waited for SSD; read ahead / of use": lambda r: r.ssd_reads + r.read_ahead,
-    "refused by the gate, in requests": lambda r: r.gate_limited,
-    "  their home held / was sent": lambda r: r.evicted,
-    "  not worth it / not whole / dropped": lambda r: r.evicted,
+    "compared with model's KV": lambda r: r.compared,
+    "SSD waits; read ahead/used": lambda r: r.ssd_reads + r.read_ahead,
+    "gate refused, in requests": lambda r: r.gate_limited,
+    "  held at / sent to home": lambda r: r.evicted,
+    "  worthless/part/dropped": lambda r: r.evicted,
     "bytes for that": lambda r: r.evicted,
 }
 """Rows that are left out where none of the plays has any."""
@@ -99,19 +99,29 @@ def print_report(console: Console, title: str, repeats: Repeats) -> None:
     of = "" if repeats.count == 1 else f"; of {repeats.count} plays the one with the median GET"
     table = Table(title=title + of, title_justify="left")
     table.add_column("")
-    for name in runs:
-        table.add_column(_title(name), justify="right")
-    for section, rows in _SECTIONS.items():
+    shown = {section: _shown(rows, runs) for section, rows in _SECTIONS.items()}
+    for number, name in enumerate(runs):
+        # Titles may take two lines, so that three modes fit a terminal of 80 columns without broken rows.
+        figures = [cells[number] for rows in shown.values() for _, cells in rows]
+        width = max(map(len, [*figures, *_title(name).split()]))
+        table.add_column(_title(name), justify="right", max_width=width)
+    for section, rows in shown.items():
         table.add_row(f"[bold]{section}", *("" for _ in runs))
-        for label, show in rows:
-            if label in _WHERE and not any(map(_WHERE[label], runs.values())):
-                continue
-            table.add_row(f"  {label}", *(show(result) for result in runs.values()))
+        for label, cells in rows:
+            table.add_row(f"  {label}", *cells)
         table.add_section()
     console.print(table)
     if repeats.count > 1:
         console.print(_interval_table(repeats))
     console.print(conclusion(repeats))
+
+
+def _shown(rows: Sequence[_Row], runs: Mapping[str, RunResult]) -> list[tuple[str, list[str]]]:
+    return [
+        (label, [show(result) for result in runs.values()])
+        for label, show in rows
+        if label not in _WHERE or any(map(_WHERE[label], runs.values()))
+    ]
 
 
 def _title(name: str) -> str:
