@@ -64,6 +64,7 @@ def generate(
         [*unit.types.lines, "", *arguments, *phv, "", '#include "pipeline.h"', ""],
         [externs.text(), ""] if externs else [],
         [*unit.constants, ""],
+        tables.lookups(unit),
         functions,
         list(_description(unit)),
     ]

@@ -90,8 +90,16 @@ def _lookup(writer: Writer, table: ir.Table) -> None:
 
 def lookup(table: ir.Table, place: str, key: str) -> str:
     """C for the entry (or NULL) that a packed key finds in the runtime's table at `place`."""
-    function = "table_lookup_exact" if match_kind(table) == "MATCH_EXACT" else "table_lookup_best"
-    return f"{function}({place}, {key}, {key_bytes(table)})"
+    if match_kind(table) == "MATCH_EXACT":
+        return f"table_lookup_exact({place}, {key}, {key_bytes(table)})"
+    return f"table_lookup_best_{key_bytes(table)}({place}, {key})"
+
+
+def lookups(unit: Unit) -> list[str]:
+    """The lookup functions that `lookup` names."""
+    tables = [*unit.program.tables, *(table for table, _ in unit.value_sets.values())]
+    sizes = {key_bytes(table) for table in tables if match_kind(table) not in ("MATCH_EXACT", "MATCH_NONE")}
+    return [f"LOOKUP_BEST({size})" for size in sorted(sizes)]
 
 
 def _key_item(writer: Writer, expression: ir.Expr) -> wire.Item:

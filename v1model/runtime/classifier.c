@@ -14,7 +14,8 @@ enum {
 void classifier_init(struct classifier *classifier, unsigned key_bytes, const uint64_t seed[2]) {
     uint32_t words = (key_bytes + 7) / 8;
     *classifier = (struct classifier){.key_words = words, .seed = seed, .free_list = NO_RULE};
-    classifier->rule_bytes = (uint32_t)(sizeof(struct rule) + 2 * words * sizeof(uint64_t));
+    size_t bytes = sizeof(struct rule) + 2 * words * sizeof(uint64_t);
+    classifier->rule_bytes = (uint32_t)((bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
 }
 
 static void free_tuple(struct tuple *tuple) {
@@ -42,8 +43,10 @@ static uint32_t take_rule(struct classifier *classifier) {
     } else {
         if (classifier->high_water == classifier->capacity) {
             uint32_t capacity = classifier->capacity ? classifier->capacity * 2 : FIRST_RULES;
-            uint8_t *rules = realloc(classifier->rules, (size_t)capacity * classifier->rule_bytes);
+            uint8_t *rules = aligned_alloc(CACHE_LINE, (size_t)capacity * classifier->rule_bytes);
             if (!rules) return NO_RULE;
+            if (classifier->rules) memcpy(rules, classifier->rules, (size_t)classifier->high_water * classifier->rule_bytes);
+            free(classifier->rules);
             classifier->rules = rules;
             classifier->capacity = capacity;
         }
@@ -88,7 +91,7 @@ static bool set_capacity(const struct classifier *classifier, struct tuple *tupl
     for (uint32_t i = 0; i < old.capacity; i++) {
         if (old.slots[i].rule == NO_RULE) continue;
         const struct rule *first = classifier_rule(classifier, old.slots[i].rule);
-        *tuple_slot(classifier, tuple, first->words, old.slots[i].hash) = old.slots[i];
+        *tuple_slot(classifier, tuple, first->words, classifier->key_words, old.slots[i].hash) = old.slots[i];
     }
     free(old.slots);
     return true;
@@ -117,7 +120,7 @@ static void drop_tuple(struct classifier *classifier, struct tuple *tuple) {
 
 static bool chain_is_long(const struct classifier *classifier, const struct tuple *tuple, const struct rule *rule) {
     if (!tuple->capacity) return false;
-    uint32_t number = tuple_slot(classifier, tuple, rule->words, tuple_hash(tuple, rule->words, classifier->seed))->rule;
+    uint32_t number = tuple_slot(classifier, tuple, rule->words, classifier->key_words, tuple_hash(tuple, rule->words, classifier->key_words, classifier->seed))->rule;
     for (uint32_t length = 0; number != NO_RULE; number = classifier_rule(classifier, number)->next)
         if (++length >= CHAIN_LENGTH) return true;
     return false;
@@ -166,8 +169,8 @@ static struct tuple *choose_tuple(struct classifier *classifier, struct rule *ru
 static void link_rule(struct classifier *classifier, uint32_t number, struct tuple *tuple) {
     struct rule *rule = classifier_rule(classifier, number);
     rule->tuple = tuple;
-    rule->hash = tuple_hash(tuple, rule->words, classifier->seed);
-    struct slot *slot = tuple_slot(classifier, tuple, rule->words, rule->hash);
+    rule->hash = tuple_hash(tuple, rule->words, classifier->key_words, classifier->seed);
+    struct slot *slot = tuple_slot(classifier, tuple, rule->words, classifier->key_words, rule->hash);
     if (slot->rule == NO_RULE) tuple->used++;
     slot->hash = rule->hash;
     uint32_t *link = &slot->rule;
@@ -195,7 +198,7 @@ static void free_slot(struct tuple *tuple, struct slot *slot) {
 static void unlink_rule(struct classifier *classifier, uint32_t number) {
     struct rule *rule = classifier_rule(classifier, number);
     struct tuple *tuple = rule->tuple;
-    struct slot *slot = tuple_slot(classifier, tuple, rule->words, rule->hash);
+    struct slot *slot = tuple_slot(classifier, tuple, rule->words, classifier->key_words, rule->hash);
     uint32_t *link = &slot->rule;
     while (*link != number) link = &classifier_rule(classifier, *link)->next;
     *link = rule->next;

@@ -20,6 +20,8 @@ enum {
     CHAIN_LENGTH = 8,     /* from here on a new rule rather gets a tuple of its own mask */
     MAX_RULES_PER_ENTRY = 64,
     AHEAD = 8,            /* tuples whose slots are fetched together */
+    SHORT_WORDS = 4,      /* keys of so many words are looked at whole, longer ones where a mask has bits */
+    CACHE_LINE = 64,
 };
 
 struct rule {
@@ -85,39 +87,53 @@ static inline bool covers(const uint64_t *mask, const uint64_t *wider, uint32_t 
     return true;
 }
 
-static inline uint32_t tuple_hash(const struct tuple *tuple, const uint64_t *words, const uint64_t *seed) {
+/* In what follows `key_words` is the classifier's, as a constant for the compiler where packets are looked
+ * up: it unrolls the loops over short keys. */
+static inline uint32_t tuple_hash(const struct tuple *tuple, const uint64_t *words, uint32_t key_words, const uint64_t *seed) {
+    const uint64_t factor = seed[1] ^ UINT64_C(0x9e3779b97f4a7c15);
     uint64_t state = seed[0];
-    for (uint32_t i = 0; i < tuple->active_count; i++) {
-        uint32_t word = tuple->active[i];
-        state = hash_mix(state ^ (words[word] & tuple->mask[word]), seed[1] ^ UINT64_C(0x9e3779b97f4a7c15));
+    if (key_words <= SHORT_WORDS) {
+        for (uint32_t i = 0; i < key_words; i++) state = hash_mix(state ^ (words[i] & tuple->mask[i]), factor);
+    } else {
+        for (uint32_t i = 0; i < tuple->active_count; i++) {
+            uint32_t word = tuple->active[i];
+            state = hash_mix(state ^ (words[word] & tuple->mask[word]), factor);
+        }
     }
     return (uint32_t)(state >> 32 ^ state);
 }
 
+static inline bool same_bits(const struct tuple *tuple, const uint64_t *a, const uint64_t *b, uint32_t key_words) {
+    uint64_t differs = 0;
+    if (key_words <= SHORT_WORDS) {
+        for (uint32_t i = 0; i < key_words; i++) differs |= (a[i] ^ b[i]) & tuple->mask[i];
+    } else {
+        for (uint32_t i = 0; i < tuple->active_count; i++) {
+            uint32_t word = tuple->active[i];
+            differs |= (a[word] ^ b[word]) & tuple->mask[word];
+        }
+    }
+    return !differs;
+}
+
 /* Hashes for the tuples from `first` on. Their slots are fetched at once: in a large table each is a miss. */
 static inline void tuples_ahead(const struct classifier *classifier, uint32_t first, const uint64_t *words,
-                                uint32_t hashes[AHEAD]) {
+                                uint32_t key_words, uint32_t hashes[AHEAD]) {
     for (uint32_t i = 0; i < AHEAD && first + i < classifier->tuple_count; i++) {
         const struct tuple *tuple = classifier->tuples[first + i];
-        hashes[i] = tuple_hash(tuple, words, classifier->seed);
+        hashes[i] = tuple_hash(tuple, words, key_words, classifier->seed);
         __builtin_prefetch(&tuple->slots[hashes[i] & (tuple->capacity - 1)]);
     }
 }
 
 /* The chain for the bits of `words` under the tuple's mask, or the free slot where it would go. */
 static inline struct slot *tuple_slot(const struct classifier *classifier, const struct tuple *tuple,
-                                      const uint64_t *words, uint32_t hash) {
+                                      const uint64_t *words, uint32_t key_words, uint32_t hash) {
     for (uint32_t i = hash;; i++) {
         struct slot *slot = &tuple->slots[i & (tuple->capacity - 1)];
         if (slot->rule == NO_RULE) return slot;
         if (slot->hash != hash) continue;
-        const struct rule *rule = classifier_rule(classifier, slot->rule);
-        uint64_t differs = 0;
-        for (uint32_t k = 0; k < tuple->active_count; k++) {
-            uint32_t word = tuple->active[k];
-            differs |= (words[word] ^ rule->words[word]) & tuple->mask[word];
-        }
-        if (!differs) return slot;
+        if (same_bits(tuple, words, classifier_rule(classifier, slot->rule)->words, key_words)) return slot;
     }
 }
 

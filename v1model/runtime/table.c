@@ -10,9 +10,9 @@ static bool is_exact(const struct table *table) { return table->spec->match == M
 int table_init(struct table *table, const struct table_spec *spec, const uint64_t seed[2]) {
     *table = (struct table){.spec = spec, .free_list = NO_ENTRY, .seed = {seed[0], seed[1]}};
     size_t bytes = sizeof(struct entry) + spec->data_bytes + 2u * spec->key_bytes;
-    table->entry_bytes = (uint32_t)((bytes + 15) & ~(size_t)15);
+    table->entry_bytes = (uint32_t)((bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
     classifier_init(&table->classifier, spec->key_bytes, table->seed);
-    table->default_entry = aligned_alloc(16, table->entry_bytes);
+    table->default_entry = aligned_alloc(CACHE_LINE, table->entry_bytes);
     if (!table->default_entry) return -1;
     memset(table->default_entry, 0, table->entry_bytes);
     return 0;
@@ -41,7 +41,7 @@ void table_free(struct table *table) {
 static bool grow_entries(struct table *table) {
     uint32_t capacity = table->capacity ? table->capacity * 2 : FIRST_ENTRIES;
     if (capacity > table->spec->size) capacity = table->spec->size;
-    uint8_t *entries = aligned_alloc(16, (size_t)capacity * table->entry_bytes);
+    uint8_t *entries = aligned_alloc(CACHE_LINE, (size_t)capacity * table->entry_bytes);
     if (!entries) return false;
     if (table->entries) memcpy(entries, table->entries, (size_t)table->high_water * table->entry_bytes);
     free(table->entries);

@@ -11,19 +11,20 @@ enum { NO_ENTRY = UINT32_MAX, ENTRY_EXISTS = UINT32_MAX - 1 };
 /* What an entry does: an action with its arguments, or a member or group of the action profile. */
 enum target_kind { TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP };
 
-/* What a lookup touches stands together, next to the arguments. */
+/* Entries stand at the beginning of cache lines. What a lookup touches, from the hash to the key, is behind the
+ * first one: usually all in the second. */
 struct entry {
     uint64_t packets, bytes;
     uint64_t last_hit_us, idle_timeout_us, reported_us; /* when it was last reported as idle */
     struct meter *meter; /* the direct meter, where the table has one; the default entry's only once configured */
-    bool in_use;
-    bool plain; /* nobody but this table knows anything of it; see write.h */
     int32_t priority;
-    uint32_t hash; /* of what identifies it: the key; with masks also mask and priority */
     union {
         uint32_t rules; /* but for MATCH_EXACT: the first of its rules in the classifier */
         uint32_t next;  /* not in use: in the free list */
     };
+    bool in_use;
+    bool plain; /* nobody but this table knows anything of it; see write.h */
+    _Alignas(CACHE_LINE) uint32_t hash; /* of what identifies it: the key; with masks also mask and priority */
     uint32_t target;   /* handle of a member or group */
     uint16_t action;
     uint8_t kind;      /* enum target_kind */
@@ -79,23 +80,24 @@ static inline struct entry *table_lookup_exact(const struct table *table, const 
 }
 
 /* Of several entries that match, one with the highest priority. */
-static inline struct entry *table_lookup_best(const struct table *table, const uint8_t *key, unsigned key_bytes) {
+static inline __attribute__((always_inline)) struct entry *table_lookup_best(const struct table *table, const uint8_t *key,
+                                                                             unsigned key_bytes) {
     const struct classifier *classifier = &table->classifier;
     const struct rule *best = NULL;
-    uint64_t words[(key_bytes + 7) / 8];
-    words[(key_bytes + 7) / 8 - 1] = 0;
+    const uint32_t key_words = (key_bytes + 7) / 8;
+    uint64_t words[key_words];
+    words[key_words - 1] = 0;
     memcpy(words, key, key_bytes);
     uint32_t hashes[AHEAD];
     for (uint32_t t = 0; t < classifier->tuple_count; t++) {
         const struct tuple *tuple = classifier->tuples[t];
         if (best && best->priority >= tuple->max_priority) break;
-        if (t % AHEAD == 0) tuples_ahead(classifier, t, words, hashes);
-        uint32_t number = tuple_slot(classifier, tuple, words, hashes[t % AHEAD])->rule;
+        if (t % AHEAD == 0) tuples_ahead(classifier, t, words, key_words, hashes);
+        uint32_t number = tuple_slot(classifier, tuple, words, key_words, hashes[t % AHEAD])->rule;
         while (number != NO_RULE) {
             const struct rule *rule = classifier_rule(classifier, number);
             if (best && best->priority >= rule->priority) break;
-            if (rule_matches(rule, words, (key_bytes + 7) / 8) &&
-                (!rule->has_ranges || ranges_match(table, rule->entry, key))) {
+            if (rule_matches(rule, words, key_words) && (!rule->has_ranges || ranges_match(table, rule->entry, key))) {
                 best = rule;
                 break;
             }
@@ -104,5 +106,11 @@ static inline struct entry *table_lookup_best(const struct table *table, const u
     }
     return best ? table_entry(table, best->entry) : NULL;
 }
+
+/* One function for all tables of a program that have keys of so many bytes. */
+#define LOOKUP_BEST(BYTES)                                                                                                    \
+    static __attribute__((noinline)) struct entry *table_lookup_best_##BYTES(const struct table *table, const uint8_t *key) { \
+        return table_lookup_best(table, key, BYTES);                                                                          \
+    }
 
 #endif
