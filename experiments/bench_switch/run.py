@@ -81,7 +81,7 @@ def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> R
 
 
 @dataclass(frozen=True, slots=True)
-class _Cpus:
+class Cpus:
     """As taskset writes them."""
 
     generator: str
@@ -89,13 +89,13 @@ class _Cpus:
     both: str
 
 
-def choose_cpus() -> _Cpus:
+def choose_cpus() -> Cpus:
     """Cores for generator and engine; raises BenchError where there are fewer than two."""
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
         raise BenchError("two CPUs are needed, one for the load generator and one for the engine")
     first, second = usable[:2]
-    return _Cpus(str(first), str(second), f"{first},{second}")
+    return Cpus(str(first), str(second), f"{first},{second}")
 
 
 def _write_plans(workloads: list[Workload], seed: int, directory: Path) -> dict[str, Path]:
@@ -110,7 +110,7 @@ def _start(
     options: BenchOptions,
     stack: contextlib.ExitStack,
     results: Results,
-    cpus: _Cpus,
+    cpus: Cpus,
     directory: Path,
     show: Show,
 ) -> Iterator[Contender]:

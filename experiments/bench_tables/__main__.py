@@ -16,8 +16,8 @@ from rich.table import Table
 
 from experiments.bench_switch.measure import Bench
 from experiments.bench_switch.plan import encode
-from experiments.bench_switch.run import choose_cpus
-from experiments.bench_tables.cases import CASES, ON_PORTS, Case
+from experiments.bench_switch.run import Cpus, choose_cpus
+from experiments.bench_tables.cases import BATCHES, BESIDE_BMV2, CASES, INSERTS, ON_PORTS, Case
 from experiments.bench_tables.entries import Content
 from experiments.bench_tables.ports import Router, workload
 from experiments.bench_tables.share import Loaded
@@ -26,7 +26,7 @@ from experiments.options import Option, number, parse_into, whole, yes_or_no
 from experiments.page import Section, bars, write_report
 from experiments.precedence import precedence
 from experiments.run.result import revision
-from topologies.engines import ENGINES, Bmv2, make_engine
+from topologies.engines import ENGINES, Bmv2, Embedded, make_engine
 from topologies.errors import EngineError
 from topologies.network import check_root
 
@@ -45,6 +45,8 @@ class Results:
     packet_ns: dict[str, list[float]] = field(default_factory=dict)
     inserts_per_s: dict[str, float] = field(default_factory=dict)
     ports: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    writes: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    """P4Runtime inserts a second by engine and entries a Write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ def _run(screen: Screen, options: Options) -> int:
         if options.ports:
             check_root()
             _measure_ports(contents, options, results, screen, show)
+            _measure_writes(contents, options, results, screen, show)
     _print(screen, results)
     path = options.results / SUMMARY
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +117,18 @@ def _write_page(options: Options, results: Results) -> Path:
         ]
         heads = ["tables", "engine", "no loss/s", "overload/s", "P4Runtime inserts/s"]
         sections.append(Section("On veth cables", "ports", heads, on_ports))
+    if results.writes:
+        sections.append(
+            Section("P4Runtime inserts", "writes", ["entries a Write", *results.writes], _write_rows(results))
+        )
     return write_report(options.results, "make bench-tables: what large tables cost", about, sections)
+
+
+def _write_rows(results: Results) -> list[list[Any]]:
+    """By entries a Write, each engine's median."""
+    return [
+        [batch, *(statistics.median(rates[batch]) for rates in results.writes.values())] for batch in BATCHES
+    ]
 
 
 def _measure_share(contents: dict[str, Content], rounds: int, results: Results, show: Any) -> None:
@@ -136,20 +150,47 @@ def _measure_ports(
 ) -> None:
     cores = choose_cpus()
     for case in (case for case in CASES if case.name in ON_PORTS):
-        for name in ENGINES:
-            try:
-                engine = make_engine(name)
-            except EngineError as error:
-                screen.warn(str(error), f"without {name}")
-                continue
+        engines = ENGINES if case.name in BESIDE_BMV2 else (Embedded.name,)
+        for name in engines:
             show(f"{case.title}: {name}")
             with contextlib.ExitStack() as stack:
-                stack.enter_context(precedence())
-                directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
-                own = cores.both if name == Bmv2.name else cores.engine
-                router = stack.enter_context(Router(engine, case, contents[case.name], directory, own))
-                measured = _on_ports(router, case, contents[case.name], cores.generator, options, directory)
+                router = _router(stack, name, case, contents[case.name], cores, screen)
+                if router is None:
+                    continue
+                measured = _on_ports(router, case, contents[case.name], cores.generator, options)
                 results.ports.setdefault(case.name, {})[name] = measured
+
+
+def _measure_writes(
+    contents: dict[str, Content], options: Options, results: Results, screen: Screen, show: Any
+) -> None:
+    """All engines are there; for each number of entries a Write they take turns."""
+    cores = choose_cpus()
+    (case,) = (case for case in CASES if case.name == INSERTS)
+    with contextlib.ExitStack() as stack:
+        made = {name: _router(stack, name, case, contents[case.name], cores, screen) for name in ENGINES}
+        routers = {name: router for name, router in made.items() if router}
+        for number in range(options.rounds):
+            for batch, most in BATCHES.items():
+                for name, router in routers.items():
+                    show(f"inserts, {batch} a Write, round {number + 1}/{options.rounds}: {name}")
+                    rate = router.measure_inserts(batch, most)
+                    results.writes.setdefault(name, {}).setdefault(batch, []).append(rate)
+
+
+def _router(
+    stack: contextlib.ExitStack, engine: str, case: Case, content: Content, cores: Cpus, screen: Screen
+) -> Router | None:
+    """The engine with the case's entries; None if it is not installed."""
+    try:
+        made = make_engine(engine)
+    except EngineError as error:
+        screen.warn(str(error), f"without {engine}")
+        return None
+    stack.enter_context(precedence())
+    directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
+    own = cores.both if engine == Bmv2.name else cores.engine
+    return stack.enter_context(Router(made, case, content, directory, own))
 
 
 def _on_ports(
@@ -158,10 +199,9 @@ def _on_ports(
     content: Content,
     generator: str,
     options: Options,
-    directory: Path,
 ) -> dict[str, Any]:
     work = workload(case, content)
-    plan = directory / "frames.plan"
+    plan = router.directory / "frames.plan"
     plan.write_bytes(encode(work.make_plan(options.seed)))
     bench = Bench(router, generator, options.seconds, {case.name: plan})
     return {"inserts_per_s": router.inserts_per_s, **asdict(bench.measure(work, lambda _: None))}
@@ -187,6 +227,12 @@ def _print(screen: Screen, results: Results) -> None:
         for engine, measured in engines.items():
             figures = (measured[key] for key in ("lossless_per_s", "overload_per_s", "inserts_per_s"))
             table.add_row(titles[name], engine, *(f"{figure:,.0f}" for figure in figures))
+    screen.show(table)
+    table = Table(title="P4Runtime inserts /s, by entries a Write")
+    for heading in ("entries a Write", *results.writes):
+        table.add_column(heading, justify="right")
+    for batch, *rates in _write_rows(results):
+        table.add_row(str(batch), *(f"{rate:,.0f}" for rate in rates))
     screen.show(table)
 
 

@@ -54,5 +54,10 @@ CASES: Final = (
         "exact-large",
     ),
 )
-ON_PORTS: Final = ("exact", "router")
-"""Cases that engines also run on veth cables, BMv2 among them."""
+ON_PORTS: Final = tuple(case.name for case in CASES)
+BESIDE_BMV2: Final = ("exact", "router")
+"""Cases on veth cables that BMv2 runs, too: it compares a packet with each ternary entry."""
+INSERTS: Final = "router"
+"""The case whose entries are written in Writes of several sizes."""
+BATCHES: Final = {1: 2000, 20: 20_000, 256: 20_000, 1000: 20_000}
+"""Entries a Write, and how many are written at most."""

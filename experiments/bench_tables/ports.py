@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from v1model.compile import compile_p4
 from v1model.p4runtime.schema import Schema
 from v1model.protos.p4.v1 import p4runtime_pb2
 
+Update = p4runtime_pb2.Update
 _PAYLOAD: Final = 42  # after Ethernet, IPv4 and UDP
 _WRITE_TIMEOUT_S: Final = RPC_TIMEOUT_S * 6
 
@@ -35,50 +36,61 @@ def workload(case: Case, content: Content) -> Workload:
 
 
 class Router:
-    """An engine with a case's program and entries; `inserts_per_s` of writing those. Measured by
+    """An engine with a case's program and entries; `inserts_per_s` of writing those when it starts. Measured by
     `experiments.bench_switch.measure.Bench`."""
 
     def __init__(self, engine: Engine, case: Case, content: Content, directory: Path, cpus: str) -> None:
         self.name = engine.name
         self._engine, self._case, self._content = engine, case, content
-        self._directory, self._cpus = directory, cpus
+        self.directory, self._cpus = directory, cpus
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Router:
         with contextlib.ExitStack() as stack:
             self.cables = stack.enter_context(Cables(2))
-            artifacts = self._engine.compile(PROGRAM, self._case.defines, self._directory)
-            self._process = SwitchProcess(self._engine, self.cables, self._directory, self._cpus)
+            artifacts = self._engine.compile(PROGRAM, self._case.defines, self.directory)
+            self._process = SwitchProcess(self._engine, self.cables, self.directory, self._cpus)
             wait_serving(self._process.address, self._process.process, self._process.said)
             client = SwitchClient(DEVICE_ID, self._process.address, (0, 1), _ignore, lambda: None, Costs())
             stack.callback(client.tear_down)
             p4info = load_p4info(artifacts.p4info)
             client.set_pipeline(p4info, artifacts.device_config.read_bytes(), cookie=1)
-            self.inserts_per_s = self._insert(client, self._requests(client, p4info))
+            self._client, self._entities = client, self._encoded(p4info)
+            self.inserts_per_s = self.write(Update.INSERT, UPDATES_PER_WRITE)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _requests(self, client: SwitchClient, p4info: Any) -> list[p4runtime_pb2.WriteRequest]:
-        """Made beforehand, in the controller's batches: it is the switch that is measured."""
+    def _encoded(self, p4info: Any) -> list[p4runtime_pb2.Entity]:
         defines = {name: str(value) for name, value in self._case.defines.items()}
         schema = Schema(p4info, compile_p4(PROGRAM, defines=defines).program)
-        updates = list(_updates(schema, self._content))
-        requests = []
-        for start in range(0, len(updates), UPDATES_PER_WRITE):
-            request = p4runtime_pb2.WriteRequest(device_id=DEVICE_ID)
-            request.election_id.high, request.election_id.low = client.election_id
-            request.updates.extend(updates[start : start + UPDATES_PER_WRITE])
-            requests.append(request)
-        return requests
+        return list(_entities(schema, self._content))
 
-    def _insert(self, client: SwitchClient, requests: Sequence[p4runtime_pb2.WriteRequest]) -> float:
-        start = time.monotonic()
+    def write(self, kind: Update.Type, batch: int, first: int = 0, count: int | None = None) -> float:
+        """Inserts or deletes entries, `batch` a Write; entries a second. The requests are made beforehand: it is
+        the switch that is measured."""
+        entities = self._entities[first : None if count is None else first + count]
+        requests = []
+        for start in range(0, len(entities), batch):
+            request = p4runtime_pb2.WriteRequest(device_id=DEVICE_ID)
+            request.election_id.high, request.election_id.low = self._client.election_id
+            chosen = entities[start : start + batch]
+            request.updates.extend(Update(type=kind, entity=entity) for entity in chosen)
+            requests.append(request)
+        began = time.monotonic()
         for request in requests:
-            client.stub.Write(request, timeout=_WRITE_TIMEOUT_S)
-        return len(self._content.entries) / (time.monotonic() - start)
+            self._client.stub.Write(request, timeout=_WRITE_TIMEOUT_S)
+        return len(entities) / (time.monotonic() - began)
+
+    def measure_inserts(self, batch: int, most: int) -> float:
+        """Inserts a second with `batch` entries a Write, of the first `most` entries; in the end all are there."""
+        self.write(Update.DELETE, UPDATES_PER_WRITE)
+        rate = self.write(Update.INSERT, batch, 0, most)
+        if most < len(self._entities):
+            self.write(Update.INSERT, UPDATES_PER_WRITE, most)
+        return rate
 
     def prepare(self, workload: Workload) -> None:
         """It is ready."""
@@ -88,14 +100,14 @@ class Router:
         return self._process.cpu_s()
 
 
-def _updates(schema: Schema, content: Content) -> Iterator[p4runtime_pb2.Update]:
+def _entities(schema: Schema, content: Content) -> Iterator[p4runtime_pb2.Entity]:
     for entry in content.entries:
-        update = p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT)
+        entity = p4runtime_pb2.Entity()
         table = schema.tables_by_name[entry.table]
-        table.encode_key(entry, update.entity.table_entry)
+        table.encode_key(entry, entity.table_entry)
         assert entry.action is not None
-        table.encode_action(entry.action, update.entity.table_entry.action.action)
-        yield update
+        table.encode_action(entry.action, entity.table_entry.action.action)
+        yield entity
 
 
 def _ignore(message: Any) -> None:

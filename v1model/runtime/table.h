@@ -79,6 +79,19 @@ static inline struct entry *table_lookup_exact(const struct table *table, const 
     }
 }
 
+/* Fetches the first rules of the chains, and their entries: each may be a miss, and so they miss together. Rules and
+ * entries are numbered alike as long as each entry has one rule; where that is not so, a line is fetched in vain. */
+static inline void rules_ahead(const struct table *table, uint32_t first, const uint32_t hashes[AHEAD]) {
+    const struct classifier *classifier = &table->classifier;
+    for (uint32_t i = 0; i < AHEAD && first + i < classifier->tuple_count; i++) {
+        const struct tuple *tuple = classifier->tuples[first + i];
+        const struct slot *slot = &tuple->slots[hashes[i] & (tuple->capacity - 1)];
+        if (slot->rule == NO_RULE || slot->hash != hashes[i]) continue;
+        __builtin_prefetch(classifier_rule(classifier, slot->rule));
+        __builtin_prefetch(&table_entry(table, slot->rule)->hash);
+    }
+}
+
 /* Of several entries that match, one with the highest priority. */
 static inline __attribute__((always_inline)) struct entry *table_lookup_best(const struct table *table, const uint8_t *key,
                                                                              unsigned key_bytes) {
@@ -92,7 +105,10 @@ static inline __attribute__((always_inline)) struct entry *table_lookup_best(con
     for (uint32_t t = 0; t < classifier->tuple_count; t++) {
         const struct tuple *tuple = classifier->tuples[t];
         if (best && best->priority >= tuple->max_priority) break;
-        if (t % AHEAD == 0) tuples_ahead(classifier, t, words, key_words, hashes);
+        if (t % AHEAD == 0) {
+            tuples_ahead(classifier, t, words, key_words, hashes);
+            rules_ahead(table, t, hashes);
+        }
         uint32_t number = tuple_slot(classifier, tuple, words, key_words, hashes[t % AHEAD])->rule;
         while (number != NO_RULE) {
             const struct rule *rule = classifier_rule(classifier, number);
