@@ -36,8 +36,8 @@ def workload(case: Case, content: Content) -> Workload:
 
 
 class Router:
-    """An engine with a case's program and entries; `inserts_per_s` of writing those when it starts. Measured by
-    `experiments.bench_switch.measure.Bench`."""
+    """An engine with a case's program and entries; `inserts_per_s` of writing those when it starts.
+    Measured by `experiments.bench_switch.measure.Bench`."""
 
     def __init__(self, engine: Engine, case: Case, content: Content, directory: Path, cpus: str) -> None:
         self.name = engine.name
@@ -69,8 +69,8 @@ class Router:
         return list(_entities(schema, self._content))
 
     def write(self, kind: Update.Type, batch: int, first: int = 0, count: int | None = None) -> float:
-        """Inserts or deletes entries, `batch` a Write; entries a second. The requests are made beforehand: it is
-        the switch that is measured."""
+        """Inserts or deletes entries, `batch` a Write; entries a second. The requests are made beforehand:
+        it is the switch that is measured."""
         entities = self._entities[first : None if count is None else first + count]
         requests = []
         for start in range(0, len(entities), batch):
@@ -85,7 +85,7 @@ class Router:
         return len(entities) / (time.monotonic() - began)
 
     def measure_inserts(self, batch: int, most: int) -> float:
-        """Inserts a second with `batch` entries a Write, of the first `most` entries; in the end all are there."""
+        """Inserts a second with `batch` entries a Write, of the first `most`; in the end all are there."""
         self.write(Update.DELETE, UPDATES_PER_WRITE)
         rate = self.write(Update.INSERT, batch, 0, most)
         if most < len(self._entities):
