@@ -43,7 +43,7 @@ class P4RuntimeService:
         self._arbitration = Arbitration(device_id)
         self._sessions: set[Session] = set()
         self._sessions_lock = threading.Lock()
-        # Held for each piece of a Write, and while roles change hands: within a piece the primary stays the same.
+        # Held for each piece of a Write and while roles change hands, so that none changes within a piece.
         self._write_lock = threading.Lock()
 
     def close(self) -> bool:
