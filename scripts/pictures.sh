@@ -3,7 +3,7 @@
 # Run it after a `make run` that kept up.
 set -eu
 cd "$(dirname "$0")/.."
-page=results/run/report.html
+page=${1:-results/run/report.html}
 [ -f "$page" ] || { echo "pictures: there is no $page; make run leaves it" >&2; exit 1; }
 grep -q 'The machine kept up' "$page" || { echo "pictures: the machine did not keep up in $page" >&2; exit 1; }
 profile=$(mktemp -d)
@@ -11,7 +11,7 @@ trap 'rm -rf "$profile"' EXIT
 picture() { # NAME WIDTH HEIGHT QUERY#PART
   chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$profile" \
     --virtual-time-budget=10000 --window-size="$2,$3" --screenshot="docs/pictures/$1.png" \
-    "file://$PWD/$page$4" 2>/dev/null
+    "file://$(realpath "$page")$4" 2>/dev/null
 }
 picture report 1100 1290 ''
 picture report-requests 1100 560 '?requests-by=fetch#part6'

@@ -100,9 +100,11 @@ def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine) -> _Playe
     larger = 0 if scenario.options.scale is not None else LARGER_SIGMAS
     while True:
         _announce(screen, scenario)
-        played = _play(screen, scenario, engine, give_up=larger > 0)
+        # With one fragment a block a larger sigma makes nothing smaller, but links slower.
+        may_grow = larger > 0 and scenario.block_bytes > scenario.scale.fragment_bytes
+        played = _play(screen, scenario, engine, give_up=may_grow)
         repeats = played.repeats
-        if not (larger and repeats.overloaded):
+        if not (may_grow and repeats.overloaded):
             return played
         larger -= 1
         for complaint in repeats.complaints():
