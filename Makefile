@@ -2,7 +2,9 @@
 # programs through the environment; each program's --help has their meaning and defaults.
 
 PYTHON := .venv/bin/python
-READY := .venv/.ready
+INSTALLED := .venv/.ready
+NATIVE := .venv/.native
+READY := $(INSTALLED) $(NATIVE)
 SHELL_READY := .venv-shell/.ready
 # libcachesim makes a folder for data sets wherever it is imported; not in the user's home, then.
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
@@ -24,8 +26,12 @@ help: ## print this help
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
 	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"
 
-$(READY): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh
+$(INSTALLED): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh
 	@sh scripts/setup.sh
+
+$(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch])
+	@$(PYTHON) -m hostlib.native
+	@touch $@
 
 $(SHELL_READY): requirements-shell.lock scripts/shell-setup.sh
 	@sh scripts/shell-setup.sh
@@ -128,6 +134,7 @@ test-blocks: $(READY) ## the tests of make blocks that need torch, transformers 
 	@.venv-blocks/bin/python -m pytest -n 0 tests/experiments/blocks/live
 
 fuzz: $(READY) ## a million hostile packets and requests, built with ASan and UBSan (PACKETS, REQUESTS, PROGRAMS)
+	@$(PYTHON) -m hostlib.native.fuzz
 	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
 
 lint: $(READY)

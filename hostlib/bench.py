@@ -1,6 +1,6 @@
 """How fast hosts are: blocks requested, received and checked over UDP on the loopback interface.
 
-    python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N]
+    python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N] [--one-by-one]
 
 One process serves and one fetches, so that the CPU time of each end is its own.
 """
@@ -12,6 +12,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import resource
 import sys
 import time
 from hashlib import blake2b
@@ -21,7 +22,7 @@ from hostlib.block import Place
 from hostlib.client import Client
 from hostlib.client_options import ClientOptions
 from hostlib.content import derivation
-from hostlib.endpoint import UdpEndpoint
+from hostlib.endpoint import EndpointOptions, UdpEndpoint
 from hostlib.health import HealthOptions
 from hostlib.members import Members
 from hostlib.observe import percentile
@@ -45,7 +46,19 @@ def bench_keys(count: int) -> list[bytes]:
     return [blake2b(number.to_bytes(8, "big"), digest_size=16).digest() for number in range(count)]
 
 
-def serve(pipe: Connection, keys: list[bytes], block_bytes: int) -> None:
+def cpu_times() -> tuple[float, float]:
+    """CPU seconds of this process until now: all, and the kernel's part."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime, used.ru_stime
+
+
+def cpu_since(before: tuple[float, float]) -> tuple[float, float]:
+    """The same, since then."""
+    now = cpu_times()
+    return now[0] - before[0], now[1] - before[1]
+
+
+def serve(pipe: Connection, keys: list[bytes], block_bytes: int, endpoint_options: EndpointOptions) -> None:
     """The storage end: announce readiness, serve until told to stop, report the CPU seconds used."""
 
     async def main() -> None:
@@ -54,25 +67,27 @@ def serve(pipe: Connection, keys: list[bytes], block_bytes: int) -> None:
         store.preload(places, block_bytes)
         for place in places:  # derive the contents before the clock runs
             store.get(place)
-        endpoint = UdpEndpoint(HOME)
+        endpoint = UdpEndpoint(HOME, endpoint_options)
         StorageNode(endpoint, store)
-        started_s = time.process_time()
+        before = cpu_times()
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_reader(pipe.fileno(), stopped.set)
         pipe.send(None)
         await stopped.wait()
-        pipe.send(time.process_time() - started_s)
+        pipe.send(cpu_since(before))
         endpoint.close()
 
     asyncio.run(main())
 
 
-async def fetch(keys: list[bytes], block_bytes: int, blocks: int, chain: int) -> dict[str, Any]:
+async def fetch(
+    keys: list[bytes], block_bytes: int, blocks: int, chain: int, endpoint_options: EndpointOptions
+) -> dict[str, Any]:
     """The node's end: `blocks` blocks in chains of `chain`, one chain after the other."""
-    endpoint = UdpEndpoint(NODE)
+    endpoint = UdpEndpoint(NODE, endpoint_options)
     patient = ClientOptions(health=HealthOptions(silence_s=10.0))  # a busy machine is no dead home
     client = Client(endpoint, Members.of([HOME]), SEAL, patient)
-    started_s, started_cpu_s = time.perf_counter(), time.process_time()
+    started_s, before = time.perf_counter(), cpu_times()
     fetched = 0
     while fetched < blocks:
         refs = [BlockRef(keys[(fetched + at) % len(keys)], at, chain) for at in range(chain)]
@@ -80,13 +95,14 @@ async def fetch(keys: list[bytes], block_bytes: int, blocks: int, chain: int) ->
         if result.ended_by:
             raise result.ended_by
         fetched += len(result.blocks)
-    wall_s, cpu_s = time.perf_counter() - started_s, time.process_time() - started_cpu_s
+    wall_s, (cpu_s, kernel_s) = time.perf_counter() - started_s, cpu_since(before)
     endpoint.close()
     fragments = fetched * fragment_count(block_bytes)
     return {
         "blocks_per_s": round(fetched / wall_s),
         "fragments_per_s": round(fragments / wall_s),
         "client_us_per_fragment": round(1e6 * cpu_s / fragments, 2),
+        "client_kernel_us_per_fragment": round(1e6 * kernel_s / fragments, 2),
         "get_ms": {
             f"p{share}": round(1000 * percentile(client.get_latencies_s, share / 100), 2)
             for share in (50, 99)
@@ -103,15 +119,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--blocks", type=int, default=4000)
     parser.add_argument("--block-bytes", type=int, default=16384)
     parser.add_argument("--chain", type=int, default=16)
+    parser.add_argument(
+        "--one-by-one", action="store_true", help="datagrams as behind a switch, not put together"
+    )
     options = parser.parse_args(arguments)
     keys = bench_keys(256)
+    endpoint_options = EndpointOptions(together=not options.one_by_one)
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.Process(target=serve, args=(theirs, keys, options.block_bytes), daemon=True)
+    server = multiprocessing.Process(
+        target=serve, args=(theirs, keys, options.block_bytes, endpoint_options), daemon=True
+    )
     server.start()
     ours.recv()
-    result = asyncio.run(fetch(keys, options.block_bytes, options.blocks, options.chain))
+    result = asyncio.run(fetch(keys, options.block_bytes, options.blocks, options.chain, endpoint_options))
     ours.send(None)
-    result["storage_us_per_fragment"] = round(1e6 * float(ours.recv()) / result["fragments"], 2)
+    cpu_s, kernel_s = ours.recv()
+    result["storage_us_per_fragment"] = round(1e6 * cpu_s / result["fragments"], 2)
+    result["storage_kernel_us_per_fragment"] = round(1e6 * kernel_s / result["fragments"], 2)
     server.join()
     print(json.dumps(result, indent=2))
     return 0

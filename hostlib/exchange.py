@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol
 
-from hostlib import wire
+from hostlib import native, wire
 from hostlib.client_options import ClientOptions, ClientStats
 from hostlib.errors import MalformedError, TransferError
 from hostlib.gate import Backlogs
@@ -27,6 +29,17 @@ HELLO_EVERY_S = 1.0
 
 Handler = Callable[[wire.Message, str, float], None]
 """Of a message, the address it came from, and the time."""
+Taker = Callable[[Sequence[wire.Buffer], int, str, float], "Taken | None"]
+"""Of datagrams, of which those from a place on may be a run that can be taken at once; the address they came
+from, and the time."""
+
+
+class Taken(NamedTuple):
+    """A run of datagrams that was dealt with; flags and epoch are the same in all of them."""
+
+    datagrams: int
+    flags: int
+    epoch: int
 
 
 class Asker(Protocol):
@@ -35,8 +48,8 @@ class Asker(Protocol):
     def address(self) -> str:
         """Where its requests go."""
 
-    def datagram(self, request: Request[Any], sequence: int, now_s: float) -> bytes:
-        """The request as it is sent now."""
+    def datagrams(self, requests: Sequence[Request[Any]], sequence: int, now_s: float) -> list[bytes]:
+        """Requests as they are sent now, numbered from `sequence` on."""
 
     def retried(self, request: Request[Any]) -> None:
         """The request was not answered in time, and is queued again."""
@@ -58,6 +71,9 @@ class Exchange:
         self.health = Health(members, options.health)
         self.handlers: dict[int, Handler] = {wire.OP_MEMBERS: self._on_members}
         """By operation; each is called for a well-formed message."""
+        self.core = native.core()
+        self.take_values: Taker = lambda datagrams, at, address, now_s: None
+        """For the compiled core: asked before a datagram is decoded."""
         self.askers: dict[Asker, None] = {}
         """Who is told of silent homes, in the order in which they began."""
         self.on_members: Callable[[], None] = lambda: None
@@ -116,6 +132,21 @@ class Exchange:
             request.lane.settle(request, now_s, 0)
         else:
             request.lane.settle(request, now_s, None if from_pool else message.backlog_ms, merged)
+
+    def settle_run(
+        self, requests: Sequence[Request[Any]], backlogs_ms: Sequence[int], flags: int, now_s: float
+    ) -> None:
+        """As `settle` for each of them, which came in this order."""
+        self._node.answered(len(requests))
+        merged = bool(flags & wire.FLAG_MERGED)
+        from_pool = flags & wire.FLAG_FROM_POOL
+        for request, backlog_ms in zip(requests, backlogs_ms, strict=True):
+            lane = request.lane
+            assert lane is not None
+            if lane.home == POOL:
+                lane.settle(request, now_s, 0)
+            else:
+                lane.settle(request, now_s, None if from_pool else backlog_ms, merged)
 
     @staticmethod
     def drop(requests: Sequence[Request[Any]]) -> None:
@@ -177,19 +208,15 @@ class Exchange:
         return [(lane, op) for (_, op), lane in lanes[first:] + lanes[:first] if lane.waits]
 
     def _transmit(self, lane: Lane[Any], requests: Sequence[Request[Any]], now_s: float) -> None:
-        if lane.home != POOL:
-            self._transport.send(lane.home, [self._datagram(request, now_s) for request in requests])
-            return
         bursts: dict[str, list[bytes]] = {}
-        for request in requests:
-            bursts.setdefault(request.owner.address(), []).append(self._datagram(request, now_s))
+        for owner, some in groupby(requests, _owner_of):
+            own = list(some)
+            address = lane.home if lane.home != POOL else owner.address()
+            first = self._sequence + 1 & 0xFFFFFFFF
+            self._sequence = self._sequence + len(own) & 0xFFFFFFFF
+            bursts.setdefault(address, []).extend(owner.datagrams(own, first, now_s))
         for address, datagrams in bursts.items():
             self._transport.send(address, datagrams)
-
-    def _datagram(self, request: Request[Any], now_s: float) -> bytes:
-        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-        datagram: bytes = request.owner.datagram(request, self._sequence, now_s)
-        return datagram
 
     def _on_tick(self, late_s: float) -> None:
         now_s = self.loop.time()
@@ -242,9 +269,19 @@ class Exchange:
         now_s = self.loop.time()
         heard = False
         handlers = self.handlers
-        for datagram in datagrams:
+        at, total = 0, len(datagrams)
+        while at < total:
+            taken = self.take_values(datagrams, at, address, now_s)
+            if taken is not None:
+                at += taken.datagrams
+                if not taken.flags & wire.FLAG_FROM_POOL:
+                    heard = True
+                    if self.members.is_another(taken.epoch):
+                        self.say_hello()
+                continue
+            at += 1
             try:
-                message = wire.decode(datagram, trusting_values=True)
+                message = wire.decode(datagrams[at - 1], trusting_values=True)
             except MalformedError as error:
                 self._count_malformed(error.reason)
                 continue
@@ -273,6 +310,9 @@ class Exchange:
 
     def _count_malformed(self, reason: str) -> None:
         self.stats.malformed[reason] = self.stats.malformed.get(reason, 0) + 1
+
+
+_owner_of = attrgetter("owner")
 
 
 class _Timer:

@@ -13,6 +13,7 @@ reply to another node.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hostlib import wire
@@ -25,14 +26,16 @@ from hostlib.errors import (
     TransferError,
     TransferTimeoutError,
 )
-from hostlib.exchange import POOL, Exchange, fail
+from hostlib.exchange import POOL, Exchange, Taken, fail
 from hostlib.lane import Request
 from hostlib.transfer import BlockRef, FetchedBlock, FetchTimes
 
 if TYPE_CHECKING:
     import asyncio
     from collections import deque
+    from collections.abc import Sequence
 
+    from hostlib.native import Core
     from hostlib.pushed import PushedBlocks
     from hostlib.seal import Seal
 
@@ -84,14 +87,23 @@ class Fetch:
         """The home that is asked now."""
         return self.homes[0]
 
-    def datagram(self, request: Request[Fetch], sequence: int, now_s: float) -> bytes:
-        """The GET of one fragment."""
+    def datagrams(self, requests: Sequence[Request[Fetch]], sequence: int, now_s: float) -> list[bytes]:
+        """The GETs of fragments."""
         if self.started_s is None:
             self.started_s = now_s
-        flags = self.flags | request.flags | (wire.FLAG_RETRY if request.tries else 0)
         if self.template is None:
-            self.template = wire.Variants(self._encode(request.fragment))
-        return self.template.encode(flags, sequence, request.fragment)
+            self.template = wire.Variants(self._encode(requests[0].fragment))
+        core = self.fetches.core
+        if core is not None:
+            return core.encode_gets(self.template.encoded, requests, self.flags, sequence)
+        return [
+            self.template.encode(
+                self.flags | request.flags | (wire.FLAG_RETRY if request.tries else 0),
+                sequence + number & 0xFFFFFFFF,
+                request.fragment,
+            )
+            for number, request in enumerate(requests)
+        ]
 
     def _encode(self, fragment: int) -> bytes:
         block = self.block
@@ -138,7 +150,10 @@ class Fetches:
         self._pushed = pushed
         self._latencies_s = latencies
         self._reports = RateLimit(exchange.options.repairs_per_s)
+        self.core = exchange.core
         exchange.handlers[wire.OP_VALUE] = self._on_value
+        if self.core is not None:
+            exchange.take_values = partial(self._take_values, self.core)
 
     @property
     def epoch(self) -> int:
@@ -346,6 +361,34 @@ class Fetches:
             self._complete(fetch, now_s)
         elif not message.fragment:
             self._ask_body(fetch)
+
+    def _take_values(
+        self, core: Core, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
+    ) -> Taken | None:
+        """As `_on_value` for each of a run of values that answer requests of one fetch and are right; it ends
+        before whatever else comes."""
+        run = core.take_values(datagrams, at, self.active, self.tenant, self._seal.tags)
+        if run is None:
+            return None
+        fetch: Fetch
+        fetch, requests, backlogs_ms, flags, epoch, end = run
+        count = len(requests)
+        if flags & wire.FLAG_FROM_POOL:
+            self.stats.from_pool += count
+            fetch.pool_fragments += count
+        else:
+            self.stats.from_home += count
+            self._exchange.backlogs.report(address, backlogs_ms[-1] / 1000, now_s)
+        if flags & wire.FLAG_MERGED:
+            self.stats.merged += count
+            fetch.merged_fragments += count
+        self._exchange.settle_run(requests, backlogs_ms, flags, now_s)
+        fetch.missing -= count
+        if end:
+            fetch.length = end
+        if not fetch.missing:
+            self._complete(fetch, now_s)
+        return Taken(count, flags, epoch)
 
     def _learn(self, fetch: Fetch, message: wire.Message, now_s: float) -> bool:
         """What the probe says of the block; whether it fits where it is to go."""

@@ -44,10 +44,11 @@ class NodeWindow:
         """Whether something waits that the window does not let out."""
         self._limits = whether
 
-    def answered(self) -> None:
-        """A fragment came."""
+    def answered(self, fragments: int = 1) -> None:
+        """So many fragments came."""
         if self._limits:
-            self._size = min(self._options.most, self._size + 1 / self._size)
+            for _ in range(fragments):
+                self._size = min(self._options.most, self._size + 1 / self._size)
 
     def lost(self, now_s: float) -> None:
         """Something did not come in time."""

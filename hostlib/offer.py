@@ -18,6 +18,7 @@ from hostlib.lane import Request
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Sequence
 
     from hostlib.members import Member
     from hostlib.seal import Seal
@@ -53,9 +54,13 @@ class Leg:
         """Of the home."""
         return self.member.address
 
-    def datagram(self, request: Request[Leg], sequence: int, now_s: float) -> bytes:
-        """The PUT of one fragment, for all homes if it is the first of the first home's."""
-        return self.offer.offers.encode(self, request, sequence, now_s)
+    def datagrams(self, requests: Sequence[Request[Leg]], sequence: int, now_s: float) -> list[bytes]:
+        """The PUTs of fragments, for all homes if they are the first of the first home's."""
+        encode = self.offer.offers.encode
+        return [
+            encode(self, request, sequence + number & 0xFFFFFFFF, now_s)
+            for number, request in enumerate(requests)
+        ]
 
     def retried(self, request: Request[Leg]) -> None:
         """Goes to this home alone."""

@@ -12,6 +12,7 @@ from hostlib.lane import Request
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Sequence
 
     from hostlib.transfer import BlockRef
 
@@ -31,14 +32,15 @@ class Question:
         """The home that is asked now."""
         return self.homes[0]
 
-    def datagram(self, request: Request[Question], sequence: int, now_s: float) -> bytes:
+    def datagrams(self, requests: Sequence[Request[Question]], sequence: int, now_s: float) -> list[bytes]:
         """The STAT."""
         block = self.block
         message = wire.Message(
-            wire.OP_STAT, block.key, 0, 0, 0, 0, sequence, block.depth, block.chain_blocks, block.parent,
+            wire.OP_STAT, block.key, 0, 0, 0, 0, 0, block.depth, block.chain_blocks, block.parent,
             tenant=self.presence.tenant,
         )  # fmt: skip
-        return wire.encode(message)
+        numbers = range(sequence, sequence + len(requests))
+        return [wire.encode(message._replace(sequence=number & 0xFFFFFFFF)) for number in numbers]
 
     def retried(self, request: Request[Question]) -> None:
         """Asked again."""

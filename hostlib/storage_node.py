@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hostlib import wire
+from hostlib import native, wire
 from hostlib.block import Block, Place
 from hostlib.catalog import FIRST, make_page
 from hostlib.catch_up import CatchUp
@@ -112,6 +112,7 @@ class StorageNode:
         self._listing: list[Place] = []
         own = self.members.at(self._options.address)
         self.catch_up = CatchUp(transport, own.number if own else 0, store.__contains__, self._copied)
+        self._core = native.core()
         self._tasks: set[asyncio.Task[None]] = set()
         self._joining: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
@@ -192,20 +193,54 @@ class StorageNode:
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
         replies: list[bytes] = []
         backlog_ms = self.backlog_ms()
-        for datagram in datagrams:
-            try:
-                message = wire.decode(datagram)
-            except MalformedError as error:
-                self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
-                continue
-            if message.op == wire.OP_GET:
-                reply = self._on_get(address, message, backlog_ms)
+        at = 0
+        while at < len(datagrams):
+            count, begins = self._core.get_run(datagrams, at) if self._core is not None else (0, False)
+            if count:
+                gets = datagrams[at : at + count]
+                replies += self._on_gets(address, gets, begins, backlog_ms)
             else:
-                reply = self._on_other(address, message, backlog_ms)
-            if reply is not None:
-                replies.append(reply)
+                count = 1
+                reply = self._on_datagram(address, datagrams[at], backlog_ms)
+                if reply is not None:
+                    replies.append(reply)
+            at += count
         if replies:
             self._transport.send(address, replies)
+
+    def _on_datagram(self, address: str, datagram: wire.Buffer, backlog_ms: int) -> bytes | None:
+        try:
+            message = wire.decode(datagram)
+        except MalformedError as error:
+            self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
+            return None
+        if message.op == wire.OP_GET:
+            return self._on_get(address, message, backlog_ms)
+        return self._on_other(address, message, backlog_ms)
+
+    def _on_gets(
+        self, address: str, datagrams: Sequence[wire.Buffer], begins: bool, backlog_ms: int
+    ) -> list[bytes]:
+        """The answers to GETs that differ in sequence and fragment only, for the compiled core: at once where
+        the block is in DRAM, else one by one. `begins`: whether one of them asks for fragment 0."""
+        assert self._core is not None
+        message = wire.decode(datagrams[0])
+        place = Place(message.tenant, message.key)
+        found = None if self._store.on_ssd_only(place) else self._store.find(place)
+        if found is None or not _is_of(message, *found):
+            replies = [self._on_datagram(address, datagram, backlog_ms) for datagram in datagrams]
+            return [reply for reply in replies if reply is not None]
+        count = len(datagrams)
+        self._count_gets(message.flags, count)
+        if begins:
+            self._successors.seen(address, message)
+        block = self._store.get(place, count)
+        assert block is not None
+        self.stats.values += count
+        return self._core.encode_values(
+            datagrams, message.flags & _ECHOED_FLAGS, block.fragments, block.write,
+            self.members.epoch & 0xFF, backlog_ms, block.content, block.tags,
+        )  # fmt: skip
 
     def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
         reply = None
@@ -222,7 +257,7 @@ class StorageNode:
         return None if reply is None else wire.encode(reply)
 
     def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
-        self._count_get(message.flags)
+        self._count_gets(message.flags, 1)
         if not message.fragment:
             self._successors.seen(address, message)
         place = Place(message.tenant, message.key)
@@ -399,11 +434,16 @@ class StorageNode:
             (0, 0, 0), self.members.epoch & 0xFF,
         )  # fmt: skip
 
-    def _count_get(self, flags: int) -> None:
-        self.stats.gets += 1
+    def _count_gets(self, flags: int, count: int) -> None:
+        self.stats.gets += count
         if not flags:
             return
-        self.stats.retries += bool(flags & wire.FLAG_RETRY)
-        self.stats.bypasses += bool(flags & wire.FLAG_BYPASS)
-        self.stats.repairs += bool(flags & wire.FLAG_REPAIR)
-        self.stats.fills += bool(flags & wire.FLAG_FILL)
+        self.stats.retries += count * bool(flags & wire.FLAG_RETRY)
+        self.stats.bypasses += count * bool(flags & wire.FLAG_BYPASS)
+        self.stats.repairs += count * bool(flags & wire.FLAG_REPAIR)
+        self.stats.fills += count * bool(flags & wire.FLAG_FILL)
+
+
+def _is_of(message: wire.Message, length: int, write: int) -> bool:
+    """Whether a GET may be answered from a block of this length and write."""
+    return message.content in (0, write) and message.fragments in (0, wire.fragment_count(length))

@@ -124,8 +124,11 @@ class BlockStore:
                 self._tenant_bytes[place.tenant] += length
                 self._insert(place, derived)
 
-    def get(self, place: Place) -> Block | None:
-        """A complete block; None if it isn't here. UnreadableError if the disk can't give it back."""
+    def get(self, place: Place, times: int = 1) -> Block | None:
+        """A complete block; None if it isn't here. UnreadableError if the disk can't give it back.
+
+        `times`: how many fragments are asked for at once.
+        """
         block = self._dram.get(place)
         if block is None:
             self.read_from_ssd(place, ahead=False)
@@ -135,7 +138,7 @@ class BlockStore:
                 return None
         else:
             self._dram.move_to_end(place)
-            self.stats.dram_hits += 1
+            self.stats.dram_hits += times
             if place in self._not_asked:
                 self._not_asked.remove(place)
                 self.stats.read_ahead_hits += 1

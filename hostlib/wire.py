@@ -219,6 +219,7 @@ class Variants:
 
     def __init__(self, encoded: bytes) -> None:
         """`encoded` is any of them."""
+        self.encoded = encoded
         self._parts = encoded[:2], encoded[4:8], encoded[12:34], encoded[36:]
 
     def encode(self, flags: int, sequence: int, fragment: int) -> bytes:

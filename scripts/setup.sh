@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # mininet's recommended packages (Open vSwitch) are not needed: the switch is ours. libcachesim's wheel
 # needs glib.
-sh scripts/debian-packages.sh setup gcc libc6-dev python3 python3-venv mininet iproute2 iputils-ping tcpdump \
+sh scripts/debian-packages.sh setup gcc libc6-dev python3 python3-dev python3-venv mininet iproute2 iputils-ping tcpdump \
   ethtool procps libglib2.0-0
 
 # Debian's own interpreter: another python3 may come first on PATH and would not see mininet.

@@ -1,15 +1,19 @@
 """make bench-hosts: CPU time and latency of a block at client and storage node, over the loopback interface.
 
-Each round is one `python -m hostlib.bench`, so that the two ends are processes of their own.
+Each round plays every combination in turn: the compiled core and Python alone, datagrams that the kernel
+puts together and datagrams that come one by one, as behind a switch. Each play is one `python -m
+hostlib.bench`, so that the two ends are processes of their own.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +22,12 @@ from rich.table import Table
 from experiments.command import Screen, run_command
 from experiments.errors import ExperimentError
 from experiments.intervals import mean_interval
-from experiments.options import Option, parse_into, whole
+from experiments.options import Option, list_of, one_of, parse_into, whole
 from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
+from hostlib import native
 
+Rounds = list[dict[str, float]]
 SEED = 0
 """Of the keys, which are the same in each round."""
 
@@ -34,21 +40,31 @@ class Options:
     blocks: int
     block_bytes: int
     chain: int
+    cores: tuple[str, ...]
+    modes: tuple[str, ...]
     results: Path
 
 
+CORES = {"python": "1", "compiled": "0"}
+"""WEIR_PURE for each."""
+MODES: dict[str, tuple[str, ...]] = {"together": (), "one by one": ("--one-by-one",)}
+"""Arguments of hostlib.bench for each."""
 _OPTIONS = (
     Option("RUNS", whole(2, 100), 5, "rounds"),
     Option("BLOCKS", whole(1, 1_000_000), 4000, "blocks fetched in a round"),
     Option("BLOCK_BYTES", whole(1, 1 << 20), 16384, "bytes of a block"),
     Option("CHAIN", whole(1, 256), 16, "blocks asked for at once"),
+    Option("CORES", list_of(one_of(tuple(CORES))), tuple(CORES), "python, compiled or both"),
+    Option("MODES", list_of(one_of(tuple(MODES))), tuple(MODES), "datagrams together, one by one, or both"),
     Option("RESULTS", Path, Path("results/bench-hosts"), "folder for summary.json"),
 )
 _FIGURES = {
-    "client_us_per_fragment": "client, CPU µs a fragment",
-    "storage_us_per_fragment": "storage node, CPU µs a fragment",
-    "get_p50_ms": "GET of a block, p50, ms",
-    "get_p99_ms": "GET of a block, p99, ms",
+    "client_us_per_fragment": "client, µs a fragment",
+    "client_kernel_us_per_fragment": "client, in the kernel",
+    "storage_us_per_fragment": "store, µs a fragment",
+    "storage_kernel_us_per_fragment": "store, in the kernel",
+    "get_p50_ms": "GET, p50, ms",
+    "get_p99_ms": "GET, p99, ms",
     "blocks_per_s": "blocks/s",
     "fragments_per_s": "fragments/s",
     "retransmits": "asked again",
@@ -64,17 +80,19 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    rounds = []
+    if "compiled" in options.cores and native.core() is None:
+        raise ExperimentError("there is no compiled core: run `make setup`, or give CORES=python")
+    plays = list(product(options.modes, options.cores))
+    rounds: dict[str, Rounds] = {name_of(*play): [] for play in plays}
     with screen.status("measuring") as show:
         for number in range(1, options.runs + 1):
-            show(f"round {number} of {options.runs}")
-            rounds.append(measure(options))
-    table = Table("", f"mean of {len(rounds)} rounds", "± (95 %)", "least", "most")
+            for mode, core in plays[::-1] if number % 2 else plays:
+                show(f"round {number} of {options.runs}: {name_of(mode, core)}")
+                rounds[name_of(mode, core)].append(measure(options, mode, core))
+    table = Table(f"mean of {options.runs} rounds, ± 95 %", *rounds)
     for name, title in _FIGURES.items():
-        values = [one[name] for one in rounds]
-        of = mean_interval(values)
-        shown = (f"{value:,.2f}" for value in (of.mean, of.half, min(values), max(values)))
-        table.add_row(title, *shown)
+        means = [mean_interval([one[name] for one in measured]) for measured in rounds.values()]
+        table.add_row(title, *(f"{of.mean:,.2f} ± {of.half:,.2f}" for of in means))
     screen.show(table)
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,12 +101,21 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def measure(options: Options) -> dict[str, float]:
-    """One round."""
+def name_of(mode: str, core: str) -> str:
+    """Of one combination."""
+    return f"{mode}, {core}"
+
+
+def measure(options: Options, mode: str, core: str) -> dict[str, float]:
+    """One play."""
     given = {"--blocks": options.blocks, "--block-bytes": options.block_bytes, "--chain": options.chain}
     arguments = [part for name, value in given.items() for part in (name, str(value))]
     done = subprocess.run(
-        [sys.executable, "-m", "hostlib.bench", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "hostlib.bench", *arguments, *MODES[mode]],
+        env={**os.environ, "WEIR_PURE": CORES[core]},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise ExperimentError(f"hostlib.bench failed: {done.stderr.strip()[-500:]}")
@@ -98,20 +125,29 @@ def measure(options: Options) -> dict[str, float]:
     return {name: said[name] for name in _FIGURES}
 
 
-def write_page(folder: Path, about: dict[str, Any], rounds: Sequence[dict[str, float]]) -> Path:
-    """results/bench-hosts/report.html."""
-    labels = [f"round {number}" for number in range(1, len(rounds) + 1)]
-    rows = [[label, *one.values()] for label, one in zip(labels, rounds, strict=True)]
-    ends = {
-        "client": [one["client_us_per_fragment"] for one in rounds],
-        "storage node": [one["storage_us_per_fragment"] for one in rounds],
+def write_page(folder: Path, about: dict[str, Any], rounds: Mapping[str, Rounds]) -> Path:
+    """results/bench-hosts/report.html; `rounds` by combination."""
+    rows = [
+        [play, number, *one.values()]
+        for play, measured in rounds.items()
+        for number, one in enumerate(measured, 1)
+    ]
+    mean = {
+        name: [sum(one[name] for one in measured) / len(measured) for measured in rounds.values()]
+        for name in _FIGURES
     }
-    gets = {share: [one[f"get_{share}_ms"] for one in rounds] for share in ("p50", "p99")}
+    labels = list(rounds)
+    ends = {
+        "client": mean["client_us_per_fragment"],
+        "storage node": mean["storage_us_per_fragment"],
+    }
+    gets = {share: mean[f"get_{share}_ms"] for share in ("p50", "p99")}
     plots = [
         bars("CPU time a fragment, µs", labels, ends, stacked=True),
         bars("GET of a block, ms", labels, gets),
     ]
-    section = Section("Rounds", "rounds", ["round", *_FIGURES.values()], rows, plots)
+    titles = ["datagrams, core", "round", *_FIGURES.values()]
+    section = Section("Rounds", "rounds", titles, rows, plots)
     return write_report(folder, "make bench-hosts: what a block costs its two ends", about, [section])
 
 

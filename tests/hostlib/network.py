@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostlib import wire
+from hostlib import native, wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,7 +80,8 @@ class MemoryNetwork:
             return
         port = self.ports.get(destination)
         if port is not None and port.receiver is not None:
-            port.receiver(source, [memoryview(datagram)])
+            # As the endpoint does it: bytes with the compiled core, else views.
+            port.receiver(source, [memoryview(datagram) if native.core() is None else bytes(datagram)])
 
     def _damage(self, datagram: bytes) -> bytes | None:
         """With one bit flipped, now and then. What only UDP's checksum covers is lost, as on a real host:

@@ -7,8 +7,9 @@ import pytest
 from hostlib import bench
 
 
-def test_the_benchmark_measures_both_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(["--blocks", "64", "--chain", "8"]) == 0
+@pytest.mark.parametrize("more", [[], ["--one-by-one"]])
+def test_the_benchmark_measures_both_ends(capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
+    assert bench.main(["--blocks", "64", "--chain", "8", *more]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["fragments"] == 64 * 32
     assert result["client_us_per_fragment"] > 0

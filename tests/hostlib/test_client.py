@@ -23,6 +23,8 @@ from tests.hostlib.client_world import (
 )
 from tests.hostlib.network import NO_FAULTS, Faults
 
+pytestmark = pytest.mark.usefixtures("either_core")
+
 
 def test_a_block_arrives_whole_in_two_round_trips() -> None:
     async def main() -> None:

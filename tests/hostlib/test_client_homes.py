@@ -23,6 +23,8 @@ from tests.hostlib.client_world import (
     value_of,
 )
 
+pytestmark = pytest.mark.usefixtures("either_core")
+
 
 def test_a_dead_home_costs_one_short_timeout_and_is_remembered() -> None:
     async def main() -> None:

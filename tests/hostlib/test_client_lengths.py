@@ -22,6 +22,8 @@ from tests.hostlib.client_world import (
 )
 from tests.hostlib.sealed import SEAL, TENANT
 
+pytestmark = pytest.mark.usefixtures("either_core")
+
 
 @pytest.mark.parametrize("length", [1, 511, 512, 513, 100_000])
 def test_blocks_of_any_length_come_back_as_they_were_put(length: int) -> None:

@@ -35,6 +35,8 @@ from tests.hostlib.client_world import (
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, TENANT
 
+pytestmark = pytest.mark.usefixtures("either_core")
+
 
 def test_merged_replies_with_another_nodes_sequence_are_taken() -> None:
     async def main() -> None:

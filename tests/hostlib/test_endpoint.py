@@ -6,14 +6,19 @@ import asyncio
 import contextlib
 import errno
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 
 import pytest
 
+from hostlib import native
 from hostlib.endpoint import EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError
+from hostlib.native import Core
 from hostlib.wire import KV_PORT, Buffer
 from tests.hostlib.loopback import own_address, until
+
+pytestmark = pytest.mark.usefixtures("either_core")
 
 
 class Pair:
@@ -65,7 +70,23 @@ def test_a_lump_takes_no_more_than_a_millisecond_of_the_link(link_bit_s: float, 
     assert EndpointOptions.of_link(link_bit_s, frame_bytes=602).burst_datagrams == datagrams
 
 
-def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(monkeypatch: pytest.MonkeyPatch) -> None:
+class UnwillingCore:
+    """The compiled core before a kernel that refuses some of what it is given."""
+
+    def __init__(self, core: Core, refuses: Callable[[bool], OSError | None]) -> None:
+        self.receive = core.receive
+        self._send, self._refuses = core.send, refuses
+
+    def send(self, fd: int, address: str, port: int, datagrams: list[bytes], together: bool) -> int:
+        error = self._refuses(together and len(datagrams) > 1)
+        if error is not None:
+            raise error
+        return self._send(fd, address, port, datagrams, together)
+
+
+def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(
+    monkeypatch: pytest.MonkeyPatch, either_core: Core | None
+) -> None:
     class OldKernelSocket(socket.socket):
         def sendmsg(self, *arguments: object) -> int:
             raise OSError(errno.EIO, "no segmentation without checksum offload")
@@ -76,11 +97,19 @@ def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(monkeypatch: p
             await until(lambda: len(pair.arrived) == len(MIXED))
             assert pair.arrived == MIXED
 
+    if either_core is not None:
+        refused = OSError(errno.EIO, "no segmentation without checksum offload")
+        core = UnwillingCore(either_core, lambda together: refused if together else None)
+        monkeypatch.setattr(native, "core", lambda: core)
     monkeypatch.setattr(socket, "socket", OldKernelSocket)
     asyncio.run(main())
 
 
-def test_a_full_socket_makes_datagrams_wait_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_socket_makes_datagrams_wait_in_order(
+    monkeypatch: pytest.MonkeyPatch, either_core: Core | None
+) -> None:
+    attempts = count()
+
     class OftenFullSocket(socket.socket):
         attempts = 0
 
@@ -99,6 +128,9 @@ def test_a_full_socket_makes_datagrams_wait_in_order(monkeypatch: pytest.MonkeyP
             assert pair.arrived == MIXED * 5
             await until(lambda: pair.sender.queued_bytes == 0)
 
+    if either_core is not None:
+        core = UnwillingCore(either_core, lambda together: BlockingIOError() if next(attempts) % 3 else None)
+        monkeypatch.setattr(native, "core", lambda: core)
     monkeypatch.setattr(socket, "socket", OftenFullSocket)
     asyncio.run(main())
 

@@ -10,6 +10,8 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import storage_node, wire
 from tests.hostlib.world import World, content, ref
 
+pytestmark = pytest.mark.usefixtures("either_core")
+
 BLOCKS = 12
 
 

@@ -106,8 +106,8 @@ def test_systems_in_virtual_time(tmp_path: Path) -> None:
 
 def test_what_a_block_costs_its_hosts(tmp_path: Path) -> None:
     rounds = [dict.fromkeys(FIGURES, value) for value in (3.25, 4.75)]
-    text = text_of(write_hosts(tmp_path, ABOUT, rounds))
-    for shown in ("seed 3", "round 2", "client, CPU µs a fragment", "3.2", "4.8"):
+    text = text_of(write_hosts(tmp_path, ABOUT, {"together, python": rounds, "together, compiled": rounds}))
+    for shown in ("seed 3", "together, compiled", "client, µs a fragment", "3.2", "4.8"):
         assert shown in text
 
 

@@ -1,0 +1,77 @@
+"""The compiled core of the hosts: what is done for each fragment, in C, for a burst at once.
+
+`make setup`, or `python -m hostlib.native`, compiles it where there are a C compiler and Python's headers.
+`core()` is None where that has not happened, or where WEIR_PURE=1 forbids it; then the same is done in
+Python, one fragment at a time. Python's is the reference: the tests run both, and what is out of the ordinary
+is left to Python in any case.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from hostlib.native.build import MODULE, library
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from hostlib.wire import Buffer
+
+
+class Core(Protocol):
+    """What the C files of this folder define; each function's own comment is there."""
+
+    def receive(self, fd: int, port: int, /) -> tuple[dict[str, list[bytes]], int, int, int, int]:
+        """What waits: by sender; datagrams, bytes, datagrams from other ports; drops, or -1."""
+
+    def send(self, fd: int, address: str, port: int, datagrams: list[bytes], together: bool, /) -> int:
+        """How many left; OSError."""
+
+    def get_run(self, datagrams: Sequence[Buffer], at: int, /) -> tuple[int, bool]:
+        """GETs that are alike; whether one is of fragment 0."""
+
+    def encode_values(
+        self, gets: Sequence[Buffer], flags: int, fragments: int, write: int, epoch: int, backlog_ms: int,
+        content: bytes, tags: bytes, /,
+    ) -> list[bytes]:  # fmt: skip
+        """The answers to a run of GETs."""
+
+    def encode_gets(self, alike: bytes, requests: Sequence[Any], flags: int, sequence: int, /) -> list[bytes]:
+        """The GETs of requests."""
+
+    def take_values(
+        self, datagrams: Sequence[Buffer], at: int, active: Mapping[bytes, Any], tenant: int, tags: Any, /
+    ) -> tuple[Any, list[Any], list[int], int, int, int] | None:
+        """A run of VALUEs: fetch, requests, backlogs in ms, flags, epoch, end of the block or 0."""
+
+    def crc32(self, data: bytes, /) -> int:
+        """As zlib's."""
+
+
+def load(path: Path) -> Core:
+    """The core in a shared object; ImportError."""
+    loader = ExtensionFileLoader(MODULE, str(path))
+    spec = spec_from_file_location(MODULE, path, loader=loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return cast("Core", module)
+
+
+@cache
+def _built() -> Core | None:
+    path = library()
+    try:
+        return load(path) if path.is_file() else None
+    except ImportError:
+        return None
+
+
+def core() -> Core | None:
+    """See the module. Who needs it asks once, when it begins."""
+    return None if os.environ.get("WEIR_PURE") == "1" else _built()

@@ -1,0 +1,50 @@
+/* The compiled core of the hosts: see hostlib/native/__init__.py. */
+#include "layout.h"
+
+static PyObject *crc32_of(PyObject *module, PyObject *data) {
+    (void)module;
+    Py_buffer view;
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)) return NULL;
+    uint32_t crc = weir_crc32(view.buf, (size_t)view.len);
+    PyBuffer_Release(&view);
+    return PyLong_FromUnsignedLong(crc);
+}
+
+static PyMethodDef methods[] = {
+    {"receive", weir_receive, METH_VARARGS, NULL},
+    {"send", weir_send, METH_VARARGS, NULL},
+    {"get_run", weir_get_run, METH_VARARGS, NULL},
+    {"encode_values", weir_encode_values, METH_VARARGS, NULL},
+    {"encode_gets", weir_encode_gets, METH_VARARGS, NULL},
+    {"take_values", weir_take_values, METH_VARARGS, NULL},
+    {"crc32", crc32_of, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static const struct {
+    const char *name;
+    int value;
+} constants[] = {
+    {"KV_VERSION", VERSION}, {"KV_HEADER_BYTES", HEADER_BYTES}, {"VALUE_BYTES", VALUE_BYTES},
+    {"TAG_BYTES", TAG_BYTES}, {"KEY_BYTES", KEY_BYTES}, {"OP_GET", OP_GET}, {"OP_VALUE", OP_VALUE},
+    {"FLAG_RETRY", FLAG_RETRY}, {"FLAG_BYPASS", FLAG_BYPASS}, {"AT_version", AT_VERSION}, {"AT_op", AT_OP},
+    {"AT_flags", AT_FLAGS}, {"AT_backlog_ms", AT_BACKLOG_MS}, {"AT_sequence", AT_SEQUENCE},
+    {"AT_generation", AT_GENERATION}, {"AT_home_1", AT_HOMES}, {"AT_epoch", AT_EPOCH},
+    {"AT_checksum", AT_CHECKSUM}, {"AT_tenant", AT_TENANT}, {"AT_fragment", AT_FRAGMENT},
+    {"AT_fragments", AT_FRAGMENTS}, {"AT_value_bytes", AT_VALUE_BYTES}, {"AT_content", AT_CONTENT},
+    {"AT_key", AT_KEY}, {"AT_tag", AT_TAG},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "weir_native", .m_size = -1, .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit_weir_native(void) {
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL) return NULL;
+    int failed = weir_prepare_crc() || weir_prepare_names();
+    for (size_t i = 0; !failed && i < sizeof constants / sizeof *constants; i++)
+        failed = PyModule_AddIntConstant(module, constants[i].name, constants[i].value);
+    if (failed) Py_CLEAR(module);
+    return module;
+}

@@ -1,0 +1,196 @@
+/* Datagrams in and out, many in a call: the rest of the endpoint is hostlib/endpoint.py. */
+#define _GNU_SOURCE
+#include "layout.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef SO_RXQ_OVFL
+#define SO_RXQ_OVFL 40
+#endif
+
+enum {
+    SLOTS = 16,
+    SLOT_BYTES = 65536 + 640, /* not a power of two, so that slots do not share lines of the cache */
+    MOST_CALLS = 4,
+    ENOUGH_BYTES = 2 * 65536,
+    MOST_SENT = 64,
+};
+
+/* Pages that are never written take no memory. The interpreter's lock is held while it is in use. */
+static uint8_t slots[SLOTS][SLOT_BYTES];
+
+typedef struct {
+    PyObject *by_address; /* str -> list of bytes */
+    PyObject *latest;     /* borrowed from there: the list of `address` */
+    uint32_t address;
+    Py_ssize_t received, received_bytes, foreign;
+    long long drops; /* -1: nothing was said of them */
+} Arrived;
+
+static PyObject *list_of(Arrived *arrived, struct in_addr address) {
+    if (arrived->latest != NULL && arrived->address == address.s_addr) return arrived->latest;
+    char text[INET_ADDRSTRLEN];
+    if (inet_ntop(AF_INET, &address, text, sizeof text) == NULL) return PyErr_SetFromErrno(PyExc_OSError);
+    PyObject *name = PyUnicode_FromString(text);
+    if (name == NULL) return NULL;
+    PyObject *list = PyDict_GetItemWithError(arrived->by_address, name);
+    if (list == NULL && !PyErr_Occurred()) {
+        list = PyList_New(0);
+        if (list != NULL) {
+            int failed = PyDict_SetItem(arrived->by_address, name, list);
+            Py_DECREF(list); /* the dictionary holds it */
+            if (failed) list = NULL;
+        }
+    }
+    Py_DECREF(name);
+    arrived->latest = list;
+    arrived->address = address.s_addr;
+    return list;
+}
+
+static size_t read_ancillary(Arrived *arrived, struct msghdr *header) {
+    size_t segment = 0;
+    for (struct cmsghdr *one = CMSG_FIRSTHDR(header); one != NULL; one = CMSG_NXTHDR(header, one)) {
+        uint32_t value;
+        if (one->cmsg_len < CMSG_LEN(sizeof value)) continue;
+        memcpy(&value, CMSG_DATA(one), sizeof value);
+        if (one->cmsg_level == SOL_SOCKET && one->cmsg_type == SO_RXQ_OVFL) arrived->drops = value;
+        if (one->cmsg_level == IPPROTO_UDP && one->cmsg_type == UDP_GRO) segment = value;
+    }
+    return segment;
+}
+
+/* One message of recvmmsg, which may be several datagrams; 0, or -1 with an exception. */
+static int take(Arrived *arrived, const uint8_t *data, size_t length, size_t segment,
+                const struct sockaddr_in *from, int port) {
+    if (segment == 0 || segment > length) segment = length;
+    size_t count = length == 0 ? 1 : (length + segment - 1) / segment;
+    arrived->received += (Py_ssize_t)count;
+    arrived->received_bytes += (Py_ssize_t)length;
+    if (from->sin_family != AF_INET || ntohs(from->sin_port) != port) {
+        arrived->foreign += (Py_ssize_t)count;
+        return 0;
+    }
+    PyObject *list = list_of(arrived, from->sin_addr);
+    if (list == NULL) return -1;
+    for (size_t i = 0, start = 0; i < count; i++, start += segment) {
+        size_t bytes = length - start < segment ? length - start : segment;
+        PyObject *datagram = PyBytes_FromStringAndSize((const char *)data + start, (Py_ssize_t)bytes);
+        if (datagram == NULL) return -1;
+        int failed = PyList_Append(list, datagram);
+        Py_DECREF(datagram);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
+static int receive_all(Arrived *arrived, int socket, int port) {
+    struct mmsghdr messages[SLOTS];
+    struct iovec vectors[SLOTS];
+    struct sockaddr_in from[SLOTS];
+    union {
+        struct cmsghdr aligned;
+        uint8_t bytes[2 * CMSG_SPACE(sizeof(uint32_t))];
+    } ancillary[SLOTS];
+
+    for (int call = 0; call < MOST_CALLS && arrived->received_bytes < ENOUGH_BYTES; call++) {
+        memset(messages, 0, sizeof messages);
+        for (int i = 0; i < SLOTS; i++) {
+            vectors[i] = (struct iovec){slots[i], 65535};
+            from[i].sin_family = AF_UNSPEC;
+            messages[i].msg_hdr = (struct msghdr){
+                .msg_name = &from[i], .msg_namelen = sizeof from[i], .msg_iov = &vectors[i], .msg_iovlen = 1,
+                .msg_control = &ancillary[i], .msg_controllen = sizeof ancillary[i],
+            };
+        }
+        int count = recvmmsg(socket, messages, SLOTS, MSG_DONTWAIT, NULL);
+        if (count < 0) {
+            if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+            continue; /* an ICMP error of an earlier send */
+        }
+        for (int i = 0; i < count; i++) {
+            size_t segment = read_ancillary(arrived, &messages[i].msg_hdr);
+            if (take(arrived, slots[i], messages[i].msg_len, segment, &from[i], port)) return -1;
+        }
+        if (count < SLOTS) return 0;
+    }
+    return 0;
+}
+
+/* receive(fd, port) -> ({address: [datagram, ...]}, received, received_bytes, foreign, drops or -1) */
+PyObject *weir_receive(PyObject *module, PyObject *arguments) {
+    (void)module;
+    int socket, port;
+    if (!PyArg_ParseTuple(arguments, "ii", &socket, &port)) return NULL;
+    Arrived arrived = {.by_address = PyDict_New(), .drops = -1};
+    if (arrived.by_address == NULL) return NULL;
+    if (receive_all(&arrived, socket, port)) {
+        Py_DECREF(arrived.by_address);
+        return NULL;
+    }
+    return Py_BuildValue("(NnnnL)", arrived.by_address, arrived.received, arrived.received_bytes,
+                         arrived.foreign, arrived.drops);
+}
+
+static int send_segments(int socket, struct msghdr *header, size_t segment) {
+    union {
+        struct cmsghdr aligned;
+        uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
+    } ancillary;
+    memset(&ancillary, 0, sizeof ancillary);
+    header->msg_control = &ancillary;
+    header->msg_controllen = sizeof ancillary;
+    struct cmsghdr *control = CMSG_FIRSTHDR(header);
+    control->cmsg_level = IPPROTO_UDP;
+    control->cmsg_type = UDP_SEGMENT;
+    control->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+    uint16_t bytes = (uint16_t)segment;
+    memcpy(CMSG_DATA(control), &bytes, sizeof bytes);
+    return sendmsg(socket, header, MSG_DONTWAIT) < 0 ? -1 : (int)header->msg_iovlen;
+}
+
+/* send(fd, address, port, datagrams of one length, together) -> how many left, at least one; OSError.
+   `together`: as one call with UDP_SEGMENT. */
+PyObject *weir_send(PyObject *module, PyObject *arguments) {
+    (void)module;
+    int socket, port, together;
+    const char *address;
+    PyObject *datagrams;
+    if (!PyArg_ParseTuple(arguments, "isiO!p", &socket, &address, &port, &PyList_Type, &datagrams, &together))
+        return NULL;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
+        return PyErr_Format(PyExc_ValueError, "%s is no IPv4 address", address);
+    Py_ssize_t count = PyList_GET_SIZE(datagrams);
+    if (count > MOST_SENT) count = MOST_SENT;
+    if (count == 0) return PyLong_FromLong(0);
+    struct iovec vectors[MOST_SENT];
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *datagram = PyList_GET_ITEM(datagrams, i);
+        if (!PyBytes_CheckExact(datagram)) return PyErr_Format(PyExc_TypeError, "datagrams are bytes");
+        vectors[i] = (struct iovec){PyBytes_AS_STRING(datagram), (size_t)PyBytes_GET_SIZE(datagram)};
+    }
+    int sent;
+    if (together && count > 1) {
+        struct msghdr header = {
+            .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = vectors, .msg_iovlen = (size_t)count};
+        sent = send_segments(socket, &header, vectors[0].iov_len);
+    } else {
+        struct mmsghdr messages[MOST_SENT];
+        memset(messages, 0, (size_t)count * sizeof *messages);
+        for (Py_ssize_t i = 0; i < count; i++)
+            messages[i].msg_hdr = (struct msghdr){
+                .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &vectors[i], .msg_iovlen = 1};
+        sent = sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT);
+    }
+    return sent < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(sent);
+}

@@ -1,0 +1,23 @@
+"""The hosts' core in Python and compiled: the tests that use `either_core` are played with each."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostlib import native
+from hostlib.native.build import BuildError, build
+
+
+@pytest.fixture(scope="session")
+def compiled() -> native.Core:
+    try:
+        return native.load(build(("-Werror",)))
+    except BuildError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["python", "compiled"])
+def either_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> native.Core | None:
+    core = None if request.param == "python" else request.getfixturevalue("compiled")
+    monkeypatch.setattr(native, "core", lambda: core)
+    return core

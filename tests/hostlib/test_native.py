@@ -1,0 +1,273 @@
+"""The compiled core against the Python that it stands for, also where what comes is not what it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib import native, wire
+from hostlib.client import Client
+from hostlib.errors import MalformedError, TransferError
+from hostlib.lane import Request
+from hostlib.members import Members
+from hostlib.native import Core
+from hostlib.native.build import BuildError, build, library
+from hostlib.transfer import BlockRef, FetchedBlock
+from hostlib.transport import Receiver
+from tests.hostlib.sealed import SEAL, TENANT, derived_fragments
+
+KEY = bytes(range(16))
+HOME, NODE = "10.0.0.101", "10.0.0.1"
+
+
+def test_the_layout_is_that_of_the_wire_format(compiled: Core) -> None:
+    at, offsets = 0, {}
+    for name, bits in wire.FIELDS:
+        offsets[f"AT_{name}"] = at
+        at += bits // 8
+    theirs = {name: value for name, value in vars(compiled).items() if isinstance(value, int)}
+    assert len(theirs) > 20
+    assert theirs == {name: offsets.get(name, getattr(wire, name, None)) for name in theirs}
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 560, 1500])
+def test_the_checksum_is_zlibs(compiled: Core, length: int) -> None:
+    data = random.Random(length).randbytes(length)
+    assert compiled.crc32(data) == zlib.crc32(data)
+
+
+def get(fragment: int, fragments: int, **fields: Any) -> wire.Message:
+    return wire.Message(wire.OP_GET, KEY, fragment, fragments, **fields)
+
+
+@given(st.integers(1, 40), st.integers(0, 511), st.integers(0, 0xFFFF), st.randoms(use_true_random=False))
+def test_a_run_of_gets_is_answered_as_each_of_them(
+    compiled: Core, fragments: int, missing: int, flags: int, chance: random.Random
+) -> None:
+    block = derived_fragments(wire.OP_VALUE, KEY, fragments * wire.VALUE_BYTES - missing)
+    content = b"".join(bytes(message.value) for message in block)
+    tags = b"".join(message.tag for message in block)
+    asked = [
+        get(
+            chance.randrange(fragments), fragments, sequence=chance.getrandbits(32), depth=3, chain_blocks=9,
+            parent=7, recompute_ms=5, tenant=TENANT, generation=6, homes=(1, 2, 3), content=5,
+        )
+        for _ in range(20)
+    ]  # fmt: skip
+    gets = [wire.encode(message) for message in asked]
+    replies = compiled.encode_values(gets, flags, fragments, 0xFEDCBA9876543210, 4, 77, content, tags)
+    assert replies == [
+        wire.encode_value(
+            message, flags, fragments, 0xFEDCBA9876543210, 4, 77,
+            block[message.fragment].tag, block[message.fragment].value,
+        )
+        for message in asked
+    ]  # fmt: skip
+
+
+def test_nothing_is_read_beyond_a_block(compiled: Core) -> None:
+    for hostile in (wire.encode(get(2, 3)), b"", bytes(79)):
+        with pytest.raises(ValueError, match="asks for nothing"):
+            compiled.encode_values([hostile], 0, 2, 1, 0, 0, bytes(1024), bytes(32))
+    with pytest.raises(IndexError):
+        compiled.get_run([], 1)
+
+
+def is_get(datagram: bytes) -> bool:
+    try:
+        return wire.decode(datagram).op == wire.OP_GET
+    except MalformedError:
+        return False
+
+
+def essence(datagram: bytes) -> bytes:
+    """All but sequence and fragment."""
+    return datagram[:8] + datagram[12:34] + datagram[36:]
+
+
+@given(st.integers(0, 79), st.integers(0, 255), st.integers(0, 5))
+def test_a_run_ends_where_a_get_is_not_like_the_first(compiled: Core, at: int, byte: int, place: int) -> None:
+    gets = [wire.encode(get(fragment, 6, sequence=fragment)) for fragment in range(1, 6)] + [b"x"]
+    changed = bytearray(gets[place] if place < 5 else gets[0])
+    changed[at] = byte
+    gets[place] = bytes(changed)
+    expected = 0
+    while expected < len(gets) and is_get(gets[expected]) and essence(gets[expected]) == essence(gets[0]):
+        expected += 1
+    count, begins = compiled.get_run(gets, 0)
+    assert count == expected
+    assert begins == any(wire.decode(datagram).fragment == 0 for datagram in gets[:count])
+
+
+def test_gets_are_encoded_as_one_by_one(compiled: Core) -> None:
+    encoded = wire.encode(get(0, 9, depth=3))
+    variants = wire.Variants(encoded)
+    requests = [
+        Request[None](None, fragment, wire.FLAG_BYPASS * (fragment % 2), tries=fragment // 4)
+        for fragment in range(9)
+    ]
+    flags, first = wire.FLAG_SUBSCRIBE, 0xFFFFFFFD
+    assert compiled.encode_gets(encoded, requests, flags, first) == [
+        variants.encode(
+            flags | request.flags | (wire.FLAG_RETRY if request.tries else 0),
+            first + number & 0xFFFFFFFF,
+            request.fragment,
+        )
+        for number, request in enumerate(requests)
+    ]
+
+
+class Hearsay:
+    """A transport to a home that answers in bursts of what should come and what should not."""
+
+    def __init__(self, seed: int, blocks: dict[bytes, list[wire.Message]]) -> None:
+        self.queued_bytes = 0
+        self.sent: list[bytes] = []
+        self._blocks = blocks
+        self._chance = random.Random(seed)
+        self._due: list[bytes] = []
+
+    def set_receiver(self, receiver: Receiver) -> None:
+        self.receiver = receiver
+
+    def send(self, address: str, datagrams: Sequence[bytes]) -> None:
+        self.sent += [address.encode(), *datagrams]
+        for message in map(wire.decode, datagrams):
+            if message.op == wire.OP_GET and self._chance.random() < 0.95:
+                self._due.append(self._reply(message))
+
+    def _reply(self, asked: wire.Message) -> bytes:
+        chance = self._chance
+        past = asked.flags & wire.FLAG_BYPASS if chance.random() < 0.9 else 0
+        flags = past | (0 if past else chance.choice([0, 0, wire.FLAG_FROM_POOL, wire.FLAG_MERGED]))
+        message = self._blocks[asked.key][asked.fragment]
+        epoch = chance.choice([0] * 20 + [1])
+        return wire.encode(message._replace(flags=flags, backlog_ms=chance.randrange(120), epoch=epoch))
+
+    def burst(self) -> list[bytes]:
+        """Some of what is due: mostly in order, now and then twice, damaged or for somebody else."""
+        chance = self._chance
+        count = chance.randint(1, 40)
+        burst, self._due = self._due[:count], self._due[count:]
+        for _ in range(chance.choice([0, 0, 1, 5]) if burst else 0):
+            at = chance.randrange(len(burst))
+            match chance.randrange(5):
+                case 0:
+                    burst.insert(chance.randrange(len(burst)), burst[at])
+                case 1:
+                    chance.shuffle(burst)
+                case 2 if burst[at]:
+                    damaged = bytearray(burst[at])
+                    damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+                    burst[at] = bytes(damaged)
+                case 3:
+                    burst[at] = chance.randbytes(chance.choice([0, 80, 592]))
+                case _:  # another write, or another tenant's
+                    other = bytearray(burst[at].ljust(wire.KV_HEADER_BYTES))
+                    other[chance.choice([33, 47])] ^= 1
+                    burst.insert(at, bytes(other))
+        return burst
+
+
+def play(seed: int, into: bool) -> list[Any]:
+    """What a client sends and comes to know from bursts that the seed decides."""
+
+    async def main() -> list[Any]:
+        chance = random.Random(seed)
+        lengths = [chance.choice([1, 512, 513, 5000, 40_000, 70_000]) for _ in range(6)]
+        keys = [bytes([number] * 16) for number in range(len(lengths))]
+        blocks = {
+            key: derived_fragments(wire.OP_VALUE, key, length)
+            for key, length in zip(keys, lengths, strict=True)
+        }
+        transport = Hearsay(seed, blocks)
+        client = Client(transport, Members.of([HOME]), SEAL)
+        loop = client._exchange.loop
+        buffers = [bytearray(chance.choice([length, length + 9, 100_000])) for length in lengths]
+
+        async def fetch(key: bytes, buffer: bytearray) -> tuple[str, int, bytes] | str:
+            block = BlockRef(key, 0, 1)
+            try:
+                got: FetchedBlock = await (
+                    client.get_into(block, memoryview(buffer)) if into else client.get(block)
+                )
+            except TransferError as error:
+                return repr(error)
+            return (str(got.times), got.pool_fragments * 1000 + got.merged_fragments, bytes(got.content))
+
+        tasks = [loop.create_task(fetch(key, buffer)) for key, buffer in zip(keys, buffers, strict=True)]
+        seen: list[Any] = []
+        for _ in range(3000):
+            await asyncio.sleep(0.001)
+            burst = transport.burst()
+            if burst:
+                transport.receiver(HOME, burst)
+            lanes = client._exchange._lanes.items()
+            seen.append(
+                [(name, lane.window, lane.allowed, lane.in_flight, lane.timeout_s) for name, lane in lanes]
+            )
+            seen.append((transport.sent[:], client._exchange._node._size, client.backlog_s(HOME)))
+            transport.sent.clear()
+            if all(task.done() for task in tasks):
+                break
+        seen.append([await task for task in tasks])
+        seen.append(asdict(client.stats))
+        client.close()
+        return seen
+
+    return run_virtual(main())
+
+
+@pytest.mark.parametrize("into", [False, True], ids=["alone", "into a buffer"])
+@pytest.mark.parametrize("seed", range(12))
+def test_bursts_change_nothing_but_the_cost(
+    compiled: Core, monkeypatch: pytest.MonkeyPatch, seed: int, into: bool
+) -> None:
+    taken = 0
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(compiled, name)
+
+        def take_values(self, *arguments: Any) -> Any:
+            nonlocal taken
+            run = compiled.take_values(*arguments)
+            taken += len(run[1]) if run else 0
+            return run
+
+    monkeypatch.setattr(native, "core", lambda: None)
+    reference = play(seed, into)
+    monkeypatch.setattr(native, "core", Counting)
+    assert play(seed, into) == reference
+    assert taken > 20
+
+
+def test_without_a_compiler_the_hosts_run_in_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(BuildError, match="no C compiler"):
+        build()
+    assert not library().exists()
+    told = [sys.executable, "-c", "from hostlib import native; print(native.core())"]
+    done = subprocess.run(told, env={"WEIR_PURE": "1"}, capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
+
+
+@pytest.mark.slow
+def test_hostile_bursts_find_nothing_in_sanitized_code() -> None:
+    command = [sys.executable, "-m", "hostlib.native.fuzz", "--bursts", "3000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "3,000 bursts" in done.stdout
