@@ -21,6 +21,10 @@ COLOURS = {
     "switch": "#4c72b0",
     "sram": "#55a868",
 }
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
+DASHES = ("-", "--", ":", "-.")
+HATCHES = ("", "//", "xx", "..", "\\\\", "--", "||", "++")
+"""By the place of a series in its plot: what tells series apart for those who see no colours."""
 SIZE = (6.6, 3.4)
 NOTHING = Interval(0.0, 0.0, 0.0)
 
@@ -34,9 +38,10 @@ def lines(
     """A line a series; x and y axes as labelled."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
-    for name, (xs, ys) in series.items():
+    for place, (name, (xs, ys)) in enumerate(series.items()):
         axes.errorbar(
-            xs, [y.mean for y in ys], yerr=_halves(ys), marker="o", markersize=4, capsize=2,
+            xs, [y.mean for y in ys], yerr=_halves(ys), marker=MARKERS[place % len(MARKERS)], markersize=4,
+            capsize=2, linestyle=DASHES[place % len(DASHES)],
             label=names.get(name, name), color=COLOURS.get(name),
         )  # fmt: skip
     axes.set_xlabel(labels[0])
@@ -59,11 +64,12 @@ def rows(values: Mapping[str, Mapping[str, Interval]], label: str, names: Mappin
     figure = Figure(figsize=(SIZE[0] + 1.4, 1.0 + 0.3 * len(values)), layout="constrained")
     axes = figure.subplots()
     order = list(values)[::-1]
-    for name in dict.fromkeys(name for group in values.values() for name in group):
+    series = dict.fromkeys(name for group in values.values() for name in group)
+    for place, name in enumerate(series):
         found = [values[group][name] for group in order]
         axes.errorbar(
-            [value.mean for value in found], range(len(order)), xerr=_halves(found), fmt="o", markersize=4,
-            capsize=2, label=names.get(name, name),
+            [value.mean for value in found], range(len(order)), xerr=_halves(found),
+            fmt=MARKERS[place % len(MARKERS)], markersize=4, capsize=2, label=names.get(name, name),
         )  # fmt: skip
     axes.set_yticks(range(len(order)), order, fontsize=8)
     axes.set_xscale("log")
@@ -100,6 +106,7 @@ def groups(values: Mapping[str, Mapping[str, Interval]], label: str, names: Mapp
         axes.bar(
             xs, [height.mean for height in heights], width, yerr=_halves(heights), capsize=2,
             error_kw={"linewidth": 0.8}, label=names.get(name, name), color=COLOURS.get(name),
+            hatch=HATCHES[place % len(HATCHES)], edgecolor="#0006",
         )  # fmt: skip
     axes.set_xticks(range(len(values)), list(values))
     axes.set_ylabel(label)

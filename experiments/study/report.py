@@ -32,6 +32,7 @@ def page(
     body = "".join(_section(panel) for panel in panels)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>"
         f'<h1>{html.escape(title)}</h1><p class="about">{html.escape(facts)}</p>'
         f"<ol>{listed}</ol><p>All simulations: {_download(all_)}</p>{body}</body></html>\n"
