@@ -19,8 +19,8 @@ class ClientOptions:
     node: NodeWindowOptions = field(default_factory=NodeWindowOptions)
     health: HealthOptions = field(default_factory=HealthOptions)
     probe_window: int = 16
-    """Probes in flight to one home, at least half as many however busy it is: what the pool answers must not
-    wait behind what the home is asked for."""
+    """Probes in flight to one home once their window has opened (`LaneOptions`), never fewer than it began
+    with: what the pool answers must not wait behind what the home is asked for."""
     tick_s: float = 0.02
     """How often timeouts are looked for while anything is in flight."""
     max_transfers: int = 4096

@@ -80,9 +80,11 @@ class Exchange:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
         self._tenant = tenant
+        first = min(options.lane.initial_window, options.probe_window)
         self._probes = LaneOptions(
-            initial_window=options.probe_window,
-            min_window=max(1, options.probe_window // 2),
+            initial_window=first,
+            opened_window=options.probe_window,
+            min_window=first,
             max_window=max(options.probe_window, options.lane.max_window // 4),
             deadline_s=options.lane.deadline_s,
         )

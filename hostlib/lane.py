@@ -30,7 +30,11 @@ SHRINK = 0.2  # a reply; a window has as many replies a round trip as it is long
 class LaneOptions:
     """Windows in fragments, times in seconds."""
 
-    initial_window: int = 32
+    initial_window: int = 4
+    """First requests of 16 nodes at the same moment fit a queue of 64 packets."""
+    opened_window: int = 32
+    """Up to this, each answer adds one fragment, so a round trip as many again, until something is lost or
+    the backlog is long."""
     min_window: int = 4
     max_window: int = 128
     target_backlog_ms: int = 20
@@ -108,6 +112,8 @@ class Lane(Generic[Owner]):
         self._heard_s = 0.0
         self._backlog_s = 0.0
         self._shared = 0
+        self._opening = True
+        """Whether nothing was lost and no backlog was long so far."""
 
     @property
     def allowed(self) -> int:
@@ -188,6 +194,7 @@ class Lane(Generic[Owner]):
         """Nothing was asked for: the home had nothing to say, and what was learned of its load has aged."""
         if now_s - self._heard_s >= self._options.min_timeout_s:
             self.window = float(self._options.initial_window)
+            self._opening = True
             self._backlog_s = 0.0
             if now_s - self._trips.heard_s >= self._options.min_timeout_s:
                 self._trips.forget()
@@ -208,7 +215,8 @@ class Lane(Generic[Owner]):
         if request not in self._in_flight:
             return
         del self._in_flight[request]
-        if backlog_ms is None:  # says nothing about the way to the home
+        if backlog_ms is None:  # says nothing about the home, but there was room on the way to who answered
+            self._open()
             return
         if merged:
             if backlog_ms <= self._options.merged_backlog_ms:
@@ -219,10 +227,18 @@ class Lane(Generic[Owner]):
         if not request.tries:  # a retransmission's answer is ambiguous (Karn)
             self._trips.measure(request.sent_s, now_s)
 
+    def _open(self) -> bool:
+        """One fragment more, if the window is still on its way to what it may be without losses."""
+        opens = self._opening and self.window < min(self._options.opened_window, self._options.max_window)
+        self.window += opens
+        return opens
+
     def _adjust(self, backlog_ms: int) -> None:
         if backlog_ms <= self._options.target_backlog_ms:
-            self.window = min(self._options.max_window, self.window + 1 / self.window)
+            if not self._open():
+                self.window = min(self._options.max_window, self.window + 1 / self.window)
         else:
+            self._opening = False
             self.window = max(self._options.min_window, self.window - SHRINK)
 
     def drop(self, request: Request[Owner]) -> None:
@@ -247,6 +263,7 @@ class Lane(Generic[Owner]):
                 late.append(request)
         if late and now_s - self._halved_s > self._trips.smoothed_s:
             self.window = max(self._options.min_window, self.window / 2)
+            self._opening = False
             self._halved_s = now_s
         retried, dead = [], []
         for request in reversed(late):

@@ -182,7 +182,7 @@ CASES = {
     "storage_killed": Case("storage node killed (SIGKILL), started again", _storage_killed),
     "storage_slow": Case(f"storage node stopped {SPELLS} times (SIGSTOP)", _storage_slow),
     "controller_killed": Case("controller killed (SIGKILL), started again", _controller_killed),
-    "switch_restarted": Case("switch killed (SIGKILL), started again", _switch_restarted, ("star",)),
+    "switch_restarted": Case("switches killed (SIGKILL), started again", _switch_restarted),
     "link_flap": Case(f"link of a storage node down {SPELLS} times", _link_flap),
     "loss_1": Case("1 % of all packets lost at each switch", _loss(0.01)),
     "loss_5": Case("5 % of all packets lost at each switch", _loss(0.05)),

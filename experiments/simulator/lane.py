@@ -24,7 +24,7 @@ Kind = TypeVar("Kind", bound=Item)
 class Lane(Generic[Kind]):
     """What waits to be sent, and how much is in flight within the window."""
 
-    __slots__ = ("_heard_s", "_options", "_shared", "in_flight", "waiting", "window")
+    __slots__ = ("_heard_s", "_opening", "_options", "_shared", "in_flight", "waiting", "window")
 
     def __init__(self, options: LaneOptions) -> None:
         self.window = float(options.initial_window)
@@ -33,6 +33,7 @@ class Lane(Generic[Kind]):
         self._options = options
         self._heard_s = 0.0
         self._shared = 0
+        self._opening = True
 
     @property
     def allowed(self) -> int:
@@ -59,6 +60,7 @@ class Lane(Generic[Kind]):
         """
         self.in_flight -= fragments
         if backlog_ms is None:
+            self._open(fragments)
             return
         self._heard_s = now_s
         options = self._options
@@ -68,14 +70,24 @@ class Lane(Generic[Kind]):
             return
         self._shared = max(0, self._shared - UNSHARED * fragments)
         if backlog_ms <= options.target_backlog_ms:
-            self.window = min(options.max_window, self.window + fragments / self.window)
+            if not self._open(fragments):
+                self.window = min(options.max_window, self.window + fragments / self.window)
         else:
+            self._opening = False
             self.window = max(options.min_window, self.window - SHRINK * fragments)
+
+    def _open(self, fragments: int) -> bool:
+        most = min(self._options.opened_window, self._options.max_window)
+        opens = self._opening and self.window < most
+        if opens:
+            self.window = min(most, self.window + fragments)
+        return opens
 
     def _restart(self, now_s: float) -> None:
         """Nothing was asked for: what was learned of the home's load has aged."""
         if now_s - self._heard_s >= self._options.min_timeout_s:
             self.window = float(self._options.initial_window)
+            self._opening = True
         self._heard_s = now_s
         self._shared = 0
 

@@ -4,7 +4,7 @@ import pytest
 
 from hostlib.lane import Lane, LaneOptions, Request
 
-OPTIONS = LaneOptions(initial_window=8, min_window=2, max_window=10, deadline_s=5)
+OPTIONS = LaneOptions(initial_window=8, opened_window=8, min_window=2, max_window=10, deadline_s=5)
 
 
 def full_lane(requests: int) -> tuple[Lane[str], list[Request[str]]]:
@@ -52,6 +52,35 @@ def test_an_answer_from_nearer_leaves_the_window_alone() -> None:
         lane.settle(request, 0.01, backlog_ms=None)
     assert lane.window == 8
     assert not lane.busy
+
+
+@pytest.mark.parametrize("backlog_ms", [0, None])
+def test_each_answer_opens_the_window_by_one_until_it_is_open(backlog_ms: int | None) -> None:
+    """Answers of the home and of the pool: as many again a round trip, from 4."""
+    lane: Lane[str] = Lane("home", LaneOptions())
+    lane.add([Request("owner", index) for index in range(200)])
+    sizes = []
+    for trip in range(5):
+        batch = lane.take(trip * 0.01)
+        sizes.append(len(batch))
+        for request in batch:
+            lane.settle(request, trip * 0.01 + 0.01, backlog_ms)
+    assert sizes == [4, 8, 16, 32, 32]
+
+
+@pytest.mark.parametrize("what", ["lost", "backlog"])
+def test_a_loss_or_a_long_backlog_ends_the_opening(what: str) -> None:
+    lane: Lane[str] = Lane("home", LaneOptions())
+    lane.add([Request("owner", index) for index in range(200)])
+    first = lane.take(0)
+    if what == "lost":
+        lane.expire(1.0)
+        first = lane.take(1.0)
+    else:
+        lane.settle(first.pop(), 0.01, LaneOptions().target_backlog_ms + 1)
+    before = lane.window
+    lane.settle(first[0], 1.01, 0)
+    assert before < lane.window < before + 0.5
 
 
 def test_a_burst_of_losses_halves_the_window_once_a_round_trip_and_not_below_its_limit() -> None:
