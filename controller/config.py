@@ -64,7 +64,7 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = {
-    "node": Limits(requests_per_s=50_000, special_per_s=1_000, controller_per_s=1_000),
+    "node": Limits(requests_per_s=50_000, special_per_s=1_000, controller_per_s=250),
     "store": Limits(requests_per_s=50_000, special_per_s=1_000, controller_per_s=20_000),
     "switch": Limits(controller_per_s=20_000),
 }

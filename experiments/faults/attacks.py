@@ -26,15 +26,21 @@ class Place:
 
     intruder: Endpoint
     victim: Endpoint
-    store: Endpoint
+    stores: tuple[Endpoint, ...]
     controller: Endpoint
+
+    @property
+    def store(self) -> Endpoint:
+        """The first."""
+        return self.stores[0]
 
     @classmethod
     def of(cls, fabric: Fabric) -> Place:
         """The last node sends."""
         intruder = fabric.hosts[fabric.nodes[-1]]
         controller = fabric.controller_of(intruder.name)
-        return cls(intruder, fabric.hosts[fabric.nodes[0]], fabric.hosts[fabric.stores[0]], controller)
+        stores = tuple(fabric.hosts[name] for name in fabric.stores)
+        return cls(intruder, fabric.hosts[fabric.nodes[0]], stores, controller)
 
 
 Make = Callable[[Place, random.Random, int], Raw]
@@ -61,8 +67,8 @@ def _packet(place: Place, to: Endpoint, payload: bytes, source: Endpoint | None 
     )
 
 
-def _get(key: bytes, flags: int = 0, tenant: int = wire.TENANT_PUBLIC) -> bytes:
-    return wire.encode(wire.Message(wire.OP_GET, key, 0, 0, flags, tenant=tenant))
+def _get(key: bytes, flags: int = 0, tenant: int = wire.TENANT_PUBLIC, fragments: int = 0) -> bytes:
+    return wire.encode(wire.Message(wire.OP_GET, key, 0, fragments, flags, tenant=tenant))
 
 
 def _gets(place: Place, draws: random.Random, at: int) -> Raw:
@@ -110,6 +116,41 @@ def _spoofed(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.store, _get(hot_key(at), tenant=TENANT), source=place.victim)
 
 
+def _public_puts(place: Place, draws: random.Random, at: int) -> Raw:
+    """Blocks of one fragment that it may write, each to be synced to a disk."""
+    message = wire.Message(
+        wire.OP_PUT, draws.randbytes(wire.KEY_BYTES), 0, 1, wire.FLAG_DURABLE, tag=bytes(16),
+        content=1 + draws.getrandbits(63), value=draws.randbytes(wire.VALUE_BYTES),
+    )  # fmt: skip
+    return _packet(place, place.store, wire.encode(message))
+
+
+def _hellos(place: Place, draws: random.Random, at: int) -> Raw:
+    """To each of which the controller would answer; as a storage node that has caught up."""
+    message = wire.Message(wire.OP_HELLO, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_HELD)
+    return _packet(place, place.controller, wire.encode(message))
+
+
+def _wrong_store(place: Place, draws: random.Random, at: int) -> Raw:
+    """Past the merging, to each storage node in turn: most are no home of the block, and have none."""
+    to = place.stores[at % len(place.stores)]
+    return _packet(place, to, _get(hot_key(at // len(place.stores)), wire.FLAG_RETRY, TENANT))
+
+
+def _longer(place: Place, draws: random.Random, at: int) -> Raw:
+    """Past the merging, as if blocks were longer than they are: nobody has such a fragment."""
+    to = place.stores[at % len(place.stores)]
+    key = hot_key(at // len(place.stores))
+    return _packet(place, to, _get(key, wire.FLAG_RETRY, TENANT, draws.randrange(2, 64)))
+
+
+def _bypasses(place: Place, draws: random.Random, at: int) -> Raw:
+    """Past the pool, of an absurd length, and reported as wrong there."""
+    to = place.stores[at % len(place.stores)]
+    flags = wire.FLAG_BYPASS | wire.FLAG_REPAIR
+    return _packet(place, to, _get(hot_key(at // len(place.stores)), flags, TENANT, wire.MAX_FRAGMENTS))
+
+
 ATTACKS: dict[str, Make] = {
     "gets": _gets,
     "foreign_gets": _foreign_gets,
@@ -119,4 +160,11 @@ ATTACKS: dict[str, Make] = {
     "malformed": _malformed,
     "plain": _plain,
     "spoofed": _spoofed,
+    "public_puts": _public_puts,
+    "hellos": _hellos,
+    "wrong_store": _wrong_store,
+    "longer": _longer,
+    "bypasses": _bypasses,
 }
+INSIDERS = frozenset({"wrong_store", "longer", "bypasses"})
+"""Attacks of a host that belongs to the others' tenant and knows its keys, but not its secret."""

@@ -45,7 +45,9 @@ class Plan:
     disks: dict[str, Path] = field(default_factory=dict)
     """Folders for the disks of storage nodes that are not to be in the cluster's own."""
     intruder: str | None = None
-    """A node that does not work, and has no tenant."""
+    """A node that does not work."""
+    insider: bool = False
+    """Whether the intruder belongs to the others' tenant."""
     proxied: bool = False
     """Whether P4Runtime goes through proxies, which can hang."""
 
@@ -215,7 +217,8 @@ class Cluster:
 
     def _adapted(self, switch: SwitchConfig) -> SwitchConfig:
         """With the tenant, and by way of the proxy if there are any."""
-        working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != self.plan.intruder}
+        outside = None if self.plan.insider else self.plan.intruder
+        working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != outside}
         ports = tuple(
             replace(port, tenants=(TENANT,)) if port.host and port.host.ipv4 in working else port
             for port in switch.ports

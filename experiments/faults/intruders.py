@@ -1,8 +1,8 @@
 """make intruders: one port floods the network while others work.
 
-For each attack the other nodes work twice: while the generator sends into a sink (it takes CPU, too), and
-while it sends to the switch. What they do must succeed, nothing may be wrong or lost, and nothing of their
-tenant's may come back to the intruder. Needs root.
+For each attack the other nodes work four times: while the generator sends into a sink (it takes CPU, too),
+twice while it sends to the switch, and once more with the sink. What they do must succeed, nothing may be
+wrong or lost, and nothing of their tenant's may come back to the intruder. Needs root.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from rich.table import Table
 
 from experiments.command import Screen, run_command
 from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
-from experiments.faults.attacks import ATTACKS, frames
+from experiments.faults.attacks import ATTACKS, INSIDERS, frames
 from experiments.faults.children import until_said
 from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
 from experiments.faults.load import RIGHT, WRONG
+from experiments.faults.result import reasons
 from experiments.logs import open_network
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.page import Section, bars, write_report
@@ -59,7 +60,7 @@ class Options:
 
 _OPTIONS = (
     Option("ATTACKS", list_of(one_of(tuple(ATTACKS))), tuple(ATTACKS), "attacks, separated by commas"),
-    Option("SECONDS", number(1, 600), 4.0, "of load, into the sink and then to the switch"),
+    Option("SECONDS", number(1, 600), 4.0, "of load, each of four times"),
     Option("RATE", number(1, 1000), 25.0, "operations a second and node of those who work"),
     Option("FLOOD", whole(100, 100_000), 2000, "packets a second of the intruder"),
     Option("SEED", whole(0, 2**31), 1, "of load and attacks"),
@@ -78,12 +79,14 @@ class Result:
     wrong_blocks: int
     lost_blocks: int
     stolen: int
-    """Messages of the others' tenant that came to the intruder."""
+    """Messages of the others' tenant that came to the intruder, which does not belong to it."""
     p99_ms_sink: float
     p99_ms: float
     growth_bytes: int
     cpu: float
     """Mean share of the machine in use."""
+    why: Mapping[str, int]
+    """What operations failed of, by the words of the error."""
 
     def missed(self) -> list[str]:
         """The goals that are not met."""
@@ -159,29 +162,32 @@ def _play(screen: Screen, options: Options) -> list[Result]:
         open_network(screen, fabric, Embedded(), options.results, about) as network,
     ):
         artifacts = compile_program(network, FRAGMENTS)
-        plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=fabric.nodes[-1])
+        intruder = fabric.nodes[-1]
         for name in options.attacks:
             show(f"attack: {name}")
+            insider = name in INSIDERS
+            plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=intruder, insider=insider)
             with cluster(network, artifacts, plan, name) as running:
-                results.append(attack(running, Intruder(running, fabric.nodes[-1]), name, options))
-            network.mininet[fabric.nodes[-1]].cmd(f"ip link del {SINK}")
+                results.append(attack(running, Intruder(running, intruder), name, options))
+            network.mininet[intruder].cmd(f"ip link del {SINK}")
             screen.say(f"{name}: {'; '.join(results[-1].missed()) or 'in vain'}")
     return results
 
 
 def attack(running: Cluster, intruder: Intruder, name: str, options: Options) -> Result:
-    """One attack: into the sink, then to the switch."""
+    """One attack. Sink, switch, switch, sink: what else the machine does changes slowly."""
     sent = frames(name, running.fabric, options.seed)
-    operations: dict[bool, list[dict[str, Any]]] = {}
-    said: dict[str, Any] = {}
+    operations: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    said: list[dict[str, Any]] = []
     before = _memory_bytes(running)
     watch = CpuWatch()
     watch.start()
-    for into_sink in (True, False):
+    for into_sink in (True, False, False, True):
         intruder.flood(into_sink, sent, options.flood_per_s)
         running.play(time.monotonic() + START_DELAY_S, options.seconds)
-        operations[into_sink] = running.played()
-        said = intruder.rest(into_sink)
+        operations[into_sink] += running.played()
+        rested = intruder.rest(into_sink)
+        said += [] if into_sink else [rested]
     used = watch.stop().mean
     grown = _memory_bytes(running) - before
     wrong, lost = running.check()
@@ -191,18 +197,20 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: Options) ->
         into_sink: percentiles([1000 * (one["end_s"] - one["start_s"]) for one in some]).p99
         for into_sink, some in operations.items()
     }
+    came = [tenants for one in said for tenants in one["received"].values()]
     return Result(
         name,
-        said["sent"],
+        sum(one["sent"] for one in said),
         len(outcomes),
         sum(outcome not in (RIGHT, WRONG) for outcome in outcomes),
         outcomes.count(WRONG) + wrong,
         len(lost),
-        sum(tenants.get(str(TENANT), 0) for tenants in said["received"].values()),
+        0 if name in INSIDERS else sum(tenants.get(str(TENANT), 0) for tenants in came),
         p99_ms[True],
         p99_ms[False],
         grown,
         round(used, 2),
+        reasons(under_attack, lost),
     )
 
 
@@ -253,6 +261,8 @@ def _report(screen: Screen, results: Sequence[Result]) -> int:
     for one in results:
         for goal in one.missed():
             screen.show(f"[bold red]missed:[/] {one.attack}: {goal}")
+        for reason, count in one.why.items():
+            screen.show(f"{one.attack}: {count} times: {reason}")
     return 1 if any(one.missed() for one in results) else 0
 
 

@@ -104,7 +104,7 @@ def evaluate(fault: str, topology: str, played: Played) -> Result:
         p99_ms,
         round(max((ms for times in took_ms.values() for ms in times), default=0.0), 1),
         round(played.cpu, 2),
-        _reasons(operations, played.lost),
+        reasons(operations, played.lost),
     )
 
 
@@ -114,7 +114,8 @@ def _phase(start_s: float, played: Played) -> str:
     return "during" if start_s < played.healed_s else "after"
 
 
-def _reasons(operations: Iterable[Mapping[str, Any]], lost: Iterable[str]) -> dict[str, int]:
+def reasons(operations: Iterable[Mapping[str, Any]], lost: Iterable[str]) -> dict[str, int]:
+    """What operations failed of and blocks were lost of, the most frequent first."""
     said = (
         f"{one['kind']} {one['outcome']}: {_without_key(one['detail'])}"
         for one in operations

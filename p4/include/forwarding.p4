@@ -1,7 +1,7 @@
 // Forwarding: carries out a packet's fate.
 //
 // routes: written by the controller. Hit: the next hop's MAC address and port; CPU_PORT for the
-// controller's own address. Miss: dropped.
+// controller's own address, to which answers alone pass. Miss: dropped.
 #ifndef WEIR_FORWARDING_P4
 #define WEIR_FORWARDING_P4
 
@@ -47,6 +47,12 @@ control forwarding(
                 standard_metadata.egress_spec = CPU_PORT;
             } else if (routes.apply().hit) {
                 headers.ipv4.ttl = headers.ipv4.ttl - 1;
+                // The controller takes HELLO and what answers it; all else would only cost it time.
+                if (standard_metadata.egress_spec == CPU_PORT
+                    && (!headers.kv.isValid() || headers.kv.op == OP_GET || headers.kv.op == OP_PUT
+                        || headers.kv.op == OP_STAT || headers.kv.op == OP_LIST)) {
+                    no_route();
+                }
                 // A value fetched for a slot has reached the switch that asked for it.
                 if (standard_metadata.egress_spec == CPU_PORT && headers.kv.isValid()
                     && headers.kv.op == OP_VALUE && headers.kv.flags & FLAG_FILL != 0) {

@@ -98,15 +98,27 @@ def test_subscriptions_beyond_the_rate_are_not_reported(rig: Rig) -> None:
     assert len(rig.digests()) == ALLOWED
 
 
-def test_a_flood_of_plain_packets_reaches_the_controller_at_its_port_s_rate_only(rig: Rig) -> None:
+def test_a_flood_of_hellos_reaches_the_controller_at_its_port_s_rate_only(rig: Rig) -> None:
     rig.limit(p4.CONTROLLER_METER, NODE, ALLOWED)
+    hello = KV(op=wire.OP_HELLO, key=bytes(16), fragments=0)
     for _ in range(100):
-        rig.send(NODE, Ether() / IP(src=ip(NODE), dst=CONTROLLER_IP) / ICMP())
+        rig.send(NODE, rig.frame(NODE, STORE, hello))
     assert len(rig.to_cpu) == ALLOWED
     assert rig.outcomes()["over_controller"] == 100 - ALLOWED
-    hello = rig.frame(OTHER, STORE, KV(op=wire.OP_HELLO, key=bytes(16), fragments=0))
-    rig.send(OTHER, hello)
+    rig.send(OTHER, rig.frame(OTHER, STORE, hello))
     assert rig.to_cpu[-1][0] == OTHER
+
+
+@pytest.mark.parametrize("op", [None, wire.OP_GET, wire.OP_STAT])
+def test_what_the_controller_has_no_use_for_does_not_reach_it(rig: Rig, op: int | None) -> None:
+    """Even where no rate is configured."""
+    if op is None:
+        packet = Ether() / IP(src=ip(NODE), dst=CONTROLLER_IP) / ICMP()
+    else:
+        packet = rig.frame(NODE, CONTROLLER_IP, KV(op=op, key=KEY, fragments=0))
+    rig.send(NODE, packet)
+    assert rig.to_cpu == []
+    assert rig.outcomes() == {"no_route": 1}
 
 
 def test_misses_beyond_the_rate_are_forwarded_but_not_reported(rig: Rig) -> None:
