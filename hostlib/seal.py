@@ -32,14 +32,14 @@ def new_content() -> int:
 class Seal:
     """Keys and tags of one tenant.
 
-    `secret` has 16 to 64 bytes; ValueError otherwise.
+    `secret` has 16 to 64 bytes; ValueError otherwise. `name_key` is what keys are made under.
     """
 
     def __init__(self, tenant: int, secret: bytes) -> None:
         if not 16 <= len(secret) <= 64:
             raise ValueError(f"a tenant's secret has 16 to 64 bytes, not {len(secret)}")
         self.tenant = tenant
-        self._name_key = blake2b(key=secret, digest_size=32, person=b"weir name").digest()
+        self.name_key = blake2b(key=secret, digest_size=32, person=b"weir name").digest()
         tag_key = blake2b(key=secret, digest_size=32, person=b"weir tag").digest()
         # A copy of a keyed hash costs less than another one, and one update less than two. For the compiled
         # core, too.
@@ -47,7 +47,7 @@ class Seal:
 
     def key(self, *parts: bytes) -> bytes:
         """The 16-byte key of what `parts` describe; each part counts with its length."""
-        named = blake2b(key=self._name_key, digest_size=wire.KEY_BYTES)
+        named = blake2b(key=self.name_key, digest_size=wire.KEY_BYTES)
         for part in parts:
             named.update(len(part).to_bytes(8, "big"))
             named.update(part)

@@ -21,3 +21,8 @@ def seal_of(tenant: int, secret: str | None) -> Seal:
         return Seal(tenant, bytes.fromhex(secret))
     except ValueError as error:
         raise ConfigError(f"secret: {error}") from None
+
+
+def name_key_of(tenant: int, secret: str | None) -> bytes:
+    """What keys of a trace's blocks are made under (`workload.keys`): nothing in the public namespace."""
+    return b"" if secret is None else seal_of(tenant, secret).name_key

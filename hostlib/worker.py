@@ -26,7 +26,7 @@ from hostlib.pushed import PushedBlocks
 from hostlib.routed import RoutedNode
 from hostlib.seal import Seal
 from hostlib.serving import ServingConfig
-from hostlib.tenancy import seal_of
+from hostlib.tenancy import name_key_of, seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
 from hostlib.wire import TENANT_PUBLIC
@@ -106,7 +106,9 @@ class WorkerProcess(HostProcess):
             ClientOptions(health=HealthOptions(silence_s=config.silence_s), controller=config.controller),
             self._pushed if config.push else None,
         )
-        key_space = KeySpace(config.model, block_tokens=config.block_tokens)
+        key_space = KeySpace(
+            config.model, block_tokens=config.block_tokens, name_key=name_key_of(config.tenant, config.secret)
+        )
         self._gate = ClientGate(self._client, cost, scale, config.link_bit_s) if config.gate else None
         options = InferenceOptions(
             durable=config.durable, replicas=config.replicas, record_blocks=config.record_blocks

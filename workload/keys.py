@@ -1,20 +1,23 @@
 """Block keys: hash chains that any process on any machine derives alike.
 
 A key is BLAKE2b-128 of (model, tensor-parallel size and rank, dtype, tokens a block, parent key, token ids
-of the block); for traces, which publish no tokens, the block's hash id stands for its tokens."""
+of the block); for traces, which publish no tokens, the block's hash id stands for its tokens. A tenant's are
+keyed with what follows from its secret, so that nobody else can name its blocks."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 KEY_BYTES = 16
 FINGERPRINT_BYTES = 8
 NO_PARENT = bytes(KEY_BYTES)
 _PERSON = b"weir-block-key-1"
+_NAME_KEY = "name_key"
 
 _SPREAD = 0x9E3779B97F4A7C15
 """Knuth's multiplicative hash."""
@@ -38,6 +41,9 @@ class KeySpace:
     rank: int = 0
     dtype: str = "fp8"
     block_tokens: int = 512
+    name_key: bytes = field(default=b"", repr=False)
+    """Of the tenant whose blocks are named (`hostlib.seal`); none in the public namespace. Parties don't tell
+    it to each other."""
 
     def __post_init__(self) -> None:
         if not self.model or not self.dtype:
@@ -77,14 +83,14 @@ class KeySpace:
 
     def to_json(self) -> str:
         """The parameters as one canonical line, for a handshake."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        return json.dumps(self._compared, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> KeySpace:
         """Parse a peer's parameters; raises KeySpaceError on anything else."""
         try:
             given = json.loads(text)
-            wanted = {entry.name: type(entry.default) for entry in fields(cls)}
+            wanted = {entry.name: type(entry.default) for entry in fields(cls) if entry.name != _NAME_KEY}
             if given.keys() != wanted.keys() or any(
                 type(given[name]) is not kind for name, kind in wanted.items()
             ):
@@ -95,7 +101,7 @@ class KeySpace:
 
     def check_same(self, other: KeySpace) -> None:
         """Raise KeySpaceError naming every parameter in which `other` differs."""
-        mine, theirs = asdict(self), asdict(other)
+        mine, theirs = self._compared, other._compared
         different = [
             f"{name} {mine[name]!r} here, {theirs[name]!r} there"
             for name in mine
@@ -104,6 +110,11 @@ class KeySpace:
         if different:
             raise KeySpaceError("blocks cannot be shared: " + "; ".join(different))
 
+    @property
+    def _compared(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != _NAME_KEY}
+
     @cached_property
     def _seeded(self) -> blake2b:
-        return blake2b(self.fingerprint + self.to_json().encode(), digest_size=KEY_BYTES, person=_PERSON)
+        parameters = self.fingerprint + self.to_json().encode()
+        return blake2b(parameters, digest_size=KEY_BYTES, key=self.name_key, person=_PERSON)

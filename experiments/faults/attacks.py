@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import cache
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from experiments.faults.cluster import TENANT
+from experiments.faults import load
+from experiments.faults.cluster import SECRET, TENANT
 from hostlib import wire
+from hostlib.tenancy import seal_of
 from topologies.fabric import Endpoint, Fabric
 
 FRAMES = 256
@@ -53,8 +55,14 @@ def frames(attack: str, fabric: Fabric, seed: int) -> list[str]:
 
 
 def hot_key(at: int) -> bytes:
-    """That of a block which all nodes read (`experiments.faults.load`)."""
-    return blake2b(b"hot %d" % (at % HOT_BLOCKS), digest_size=16).digest()
+    """That of a block which all nodes read, as one learns it who taps a link."""
+    return _hot_keys()[at % HOT_BLOCKS]
+
+
+@cache
+def _hot_keys() -> tuple[bytes, ...]:
+    seal = seal_of(TENANT, SECRET)
+    return tuple(load.hot_key(seal, number) for number in range(HOT_BLOCKS))
 
 
 def _packet(place: Place, to: Endpoint, payload: bytes, source: Endpoint | None = None, port: int = 0) -> Raw:

@@ -35,6 +35,7 @@ from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import BlockNotFoundError, PutRefusedError, TransferError
 from hostlib.members import Members, State
+from hostlib.seal import Seal
 from hostlib.tenancy import seal_of
 from hostlib.transfer import BlockRef
 
@@ -97,7 +98,8 @@ class Load:
 
     def __post_init__(self) -> None:
         self._random = random.Random(f"{self.config.seed} {self.config.address}")
-        self._hot = [_digest(b"hot %d" % at) for at in range(self.config.hot_blocks)]
+        self._seal = seal_of(self.config.tenant, self.config.secret)
+        self._hot = [hot_key(self._seal, at) for at in range(self.config.hot_blocks)]
         self._active: set[asyncio.Task[None]] = set()
         self._written = 0
 
@@ -164,7 +166,7 @@ class Load:
     async def _put(self) -> tuple[str, str]:
         self._written += 1
         number = self._written % (self.config.own_blocks or self._written + 1)
-        key = _digest(f"{self.config.seed} {self.config.address} {number}".encode())
+        key = self._seal.key(f"{self.config.seed} {self.config.address} {number}".encode())
         content = shake_128(key).digest(self.config.block_bytes)
         try:
             await self.client.put(BlockRef(key), content, durable=True, replicas=self.config.replicas)
@@ -183,6 +185,11 @@ class Load:
         except TransferError as error:
             return FAILED, str(error)
         return (RIGHT, "") if _digest(block.content) == self.digests[key] else (WRONG, key.hex())
+
+
+def hot_key(seal: Seal, number: int) -> bytes:
+    """That of a block which all nodes write at the start, and read."""
+    return seal.key(b"hot %d" % number)
 
 
 def _digest(data: bytes | memoryview) -> bytes:

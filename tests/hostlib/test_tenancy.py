@@ -4,7 +4,8 @@ import pytest
 
 from hostlib.errors import ConfigError
 from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.tenancy import seal_of
+from hostlib.tenancy import name_key_of, seal_of
+from workload.keys import KeySpace
 
 KEY = bytes(16)
 
@@ -13,6 +14,15 @@ def test_a_tenant_with_its_secret_and_the_public_namespace_without() -> None:
     secret = bytes(range(32))
     assert seal_of(7, secret.hex()).tag(KEY, 0, 1, 1, b"x") == Seal(7, secret).tag(KEY, 0, 1, 1, b"x")
     assert seal_of(0, None).tag(KEY, 0, 1, 1, b"x") == Seal(0, PUBLIC_SECRET).tag(KEY, 0, 1, 1, b"x")
+
+
+def test_tenants_name_the_same_prompt_differently_and_the_public_namespace_alike() -> None:
+    secrets = (None, "00" * 32, "01" * 32)
+    named = [
+        list(KeySpace(name_key=name_key_of(7 if secret else 0, secret)).chain([1, 2])) for secret in secrets
+    ]
+    assert named[0] == list(KeySpace().chain([1, 2]))
+    assert len({key for keys in named for key in keys}) == 6
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,20 @@ def test_every_parameter_matters(other: KeySpace) -> None:
         KEYS.check_same(other)
 
 
+def test_keys_of_a_tenant_are_of_its_secret_alone() -> None:
+    mine, theirs = KeySpace(name_key=bytes(range(32))), KeySpace(name_key=bytes(32))
+    named = {tuple(space.chain([1, 2])) for space in (KEYS, mine, theirs)}
+    assert len({key for chain in named for key in chain}) == 6
+    assert list(KeySpace(name_key=bytes(range(32))).chain([1, 2])) == list(mine.chain([1, 2]))
+
+
+def test_nobody_tells_a_tenants_name_key() -> None:
+    mine = KeySpace(name_key=b"told to nobody")
+    assert "told" not in mine.to_json() + repr(mine)
+    assert mine.fingerprint == KEYS.fingerprint
+    mine.check_same(KeySpace.from_json(mine.to_json()))
+
+
 def test_handshake_round_trip() -> None:
     peer = KeySpace.from_json(KEYS.to_json())
     KEYS.check_same(peer)
