@@ -125,6 +125,10 @@ class Pool:
             recompute_s = miss.recompute_ms / 1000 * self._residual.speed
             self._tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant))
 
+    def held_by_tenant(self) -> dict[int, int]:
+        """Resident blocks."""
+        return self._quota.held()
+
     def _make_room_in_quota(self, block: bytes, now_s: float) -> None:
         """Have a tenant that holds as much as it may give up a block of its own for a new one."""
         victim = self._quota.victim_for(block)

@@ -194,6 +194,7 @@ class ControllerProcess:
 def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
     return {
         "resident": len(worker.pool.resident),
+        "tenants": worker.pool.held_by_tenant(),
         "pool": asdict(worker.pool.counts),
         "costs": asdict(worker.session.costs),
         "outcomes": worker.outcomes,

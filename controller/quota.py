@@ -19,6 +19,10 @@ class Quota:
         self._held: dict[int, OrderedDict[bytes, None]] = {}
         """By tenant, the least recently used first."""
 
+    def held(self) -> dict[int, int]:
+        """Blocks by tenant; from any thread."""
+        return {tenant: len(blocks) for tenant, blocks in list(self._held.items())}
+
     def entered(self, key: bytes) -> None:
         """A block is in the pool."""
         self._held.setdefault(tenant_of(key), OrderedDict())[key] = None

@@ -143,7 +143,7 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
             play = partial(_play_once, emulation, MODES[name], progress, task)
             measured = recording.play(network, recorded, play)
-            runs[name].append(evaluate(measured))
+            runs[name].append(evaluate(measured, scenario.tenants))
             details[name].append(details_of(measured))
             if give_up and runs[name][-1].overloaded:
                 break
@@ -224,6 +224,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "ttft_slo_s": options.ttft_slo_s,
         "tiers": options.tiers,
         "gate": options.gate,
+        "tenants": options.tenants,
         "block_bytes": scenario.block_bytes,
     }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
+from types import MappingProxyType
 
 from controller.addressing import Mac
 from controller.config import ClientTls, Config, Host, PoolSize, Port, Route, SwitchConfig, config_text
@@ -33,12 +35,25 @@ def stand_behind(controller: LineProcess) -> None:
     put_session_behind(controller.process.pid)
 
 
-def switch_configs(network: Network, artifacts: Artifacts, pool: PoolSize) -> tuple[SwitchConfig, ...]:
-    """What the controller has to know of each switch, each with a pool of the same size."""
-    return tuple(_switch(network, artifacts, pool, name) for name in network.fabric.switches)
+NO_TENANTS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
-def _switch(network: Network, artifacts: Artifacts, pool: PoolSize, name: str) -> SwitchConfig:
+def switch_configs(
+    network: Network,
+    artifacts: Artifacts,
+    pool: PoolSize,
+    tenants: Mapping[str, tuple[int, ...]] = NO_TENANTS,
+) -> tuple[SwitchConfig, ...]:
+    """What the controller has to know of each switch, each with a pool of the same size.
+
+    `tenants` by host.
+    """
+    return tuple(_switch(network, artifacts, pool, name, tenants) for name in network.fabric.switches)
+
+
+def _switch(
+    network: Network, artifacts: Artifacts, pool: PoolSize, name: str, tenants: Mapping[str, tuple[int, ...]]
+) -> SwitchConfig:
     fabric = network.fabric
     return SwitchConfig(
         name=name,
@@ -52,6 +67,7 @@ def _switch(network: Network, artifacts: Artifacts, pool: PoolSize, name: str) -
                 port.number,
                 port.peer_kind,
                 _host(fabric.hosts[port.peer]) if port.peer in fabric.hosts else None,
+                tenants=tenants.get(port.peer, ()),
             )
             for port in fabric.ports(name)
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
 
 import psutil
 
@@ -11,11 +12,14 @@ from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.run.emulation import Measurements
 from experiments.run.machine import Strain
 from experiments.run.result import BlockSources, Evictions, RunResult, percentiles
+from experiments.run.tenants import Tenant, results_of
 from hostlib.wire import VALUE_FRAME_BYTES
 
+NO_TENANTS: Mapping[str, Tenant] = MappingProxyType({})
 
-def evaluate(measured: Measurements) -> RunResult:
-    """One run's figures."""
+
+def evaluate(measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS) -> RunResult:
+    """One run's figures; `tenants` by node."""
     workers = list(measured.workers.values())
     records = [record for worker in workers for record in worker["records"]]
     gates = [worker["gate"] for worker in workers if worker["gate"] is not None]
@@ -29,7 +33,7 @@ def evaluate(measured: Measurements) -> RunResult:
         failed=sum(worker["node"]["failed"] for worker in workers),
         corrupt=sum(worker["client"]["corrupt"] + worker["node"]["different"] for worker in workers),
         compared=sum(worker["node"]["compared"] for worker in workers),
-        blocks=_sources([worker["blocks"] for worker in workers]),
+        blocks=BlockSources.added_up([worker["blocks"] for worker in workers]),
         storage_egress_bytes=measured.storage_egress_bytes,
         switch_served_bytes=outcomes[OUTCOME_SERVED] * VALUE_FRAME_BYTES,
         get_ms=percentiles([ms for worker in workers for ms in worker["get_ms"]]),
@@ -55,6 +59,7 @@ def evaluate(measured: Measurements) -> RunResult:
         retransmitted=sum(worker["client"]["retransmits"] for worker in workers),
         rejected=router["conductor"]["rejected"] if router else 0,
         replicated=router["conductor"]["replicated_blocks"] if router else 0,
+        tenants=results_of(tenants, measured.workers, measured.controller),
     )
 
 
@@ -66,8 +71,3 @@ def strain(measured: Measurements) -> Strain:
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
     control = measured.usage["controller"].total_s / (measured.wall_s * (psutil.cpu_count() or 1))
     return Strain(measured.cpu, late, dropped, control)
-
-
-def _sources(parts: list[Mapping[str, int]]) -> BlockSources:
-    names = [field.name for field in fields(BlockSources)]
-    return BlockSources(**{name: sum(part[name] for part in parts) for name in names})

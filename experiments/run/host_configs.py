@@ -85,7 +85,10 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
     trace = directory / f"{name}.trace.jsonl"
     trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.shares[name]))
     options, socket = scenario.options, router_socket(scenario, directory)
+    tenant = scenario.tenants.get(name)
+    of_tenant = {} if tenant is None else {"tenant": tenant.number, "secret": tenant.secret}
     return {
+        **of_tenant,
         "trace": str(trace),
         "gpu_blocks": options.gpu_blocks,
         "dram_blocks": options.dram_blocks,
@@ -114,7 +117,12 @@ def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
 
 
 def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
-    """What each store holds at the start: the past's blocks, least recently used first."""
+    """What each store holds at the start: the past's blocks, least recently used first.
+
+    With tenants, nothing: a storage node has no secret to name and seal their blocks with.
+    """
+    if scenario.tenants:
+        return {home: [] for home in homes}
     keys = scenario.key_space
     recency: dict[bytes, None] = {}
     for request in scenario.trace.past:

@@ -69,6 +69,7 @@ class RunOptions:
     store_blocks: int
     replicas: int
     durable: bool
+    tenants: int
     read_ahead: int
     ssd_gbyte_s: float
     scale: float | None
@@ -160,6 +161,13 @@ _OPTIONS = (
     Option("STORE_BLOCKS", whole(1, 10_000_000), 50_000, "blocks of DRAM a storage node, the rest on SSD"),
     Option("REPLICAS", whole(1, 3), 1, "storage nodes that keep each block"),
     Option("DURABLE", yes_or_no, False, "1: a block counts as stored when it is on its homes' disks"),
+    Option(
+        "TENANTS",
+        whole(0, 64),
+        0,
+        "that the nodes belong to in turn, each with a secret and an equal share of the pool, and nothing "
+        "in the stores at the start; 0: all use the public namespace",
+    ),
     Option("READ_AHEAD", whole(0, 1024), 0, "blocks of a chain that storage nodes read ahead from SSD"),
     Option("SSD_GBYTE", number(0.001, 1e5), 12.0, "real rate of a storage node's SSDs, GB/s"),
     Option(

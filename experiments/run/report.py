@@ -113,6 +113,8 @@ def print_report(console: Console, title: str, repeats: Repeats) -> None:
     console.print(table)
     if repeats.count > 1:
         console.print(_interval_table(repeats))
+    if any(result.tenants for result in runs.values()):
+        console.print(_tenant_table(runs))
     console.print(conclusion(repeats))
 
 
@@ -145,6 +147,25 @@ def _interval_table(repeats: Repeats) -> Table:
     for figure in FIGURES:
         cells = [intervals[name][figure] for name in repeats.runs] + [of[figure] for of in differences]
         table.add_row(figure, *(_plus_minus(cell) for cell in cells))
+    return table
+
+
+def _tenant_table(runs: Mapping[str, RunResult]) -> Table:
+    columns = (
+        "tenant", "nodes", "requests", "from the pool", "from storage nodes", "TTFT p50 / p99, ms",
+        "its blocks in the pool",
+    )  # fmt: skip
+    table = Table("", *columns, title="By tenant", title_justify="left")
+    for name, result in runs.items():
+        for one in result.tenants:
+            fetched = max(1, one.blocks.total)
+            table.add_row(
+                _title(name),
+                *map(str, (one.tenant, one.nodes, one.completed)),
+                *(f"{count:,} ({count / fetched:.1%})" for count in (one.blocks.pool, one.blocks.remote)),
+                f"{one.ttft_ms.p50:.0f} / {one.ttft_ms.p99:.0f}",
+                f"{one.pool_blocks:,}",
+            )
     return table
 
 

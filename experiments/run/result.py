@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +29,11 @@ class BlockSources:
     remote: int = 0
     recomputed: int = 0
 
+    @classmethod
+    def added_up(cls, parts: Sequence[Mapping[str, int]]) -> BlockSources:
+        """Those of all nodes together."""
+        return cls(**{entry.name: sum(part[entry.name] for part in parts) for entry in fields(cls)})
+
     @property
     def total(self) -> int:
         """All blocks of all requests."""
@@ -47,6 +52,20 @@ class Evictions:
     reclaims_failed: int = 0
     reclaim_requests: int = 0
     reclaim_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TenantResult:
+    """What one tenant's nodes got."""
+
+    tenant: int
+    nodes: int
+    completed: int
+    """Requests."""
+    blocks: BlockSources
+    ttft_ms: Percentiles
+    pool_blocks: int
+    """Of its own in the switches' pools when the run ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +122,8 @@ class RunResult:
     """Requests that the conductor refused, as their first token would have come too late."""
     replicated: int = 0
     """Blocks that it had a node fetch though another node's memory held them."""
+    tenants: tuple[TenantResult, ...] = ()
+    """With TENANTS."""
 
     @property
     def is_right(self) -> bool:

@@ -5,13 +5,16 @@ Pure preparation: bad input is refused here, before a network exists.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresholds
+from experiments.options import OptionError
 from experiments.run.control_plane import switch_configs
 from experiments.run.modes import Mode
 from experiments.run.options import RunOptions
+from experiments.run.tenants import Tenant, share_of, tenants_of
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -55,6 +58,11 @@ class Scenario:
         return KeySpace(self.options.model, block_tokens=self.trace.block_tokens)
 
     @property
+    def tenants(self) -> dict[str, Tenant]:
+        """By node; none where all use the public namespace."""
+        return tenants_of(self.fabric.nodes, self.options.tenants, self.options.seed)
+
+    @property
     def block_bytes(self) -> int:
         """Emulated size of a block."""
         return self.scale.block_bytes(self.cost.block_bytes)
@@ -83,6 +91,9 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
 
     `sigma` is used where the options leave it to the machine.
     """
+    if options.tenants and (options.scheduler == CONDUCTOR or options.model_choice.folder is not None):
+        # It would have to know every tenant's secret; the file of real KV has the public namespace's keys.
+        raise OptionError("TENANTS goes with neither SCHEDULER=conductor nor MODEL=folder")
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
     whole = load_trace(options.trace) if options.trace else _generated(options, requests)
     start_s = _start(whole, options.start_s, requests)
@@ -138,7 +149,7 @@ def controller_config(
     """
     size = PoolSize(scenario.options.pool_blocks, scenario.defines["POOL_SLOTS"], scenario.fragments)
     return Config(
-        switches=switch_configs(network, artifacts, size),
+        switches=switch_configs(network, artifacts, size, _numbers(scenario.tenants)),
         policy=scenario.options.policy,
         seed=scenario.options.seed,
         pool=mode.pool,
@@ -146,7 +157,12 @@ def controller_config(
         placement=scenario.options.placement,
         phantom=mode.phantom,
         merging=mode.merging,
-        thresholds=Thresholds(report_count=1, fill="on_the_way", eviction=scenario.options.eviction),
+        thresholds=Thresholds(
+            report_count=1,
+            fill="on_the_way",
+            eviction=scenario.options.eviction,
+            tenant_share=share_of(scenario.options.tenants),
+        ),
         push=PushOptions() if mode.pool and scenario.options.push and not mode.phantom else None,
         router=None if router is None else str(router),
         costs=CostOptions(
@@ -157,3 +173,7 @@ def controller_config(
             scenario.scale.speed,
         ),
     )
+
+
+def _numbers(tenants: Mapping[str, Tenant]) -> dict[str, tuple[int, ...]]:
+    return {node: (tenant.number,) for node, tenant in tenants.items()}

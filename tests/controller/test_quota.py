@@ -48,6 +48,7 @@ def test_a_tenant_s_flood_displaces_no_block_of_another(policy: str) -> None:
     tenants = [tenant_of(entry) for entry in world.installed]
     assert (tenants.count(TENANT), tenants.count(OTHER)) == (4, 4)
     assert world.pool.counts.over_quota > 0
+    assert world.pool.held_by_tenant() == {TENANT: 4, OTHER: 4}
     assert set(world.policy) == world.installed
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from experiments.run.machine import CpuUse, Strain
 from experiments.run.repeats import Repeats
 from experiments.run.report import print_report
-from experiments.run.result import BlockSources, Evictions, Percentiles, RunResult, percentiles
+from experiments.run.result import BlockSources, Evictions, Percentiles, RunResult, TenantResult, percentiles
 from experiments.run.summary import write_summary
 
 RESULT = RunResult(
@@ -39,6 +39,15 @@ def test_the_table_says_what_the_pool_saved() -> None:
     assert "75% fewer bytes left the storage nodes" in text
     assert "pool in the switch" in text
     assert "3 (20.0%)" in text
+
+
+def test_a_table_has_each_tenants_share() -> None:
+    mine = TenantResult(1, 4, 60, BlockSources(1, 2, 30, 40, 27), Percentiles(11.0, 22.0), 512)
+    text = printed(no_pool=RESULT, pool=replace(RESULT, tenants=(mine,)))
+    (row,) = [line for line in text.splitlines() if "30 (30.0%)" in line]
+    assert "11 / 22" in row
+    assert "512" in row
+    assert "By tenant" not in printed(no_pool=RESULT, pool=RESULT)
 
 
 def test_the_table_says_what_became_of_the_evicted() -> None:

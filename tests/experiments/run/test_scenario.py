@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.options import OptionError
 from experiments.run.host_configs import write_host_configs
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.scenario import PLAY_S, Scenario, make_scenario
@@ -101,3 +102,26 @@ def test_workers_are_told_their_rules_and_their_links_rate(tmp_path: Path) -> No
     worker = load_config(WorkerConfig, write_host_configs(made, tmp_path)["node1"])
     assert (worker.tiers, worker.gate) == ("by-value", False)
     assert worker.link_bit_s == pytest.approx(made.fabric.link_rate_bit_s("node1"))
+
+
+def test_with_tenants_nodes_belong_to_them_in_turn_and_stores_know_no_secret(tmp_path: Path) -> None:
+    made = scenario("--tenants", "2")
+    paths = write_host_configs(made, tmp_path)
+    workers = [load_config(WorkerConfig, paths[name]) for name in made.fabric.nodes]
+    assert [worker.tenant for worker in workers[:3]] == [1, 2, 1]
+    assert len({worker.secret for worker in workers}) == 2
+    assert {name: tenant.number for name, tenant in made.tenants.items()} == {
+        name: worker.tenant for name, worker in zip(made.fabric.nodes, workers, strict=True)
+    }
+    for name in made.fabric.stores:
+        text = paths[name].read_text()
+        assert (tmp_path / f"{name}.keys").read_text() == ""
+        assert not any(str(worker.secret) in text for worker in workers)
+
+
+@pytest.mark.parametrize("other", [("--scheduler", "conductor")])
+def test_tenants_are_refused_where_someone_else_would_have_to_know_their_secrets(
+    other: tuple[str, ...],
+) -> None:
+    with pytest.raises(OptionError, match="TENANTS goes with neither"):
+        scenario("--tenants", "2", *other)
