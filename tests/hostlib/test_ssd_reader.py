@@ -9,8 +9,10 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
+from hostlib.client_options import ClientOptions
 from hostlib.content import block_content, derivation
 from hostlib.errors import BlockNotFoundError
+from hostlib.lane import LaneOptions
 from hostlib.members import Members
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
@@ -49,7 +51,8 @@ class Setup:
         options = StorageOptions(ssd_bytes_per_s=BLOCK_BYTES / READ_S, read_ahead_blocks=read_ahead_blocks)
         self.node = StorageNode(network.port(HOME), self.store, options)
         self.node.learn(keys)
-        self.client = Client(network.port("10.0.0.1"), Members.of([HOME]), SEAL)
+        at_once = ClientOptions(LaneOptions(initial_window=len(REFS)))
+        self.client = Client(network.port("10.0.0.1"), Members.of([HOME]), SEAL, at_once)
 
     async def one_by_one(self) -> float:
         loop = asyncio.get_running_loop()
