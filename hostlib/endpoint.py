@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # From linux/udp.h and asm-generic/socket.h; Python 3.11's socket module lacks them.
 UDP_SEGMENT = 103
 UDP_GRO = 104
+IP_MTU_DISCOVER = 10
+IP_PMTUDISC_INTERFACE = 4
 SO_RXQ_OVFL = 40
 SO_RCVBUFFORCE = 33
 SO_SNDBUFFORCE = 32
@@ -187,6 +189,8 @@ class UdpEndpoint:
                 sock.setsockopt(socket.SOL_SOCKET, option, value)
                 with suppress(PermissionError):  # only root may go beyond the system's limit
                     sock.setsockopt(socket.SOL_SOCKET, forced, value)
+            # Never in parts, which switches drop, whatever ICMP says of the way: any host may send that.
+            sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE)
             sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
             sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, int(self._options.together))
         except OSError as error:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import ICMP, IP, UDP, fragment
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from experiments.faults import load
 from experiments.faults.cluster import SECRET, TENANT
 from hostlib import wire
+from hostlib.members import Members
 from hostlib.tenancy import seal_of
 from topologies.fabric import Endpoint, Fabric
 
@@ -159,6 +160,40 @@ def _bypasses(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, to, _get(hot_key(at // len(place.stores)), flags, TENANT, wire.MAX_FRAGMENTS))
 
 
+def _members_in_parts(place: Place, draws: random.Random, at: int) -> Raw:
+    """Later lists of storage nodes, which are not there, in two IPv4 fragments each; hosts join them."""
+    epoch = (at // 2 % 4) << 30 | 1
+    members = replace(Members.of(["10.66.66.66"]), epoch=epoch)
+    message = wire.Message(wire.OP_MEMBERS, bytes(wire.KEY_BYTES), 0, 0, epoch=1, value=members.encode())
+    whole = _packet(place, (place.victim, *place.stores)[at // 8 % 4], wire.encode(message))
+    whole[IP].id = 1 + at // 2
+    return fragment(whole, 320)[at % 2]
+
+
+def _frag_needed(place: Place, draws: random.Random, at: int) -> Raw:
+    """ICMP's word that packets between a storage node and a node are too long for the way."""
+    ends = (place.stores[at % len(place.stores)], place.victim)
+    sender, receiver = ends if at % 2 else ends[::-1]
+    refused = IP(src=str(sender.ipv4), dst=str(receiver.ipv4), flags="DF") / UDP(
+        sport=wire.KV_PORT, dport=wire.KV_PORT, len=600
+    )
+    packet = IP(src=str(place.intruder.ipv4), dst=str(sender.ipv4)) / ICMP(type=3, code=4, nexthopmtu=552)
+    return Ether(src=place.intruder.mac, dst=sender.mac) / packet / refused / Raw(bytes(20))
+
+
+def _unanswered(place: Place, draws: random.Random, at: int) -> Raw:
+    """GETs that no home takes, of a wrong checksum, port or TTL: others would wait for the answer."""
+    to = place.stores[at % len(place.stores)]
+    packet = _packet(place, to, _get(hot_key(at // len(place.stores)), tenant=TENANT))
+    if at % 4 == 0:
+        packet[UDP].sport = 9
+    elif at % 4 == 1:
+        packet[IP].ttl = 2
+    else:
+        packet[UDP].chksum = 0x1234
+    return packet
+
+
 ATTACKS: dict[str, Make] = {
     "gets": _gets,
     "foreign_gets": _foreign_gets,
@@ -173,6 +208,9 @@ ATTACKS: dict[str, Make] = {
     "wrong_store": _wrong_store,
     "longer": _longer,
     "bypasses": _bypasses,
+    "unanswered": _unanswered,
+    "members_in_parts": _members_in_parts,
+    "frag_needed": _frag_needed,
 }
-INSIDERS = frozenset({"wrong_store", "longer", "bypasses"})
+INSIDERS = frozenset({"wrong_store", "longer", "bypasses", "unanswered"})
 """Attacks of a host that belongs to the others' tenant and knows its keys, but not its secret."""

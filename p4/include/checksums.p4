@@ -13,13 +13,16 @@
         headers.udp.length, headers.udp.src_port, headers.udp.dst_port, headers.udp.length, headers.kv
 
 // A PUT's copies get a checksum of their own, which would hide damage from the homes: DURABLE might be lost, and a
-// home would acknowledge what is not on its disk. (0: the sender made none.)
+// home would acknowledge what is not on its disk. A GET with a wrong one would have others wait for an answer
+// that does not come: its home drops it. (0: the sender made none.)
 control verify_checksums(inout headers_t headers, inout metadata_t metadata) {
     apply {
         verify_checksum(headers.ipv4.isValid(), IPV4_CHECKSUM_FIELDS,
             headers.ipv4.hdr_checksum, HashAlgorithm.csum16);
         verify_checksum(headers.value.isValid() && headers.kv.op == OP_PUT && headers.udp.checksum != 0,
             { UDP_CHECKSUM_FIELDS, headers.value }, headers.udp.checksum, HashAlgorithm.csum16);
+        verify_checksum(headers.kv.isValid() && headers.kv.op == OP_GET && headers.udp.checksum != 0,
+            { UDP_CHECKSUM_FIELDS }, headers.udp.checksum, HashAlgorithm.csum16);
     }
 }
 

@@ -5,6 +5,8 @@
 
 error {
     BadIpv4Header,      // not version 4, options, or a total length that does not fit UDP's
+    BadUdpFragment,     // a part of a datagram
+    BadUdpPort,         // from another port than KV_PORT: who is asked would not answer
     BadKvVersion,
     BadKvLength,        // UDP's length is not the operation's
     BadKvFragment,      // fragment >= fragments, where the length may not be unknown
@@ -27,9 +29,12 @@ parser weir_parser(
     state parse_ipv4 {
         packet.extract(headers.ipv4);
         verify(headers.ipv4.version == 4 && headers.ipv4.ihl == 5, error.BadIpv4Header);
-        // Only whole datagrams: bit 0 of `flags` is "more fragments".
-        transition select(headers.ipv4.protocol, headers.ipv4.flags, headers.ipv4.frag_offset) {
-            (IP_PROTOCOL_UDP, 0 &&& 1, 0): parse_udp;
+        // Only whole datagrams (bit 0 of `flags` is "more fragments"): a host would put together of the parts
+        // a message that no switch has checked.
+        verify(headers.ipv4.protocol != IP_PROTOCOL_UDP
+            || headers.ipv4.flags & 1 == 0 && headers.ipv4.frag_offset == 0, error.BadUdpFragment);
+        transition select(headers.ipv4.protocol) {
+            IP_PROTOCOL_UDP: parse_udp;
             default: accept;
         }
     }
@@ -48,6 +53,7 @@ parser weir_parser(
     }
     state parse_kv {
         packet.extract(headers.kv);
+        verify(headers.udp.src_port == KV_PORT, error.BadUdpPort);
         verify(headers.ipv4.total_len == IPV4_HEADER_BYTES + headers.udp.length, error.BadIpv4Header);
         verify(headers.kv.value_bytes <= VALUE_BYTES, error.BadKvValueBytes);
         transition select(headers.kv.op) {

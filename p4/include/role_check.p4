@@ -7,6 +7,9 @@
 #ifndef WEIR_ROLE_CHECK_P4
 #define WEIR_ROLE_CHECK_P4
 
+// What a host sends has to reach any other: a GET that dies on its way would have others wait for its answer.
+const bit<8> MIN_TTL = 32;
+
 control role_check(
     inout headers_t headers,
     inout metadata_t metadata,
@@ -53,7 +56,10 @@ control role_check(
             // Only another switch passes on what was pushed: a store's reply must not go to a whole group.
             bool forged_push = op == OP_VALUE && headers.kv.flags & FLAG_PUSHED != 0
                 && metadata.role & ROLE_TRUNK == 0;
-            if (!known || metadata.role & needed != needed || in_the_pools_name || forged_push) {
+            if (headers.ipv4.ttl < MIN_TTL && metadata.role & ROLE_TRUNK == 0) {
+                metadata.fate = fate_t.DROP;
+                metadata.outcome = OUTCOME_TTL_EXPIRED;
+            } else if (!known || metadata.role & needed != needed || in_the_pools_name || forged_push) {
                 metadata.fate = fate_t.DROP;
                 metadata.outcome = OUTCOME_FORBIDDEN;
             }

@@ -44,6 +44,20 @@ class Pair:
         self.receiver.close()
 
 
+IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE = 10, 4
+
+
+def test_no_icmp_message_makes_it_send_in_parts_or_nothing() -> None:
+    """Any host may send one; `make intruders ATTACKS=frag_needed` does, on a real network."""
+
+    async def main() -> None:
+        with Pair() as pair:
+            how = pair.sender._socket.getsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER)
+            assert how == IP_PMTUDISC_INTERFACE
+
+    asyncio.run(main())
+
+
 UDP_NO_CHECK6_RX = 102
 """Of linux/udp.h: says nothing to a socket of IPv4."""
 MIXED = [bytes([n]) * length for n, length in enumerate([560] * 20 + [48] * 3 + [1] + [560] * 9)]

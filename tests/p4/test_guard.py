@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet import ICMP, IP, UDP, fragment
 from scapy.layers.l2 import ARP, Ether
-from scapy.packet import Raw
+from scapy.packet import Packet, Raw
 
 from controller import p4_constants as p4
 from hostlib import wire
@@ -131,6 +131,41 @@ def test_hostile_bytes_never_reach_a_slot(compiled, data) -> None:
     assert [p for p, _ in rig.send(NODE, rig.get(NODE, KEY))] == [STORE]
 
 
+def test_parts_of_a_udp_datagram_go_nowhere(rig: Rig) -> None:
+    """A host would put them together, and take what no switch has checked."""
+    members = KV(op=wire.OP_MEMBERS, key=bytes(16), fragments=0) / bytes(wire.VALUE_BYTES)
+    parts = fragment(rig.frame(NODE, STORE, members), 64)
+    assert len(parts) > 2
+    for part in parts:
+        assert rig.send(NODE, part) == []
+    assert rig.outcomes() == {"malformed": len(parts)}
+
+
+@pytest.mark.parametrize(
+    ("layer", "field", "value", "outcome"),
+    [
+        (UDP, "sport", 9, "malformed"),
+        (UDP, "chksum", 0x1234, "malformed"),
+        (IP, "ttl", 31, "ttl_expired"),
+    ],
+)
+def test_a_get_that_nobody_would_answer_has_nobody_wait(
+    rig: Rig, layer: type[Packet], field: str, value: int, outcome: str
+) -> None:
+    wrong = rig.get(NODE, KEY)
+    setattr(wrong[layer], field, value)
+    assert rig.send(NODE, wrong) == []
+    assert rig.outcomes() == {outcome: 1}
+    ((port, _),) = rig.send(OTHER, rig.get(OTHER, KEY))
+    assert port == STORE
+
+
+def test_a_get_without_a_checksum_is_right(rig: Rig) -> None:
+    get = rig.get(NODE, KEY)
+    get[UDP].chksum = 0
+    assert [port for port, _ in rig.send(NODE, get)] == [STORE]
+
+
 def test_plain_ipv4_is_forwarded_with_its_ttl_lowered(rig: Rig) -> None:
     ((port, packet),) = rig.send(NODE, Ether() / IP(src=ip(NODE), dst=ip(OTHER), ttl=9) / ICMP())
     assert (port, packet[IP].ttl) == (OTHER, 8)
@@ -139,8 +174,8 @@ def test_plain_ipv4_is_forwarded_with_its_ttl_lowered(rig: Rig) -> None:
     assert Ether(bytes(anew))[IP].chksum == packet[IP].chksum
 
 
-def test_fragments_of_a_datagram_are_plain_ipv4(rig: Rig) -> None:
-    packet = Ether() / IP(src=ip(NODE), dst=ip(OTHER), flags="MF") / UDP(dport=wire.KV_PORT) / Raw(b"x" * 100)
+def test_fragments_of_other_protocols_are_plain_ipv4(rig: Rig) -> None:
+    packet = Ether() / IP(src=ip(NODE), dst=ip(OTHER), flags="MF") / ICMP() / Raw(b"x" * 100)
     assert [port for port, _ in rig.send(NODE, packet)] == [OTHER]
     assert rig.outcomes() == {"forwarded": 1}
 
