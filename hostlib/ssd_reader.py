@@ -1,13 +1,14 @@
 """Reads blocks of a storage node from SSD into DRAM, one after the other: those asked for before those ahead.
 
 A read takes the time of the modelled device, which reads `bytes_per_s` (0: at once), whatever the machine's
-own takes.
+own takes. Tenants that wait share it evenly, in bytes, however much each asks for.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostlib.errors import UnreadableError
@@ -20,6 +21,16 @@ MAX_AHEAD = 1024
 """Blocks that wait to be read ahead; more are not."""
 
 
+@dataclass(slots=True)
+class _Queue:
+    """Of one tenant."""
+
+    read_bytes: float
+    """By turns: what it has read, and at least what others had when it began to wait."""
+    places: dict[Place, None] = field(default_factory=dict)
+    bytes: int = 0
+
+
 class SsdReader:
     """See the module; `on_read` is told of each block that was asked for when it is in DRAM, or can't be
     read."""
@@ -30,20 +41,34 @@ class SsdReader:
         self._store, self._bytes_per_s, self._on_read = store, bytes_per_s, on_read
         self._asked: dict[Place, int] = {}
         """With their lengths."""
-        self._asked_bytes = 0
+        self._queues: dict[int, _Queue] = {}
+        """Of the tenants that wait."""
+        self._read_bytes = 0.0
+        """How much the tenant that waits longest for its turn has read, where turns are counted from."""
         self._ahead: dict[Place, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         """Of the read that goes on."""
 
-    def wait_s(self) -> float:
-        """For a block that is asked for now."""
-        return self._read_s(self._asked_bytes)
+    def wait_s(self, tenant: int | None = None) -> float:
+        """For a block that the tenant asks for now; None: for all that was asked for."""
+        if tenant is None or len(self._queues) < 2:
+            return self._read_s(sum(queue.bytes for queue in self._queues.values()))
+        own = self._queues[tenant].bytes if tenant in self._queues else 0
+        return self._read_s(sum(min(own, queue.bytes) for queue in self._queues.values()))
+
+    def waiting(self, tenant: int) -> int:
+        """Blocks of the tenant that were asked for."""
+        return len(self._queues[tenant].places) if tenant in self._queues else 0
 
     def ask(self, place: Place) -> None:
         """Someone waits for the block."""
         if place not in self._asked:
             length = self._asked[place] = self._store.ssd_length(place)
-            self._asked_bytes += length
+            queue = self._queues.get(place.tenant)
+            if queue is None:  # who did not wait has saved up nothing
+                queue = self._queues[place.tenant] = _Queue(self._read_bytes)
+            queue.places[place] = None
+            queue.bytes += length
         self._start()
 
     def read_ahead(self, places: Iterable[Place]) -> None:
@@ -66,18 +91,35 @@ class SsdReader:
     def _start(self) -> None:
         if self._timer is not None:
             return
-        place = next(iter(self._asked), None) or next(iter(self._ahead), None)
+        place = self._next_asked() or next(iter(self._ahead), None)
         if place is not None:
             length = self._asked.get(place) or self._store.ssd_length(place)
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._read_s(length), self._finish, place)
+
+    def _next_asked(self) -> Place | None:
+        """The first of the tenant that has read least."""
+        if not self._queues:
+            return None
+        queue = min(self._queues.values(), key=lambda queue: queue.read_bytes)
+        self._read_bytes = queue.read_bytes
+        return next(iter(queue.places))
+
+    def _served(self, place: Place) -> None:
+        queue = self._queues[place.tenant]
+        length = self._asked.pop(place)
+        del queue.places[place]
+        queue.bytes -= length
+        queue.read_bytes += length
+        if not queue.places:
+            del self._queues[place.tenant]
 
     def _finish(self, place: Place) -> None:
         self._timer = None
         self._ahead.pop(place, None)
         asked = place in self._asked  # perhaps only since the read began
         if asked:
-            self._asked_bytes -= self._asked.pop(place)
+            self._served(place)
         error = None
         try:
             self._store.read_from_ssd(place, ahead=not asked)

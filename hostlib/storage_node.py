@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_WAITING_BLOCKS = 4096
 """For the disk; a GET of one more is refused."""
+MAX_WAITING_OF_TENANT = MAX_WAITING_BLOCKS // 2
+"""Of them: one tenant can't take all the room."""
 MAX_WAITING_GETS = 256
 """For one block."""
 MAX_WAITING_ACKS = 4096
@@ -125,11 +127,11 @@ class StorageNode:
         if self._options.controller is not None:
             self._spawn(self._beat(self._options.controller))
 
-    def backlog_ms(self) -> int:
-        """How long what is asked for now waits: for the SSD, or on the link for what waits to leave."""
+    def backlog_ms(self, tenant: int | None = None) -> int:
+        """How long what a tenant asks for now waits: for the SSD, or on the link for what waits to leave."""
         link_bit_s = self._options.link_bit_s
         link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
-        return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s())))
+        return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s(tenant))))
 
     def learn(self, keys: Sequence[bytes]) -> None:
         """Take what is there from the start, chain by chain, for what follows in a chain."""
@@ -192,35 +194,33 @@ class StorageNode:
 
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
         replies: list[bytes] = []
-        backlog_ms = self.backlog_ms()
         at = 0
         while at < len(datagrams):
             count, begins = self._core.get_run(datagrams, at) if self._core is not None else (0, False)
             if count:
                 gets = datagrams[at : at + count]
-                replies += self._on_gets(address, gets, begins, backlog_ms)
+                replies += self._on_gets(address, gets, begins)
             else:
                 count = 1
-                reply = self._on_datagram(address, datagrams[at], backlog_ms)
+                reply = self._on_datagram(address, datagrams[at])
                 if reply is not None:
                     replies.append(reply)
             at += count
         if replies:
             self._transport.send(address, replies)
 
-    def _on_datagram(self, address: str, datagram: wire.Buffer, backlog_ms: int) -> bytes | None:
+    def _on_datagram(self, address: str, datagram: wire.Buffer) -> bytes | None:
         try:
             message = wire.decode(datagram)
         except MalformedError as error:
             self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
             return None
+        backlog_ms = self.backlog_ms(message.tenant)
         if message.op == wire.OP_GET:
             return self._on_get(address, message, backlog_ms)
         return self._on_other(address, message, backlog_ms)
 
-    def _on_gets(
-        self, address: str, datagrams: Sequence[wire.Buffer], begins: bool, backlog_ms: int
-    ) -> list[bytes]:
+    def _on_gets(self, address: str, datagrams: Sequence[wire.Buffer], begins: bool) -> list[bytes]:
         """The answers to GETs that differ in sequence and fragment only, for the compiled core: at once where
         the block is in DRAM, else one by one. `begins`: whether one of them asks for fragment 0."""
         assert self._core is not None
@@ -228,7 +228,7 @@ class StorageNode:
         place = Place(message.tenant, message.key)
         found = None if self._store.on_ssd_only(place) else self._store.find(place)
         if found is None or not _is_of(message, *found):
-            replies = [self._on_datagram(address, datagram, backlog_ms) for datagram in datagrams]
+            replies = [self._on_datagram(address, datagram) for datagram in datagrams]
             return [reply for reply in replies if reply is not None]
         count = len(datagrams)
         self._count_gets(message.flags, count)
@@ -239,7 +239,7 @@ class StorageNode:
         self.stats.values += count
         return self._core.encode_values(
             datagrams, message.flags & _ECHOED_FLAGS, block.fragments, block.write,
-            self.members.epoch & 0xFF, backlog_ms, block.content, block.tags,
+            self.members.epoch & 0xFF, self.backlog_ms(message.tenant), block.content, block.tags,
         )  # fmt: skip
 
     def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
@@ -274,6 +274,8 @@ class StorageNode:
         if place not in self._waiting:
             if len(self._waiting) >= MAX_WAITING_BLOCKS:
                 return False
+            if self._reader.waiting(place.tenant) >= MAX_WAITING_OF_TENANT:
+                return False
             self._waiting[place] = {}
             self._reader.ask(place)
             behind = min(self._options.read_ahead_blocks, message.chain_blocks - message.depth - 1)
@@ -287,7 +289,7 @@ class StorageNode:
 
     def _on_read(self, place: Place, error: UnreadableError | None) -> None:
         """The block is in DRAM, or can't be had from the disk: then it is copied from another home."""
-        backlog_ms = self.backlog_ms()
+        backlog_ms = self.backlog_ms(place.tenant)
         waiting = self._waiting.pop(place, {})
         if error is not None:
             self.stats.unreadable += 1

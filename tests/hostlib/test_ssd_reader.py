@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from hashlib import blake2b
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib.block import Place
 from hostlib.client import Client
 from hostlib.client_options import ClientOptions
 from hostlib.content import block_content, derivation
@@ -16,6 +18,7 @@ from hostlib.lane import LaneOptions
 from hostlib.members import Members
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
+from hostlib.ssd_reader import SsdReader
 from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
@@ -137,5 +140,61 @@ def test_a_block_that_left_the_ssd_before_it_was_read_is_not_found() -> None:
         setup.ssd.drop(place(REFS[0].key))
         with pytest.raises(BlockNotFoundError):
             await asked
+
+    run_virtual(main())
+
+
+class OnSsd:
+    """A store with all blocks on SSD; tenant 2's are four times as long."""
+
+    def __init__(self) -> None:
+        self.read: list[Place] = []
+
+    def ssd_length(self, where: Place) -> int:
+        return 4000 if where.tenant == 2 else 1000
+
+    def on_ssd_only(self, where: Place) -> bool:
+        return where not in self.read
+
+    def read_from_ssd(self, where: Place, ahead: bool) -> None:
+        self.read.append(where)
+
+
+def asked_by(tenant: int, blocks: int) -> list[Place]:
+    return [Place(tenant, key(number)) for number in range(blocks)]
+
+
+def test_tenants_that_wait_share_the_disk_evenly_in_bytes() -> None:
+    """However much one asks for, and however long its blocks are."""
+
+    async def main() -> None:
+        store = OnSsd()
+        reader = SsdReader(store, 1e6, lambda where, error: None)  # type: ignore[arg-type]
+        for where in (*asked_by(1, 200), *asked_by(2, 50)):
+            reader.ask(where)
+        await asyncio.sleep(0.1)
+        read = Counter[int]()
+        for where in store.read:
+            read[where.tenant] += store.ssd_length(where)
+        assert abs(read[1] - read[2]) <= 4000
+        assert sum(read.values()) == pytest.approx(100_000, abs=4000)
+
+    run_virtual(main())
+
+
+def test_a_tenant_s_flood_holds_another_s_block_up_by_one_read_each() -> None:
+    async def main() -> None:
+        store = OnSsd()
+        reader = SsdReader(store, 1e6, lambda where, error: None)  # type: ignore[arg-type]
+        for where in asked_by(2, 250):
+            reader.ask(where)
+        await asyncio.sleep(0.1)
+        (mine,) = asked_by(1, 1)
+        reader.ask(mine)
+        assert reader.wait_s(1) == pytest.approx(0.002)
+        assert reader.wait_s(2) > 0.8
+        await asyncio.sleep(0.011)  # at most two of the others' reads, and its own
+        assert mine in store.read
+        assert reader.waiting(1) == 0
 
     run_virtual(main())

@@ -21,7 +21,7 @@ async def put_all(world: World, replicas: int) -> None:
     await asyncio.sleep(0.1)  # all but the last left DRAM for the disk
 
 
-@pytest.mark.parametrize("bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_GETS"])
+@pytest.mark.parametrize("bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_OF_TENANT", "MAX_WAITING_GETS"])
 def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
     monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
@@ -38,7 +38,7 @@ def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
         assert {message.generation for _, message in refused} == {wire.REFUSED_BUSY}
         assert world.nodes[home].stats.overloaded == len(refused)
 
-    monkeypatch.setattr(storage_node, bound, 4 if bound == "MAX_WAITING_BLOCKS" else 1)
+    monkeypatch.setattr(storage_node, bound, 1 if bound == "MAX_WAITING_GETS" else 4)
     run_virtual(main())
 
 
