@@ -191,7 +191,7 @@ def test_a_busy_home_does_not_hold_up_what_the_pool_has() -> None:
         pooled = set(keys(held)[300:])
         QuickPool(world, pooled, home_s=0.15)
         for node in world.nodes.values():
-            node.backlog_ms = lambda: 150  # type: ignore[method-assign]
+            node.backlog_ms = lambda tenant=None: 150  # type: ignore[method-assign]
         slow = [asyncio.create_task(world.client.get(ref)) for ref in refs(held)[:8]]
         await asyncio.sleep(1.0)  # the homes' windows are small by now
         slow += [asyncio.create_task(world.client.get(ref)) for ref in refs(held)[8:20]]
