@@ -8,6 +8,7 @@ import pytest
 
 from tests.v1model.p4runtime.conftest import BOTH
 from tests.v1model.p4runtime.controller import DELETE, INSERT, MODIFY, Controller
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 KEY = {"headers.flow.key": 0xABC}
 ADDRESS = "headers.flow.address"
@@ -268,3 +269,13 @@ def test_empty_and_unknown_entities(controller: Controller) -> None:
     assert c.write(0, index_entry(c, 1)) == ["INVALID_ARGUMENT"]
     assert c.read_code(empty) == "INVALID_ARGUMENT"
     assert c.read_code(value_set) == "INVALID_ARGUMENT"
+
+
+def test_a_role_has_everything_in_scope(controller: Controller) -> None:
+    """Without role configs, which are refused, `ReadRequest.role` leaves nothing out."""
+    c = controller
+    entry = index_entry(c, 1)
+    c.insert(entry)
+    request = p4runtime_pb2.ReadRequest(device_id=c.client.device_id, role="telemetry")
+    request.entities.add().CopyFrom(c.entry("index"))
+    assert [found for answer in c.client.stub.Read(request) for found in answer.entities] == [entry]
