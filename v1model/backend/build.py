@@ -109,10 +109,17 @@ def discard(entry: Path) -> None:
     shutil.rmtree(entry, ignore_errors=True)
 
 
-def _run(command: list[str], what: str) -> None:
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise CompileError(f"the C compiler failed on {what}:\n{result.stderr.strip()[:4000]}")
+def _start(command: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def check(process: subprocess.Popen[str], what: str) -> None:
+    """Waits for a C compiler; CompileError with its words if it failed."""
+    _, errors = process.communicate()
+    if process.returncode:
+        raise CompileError(f"the C compiler failed on {what}:\n{errors.strip()[:4000]}")
 
 
 def mark_used(entry: Path) -> None:
@@ -150,10 +157,10 @@ def publish(entry: Path, fill: dict[str, Path | bytes]) -> None:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def compile_file(source: Path, target: Path, flags: Sequence[str], what: str) -> None:
-    """Makes an object of a C file that includes the runtime's headers."""
-    command = [compiler(), *FLAGS, *WERROR, *flags, "-I", str(RUNTIME), "-c", str(source), "-o", str(target)]
-    _run(command, what)
+def compile_file(source: Path, target: Path, flags: Sequence[str]) -> subprocess.Popen[str]:
+    """Begins to make an object of a C file that includes the runtime's headers; `check` waits for it."""
+    options = [*FLAGS, *WERROR, *flags, "-I", str(RUNTIME)]
+    return _start([compiler(), *options, "-c", str(source), "-o", str(target)])
 
 
 def compile_shared(source: str, target: Path, runtime: RuntimeBuild, *, sanitize: bool, quick: bool) -> None:
@@ -163,7 +170,7 @@ def compile_shared(source: str, target: Path, runtime: RuntimeBuild, *, sanitize
         program, made = Path(directory) / "program.c", Path(directory) / "program.o"
         program.write_text(source)
         flags = (*(QUICK if quick else FULL), *extra, *GENERATED_FLAGS)
-        compile_file(program, made, flags, "the generated program")
+        check(compile_file(program, made, flags), "the generated program")
         objects = [str(made), *map(str, runtime.objects())]
         options = [*FLAGS, *extra, "-shared", "-Wl,-Bsymbolic"]
-        _run([compiler(), *options, *objects, "-o", str(target)], "linking")
+        check(_start([compiler(), *options, *objects, "-o", str(target)]), "linking")

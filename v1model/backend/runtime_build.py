@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import repeat
+from collections import deque
+from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from v1model.backend import build as building
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 FUZZ_LOOP = building.PACKAGE / "fuzz" / "loop.c"
 
@@ -48,10 +52,18 @@ class RuntimeBuild:
             building.discard(self._entry)
             with tempfile.TemporaryDirectory() as directory:
                 made = [Path(directory) / path.name for path in self._cached()]
-                names = [source.name for source in self._sources]
-                with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    list(pool.map(building.compile_file, self._sources, made, repeat(self._flags), names))
+                self._compile_all(made)
                 building.publish(self._entry, {path.name: path for path in made})
             self._made.set_result(self._cached())
         except BaseException as error:  # whoever waits for the objects gets it
             self._made.set_exception(error)
+
+    def _compile_all(self, made: list[Path]) -> None:
+        """As many at a time as there are cores."""
+        running: deque[tuple[Popen[str], str]] = deque()
+        for source, target in zip(self._sources, made, strict=True):
+            if len(running) >= (os.cpu_count() or 1):
+                building.check(*running.popleft())
+            running.append((building.compile_file(source, target, self._flags), source.name))
+        for process, what in running:
+            building.check(process, what)

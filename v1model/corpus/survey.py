@@ -49,9 +49,9 @@ def survey(
 
 
 def compile_one(path: Path, include: Sequence[Path] = ()) -> tuple[str, str]:
-    """(result, reason) of one program, in this process."""
+    """(result, reason) of one program, in this process; whether it compiles, a quick build shows as well."""
     try:
-        compile_text(preprocess(path, [path.parent, *include]), str(path))
+        compile_text(preprocess(path, [path.parent, *include]), str(path), quick=True)
     except PreprocessorError as error:
         return UNREADABLE, error.render()
     except UnsupportedError as error:

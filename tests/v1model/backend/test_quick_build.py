@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ control C(inout h_t h, inout m_t m) { apply {} }
 control I(inout h_t h, inout m_t m, inout standard_metadata_t s) {
     register<bit<32>>(4) seen;
     action to(bit<9> port) { s.egress_spec = port; }
-    table panel { key = { s.ingress_port: exact; } actions = { to; NoAction; } }
+    table panel { key = { s.ingress_port: exact; } actions = { to; NoAction; } size = SIZE; }
     apply {
         bit<32> count;
         seen.read(count, 0);
@@ -39,11 +40,18 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 """
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests here, so that the runtime is built once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEIR_CACHE", str(tmp_path / "cache"))
+def source(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that no other test has compiled."""
+    monkeypatch.setenv("WEIR_CACHE", str(cache))
     path = tmp_path / "program.p4"
-    path.write_text(PROGRAM)
+    path.write_text(PROGRAM.replace("SIZE", str(100 + len(list(cache.iterdir())))))
     return path
 
 
@@ -127,3 +135,14 @@ def test_a_full_build_that_fails_leaves_the_switch_as_it_is(
         thread.join(60)
         assert ports(switch, 1) == [0]
         assert "no room" in caplog.text
+
+
+def test_a_process_can_end_while_a_build_is_under_way(source: Path) -> None:
+    """It does not wait for the C compiler: whoever waits for that is a daemon."""
+    before = set(threading.enumerate())
+    with Switch(quick(source)) as switch:
+        thread = make_full_build(switch)
+        assert thread
+        while thread.is_alive():
+            assert all(other.daemon for other in threading.enumerate() if other not in before)
+        thread.join()
