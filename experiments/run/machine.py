@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -15,6 +16,8 @@ from topologies.network import Process
 SAMPLE_PERIOD_S = 0.5
 SWITCH_SAMPLES = 5
 """Of a switch's threads for each one of the machine: bursts that a switch can't follow are short."""
+FAMILY_SAMPLES = 10
+"""Samples of a switch after which its processes are listed again: that takes a look at all processes."""
 
 # What a run may show and still count. Emulated times are milliseconds: a host that wakes 25 ms late
 # adds that to a GET. A machine that is busy to the last tenth delays everything by some, unless what keeps it
@@ -25,7 +28,7 @@ MOST_LATE_P99_MS = 25.0
 MOST_LATE_BUSY_P99_MS = 10.0
 """Of a machine without CPU to spare."""
 MOST_BUSY_SWITCH = 0.02
-"""Share of the time in which a switch's busiest thread may be at its end: packets queue inside it then, where
+"""Share of the time in which a switch's busiest thread may have no pause: packets queue inside it then, where
 a real switch has no queue. BMv2's median GET is five times that of the embedded switch for that reason."""
 MOST_CONTROL_SHARE = 0.03
 """Of all cores, by the controller: on a machine of its own it would take nothing from the hosts. Whether this
@@ -33,23 +36,48 @@ much shows in the figures is what `make disturbance` measures."""
 
 
 class _Threads:
-    """CPU time of the busiest thread of one process tree, from sample to sample."""
+    """How long the busiest thread of one process tree had something to do, from sample to sample.
+
+    That is the time it ran and the time it waited for a CPU: packets queue in a switch that is kept from
+    running as in one that can't run faster.
+    """
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._used_s: dict[int, float] = {}
+        self._family: list[int] = []
+        self._samples = 0
+        self._busy_ns: dict[Path, int] = {}
 
     def busiest_s(self) -> float:
-        """The most that any of its threads has used since the last call; 0 for one that has ended."""
-        most_s = 0.0
-        with suppress(psutil.Error):
-            root = psutil.Process(self._pid)
-            for process in (root, *root.children(recursive=True)):
-                for thread in process.threads():
-                    used_s = thread.user_time + thread.system_time
-                    most_s = max(most_s, used_s - self._used_s.get(thread.id, used_s))
-                    self._used_s[thread.id] = used_s
-        return most_s
+        """The most that any of its threads had to do since the last call; 0 for one that has ended."""
+        if self._samples % FAMILY_SAMPLES == 0:
+            with suppress(psutil.Error):
+                children = psutil.Process(self._pid).children(recursive=True)
+                self._family = [self._pid, *(child.pid for child in children)]
+        self._samples += 1
+        most_ns = 0
+        for pid in self._family:
+            for thread in _threads_of(pid):
+                busy_ns = _busy_ns(thread)
+                most_ns = max(most_ns, busy_ns - self._busy_ns.get(thread, busy_ns))
+                self._busy_ns[thread] = busy_ns
+        return most_ns / 1e9
+
+
+def _threads_of(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []  # it has ended
+
+
+def _busy_ns(thread: Path) -> int:
+    """Running and waiting for a CPU, by the scheduler's own count; 0 for a thread that has ended."""
+    try:
+        ran_ns, waited_ns, _ = (thread / "schedstat").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return int(ran_ns) + int(waited_ns)
 
 
 class CpuWatch:
@@ -161,8 +189,8 @@ class Strain:
             )
         if self.cpu.switch_saturated > MOST_BUSY_SWITCH:
             found.append(
-                f"switch: a thread of it was over {MOST_CPU_SHARE:.0%} busy in "
-                f"{self.cpu.switch_saturated:.0%} of the time (at most {MOST_BUSY_SWITCH:.0%}), so packets "
+                f"switch: a thread of it ran or waited for a CPU over {MOST_CPU_SHARE:.0%} of the time in "
+                f"{self.cpu.switch_saturated:.0%} of the samples (at most {MOST_BUSY_SWITCH:.0%}): packets "
                 "queued in it"
             )
         late = {name: ms for name, ms in self.late_p99_ms.items() if ms > MOST_LATE_P99_MS}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from experiments.run.machine import SAMPLE_PERIOD_S, CpuWatch
 
@@ -14,3 +19,38 @@ def test_a_busy_machine_is_seen_from_the_first_sample_on() -> None:
     while time.monotonic() < until_s:
         pass
     assert watch.stop().mean > 0.05
+
+
+@contextmanager
+def program(code: str, cpu: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A child on one CPU."""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    os.sched_setaffinity(child.pid, {cpu})
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def saturated(pid: int) -> float:
+    watch = CpuWatch([pid])
+    watch.start()
+    time.sleep(2.5 * SAMPLE_PERIOD_S)
+    return watch.stop().switch_saturated
+
+
+def test_a_switch_that_others_keep_from_running_is_at_its_end_too() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    busy = "print(flush=True)\nwhile True: pass"
+    with program(busy, cpu) as switch, program(busy, cpu):  # each has half of the CPU
+        assert saturated(switch.pid) > 0.5
+
+
+def test_a_switch_that_waits_for_packets_is_not_at_its_end() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with program("import time\nprint(flush=True)\ntime.sleep(60)", cpu) as switch:
+        assert saturated(switch.pid) == 0.0

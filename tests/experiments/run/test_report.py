@@ -127,7 +127,7 @@ QUIET = Strain(CpuUse(0.5, 0.0), {"node1": 3.0}, {"by the socket of node1": 0})
         ),
         (
             replace(QUIET, cpu=CpuUse(0.5, 0.0, 0.2)),
-            r"switch: a thread of it was over 90% busy in 20% of the time",
+            r"switch: a thread of it ran or waited for a CPU over 90% of the time in 20% of the samples",
         ),
         (replace(QUIET, late_p99_ms={"node1": 3.0, "node2": 80.0}), r"node2 by 80 ms"),
         (replace(QUIET, dropped={"by the socket of node1": 4}), r"4 packets by the socket of node1"),
