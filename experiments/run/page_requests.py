@@ -17,6 +17,7 @@ STAGES = (
     "waiting for the GPU", "computing", "other tokens",
 )  # fmt: skip
 _ORDERS = (("first", "time to first token"), ("fetch", "fetch"), ("whole", "last token"))
+_ENDS = (("whole", "last token"), ("first", "first token"), ("fetch", "end of the fetch"))
 _WAITS = {QUEUED: 0, PROBING: 1, POOL: 2, MERGED: 3}
 _HOME_STAGE = 4
 
@@ -30,10 +31,11 @@ const bars = data.stages.map((name, i) => ({
   marker: data.looks[i], hovertext: shown.map(r => r.said[i]),
   hovertemplate: "%{hovertext}: %{x:.3f} s<extra></extra>",
 })).filter(bar => bar.x.some(x => x > 0));
+const end = Math.max(0.001, ...shown.map(r => r[chosen.until]));
 const narrow = plot.clientWidth < 600;
 const layout = Object.assign({}, data.layout, {
   height: 170 + (narrow ? 90 : 0) + 26 * Math.max(3, shown.length),
-  xaxis: {title: {text: "s since arrival"}, rangemode: "tozero"},
+  xaxis: {title: {text: "s since arrival"}, range: [0, 1.02 * end]},
   yaxis: {autorange: "reversed", automargin: true, tickfont: {size: narrow ? 11 : 13}},
   barmode: "stack",
   annotations: shown.length ? [] : [{text: "no such requests", showarrow: false}],
@@ -60,11 +62,8 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
         (
             Choice("mode", "The switch", modes),
             Choice("node", "Node", [("all", "all"), *((node, node) for node in nodes)]),
-            Choice(
-                "by",
-                "Slowest by",
-                [("first", "time to first token"), ("fetch", "fetch"), ("whole", "last token")],
-            ),
+            Choice("by", "Slowest by", _ORDERS),
+            Choice("until", "Drawn up to the", _ENDS),
         ),
         _DRAW,
         {

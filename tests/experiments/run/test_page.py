@@ -144,6 +144,12 @@ def test_a_browser_opens_the_view_that_a_link_asks_for(tmp_path: Path) -> None:
     asked = "?requests-node=node2&requests-by=fetch&requests-mode=none+such"
     chosen = 'return ["mode", "node", "by"].map(name => document.getElementById("requests-" + name).value);'
     assert look(tmp_path / "report.html", 1400, chosen, tmp_path, asked) == ["pool", "node2", "fetch"]
+    shown = 'return document.getElementById("requests-plot").layout.xaxis.range[1];'
+    ends = {
+        end: look(tmp_path / "report.html", 1400, shown, tmp_path, f"?requests-until={end}")
+        for end in ("whole", "first", "fetch")
+    }
+    assert ends == pytest.approx({"whole": 1.02 * 1.2, "first": 1.02 * 0.3, "fetch": 1.02 * 0.1})
 
 
 def test_without_javascript_the_page_says_what_is_missing_and_has_its_tables(tmp_path: Path) -> None:
