@@ -25,7 +25,7 @@ from hostlib.errors import ConfigError
 from hostlib.wire import FRAME_HEADER_BYTES, KV_PORT, Buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hostlib.transport import Receiver
 
@@ -106,15 +106,17 @@ class EndpointStats:
 
 
 @dataclass(slots=True)
-class _Burst:
-    """Datagrams of one length to one address."""
+class _Waiting:
+    """Datagrams to one address; those before `at` have left."""
 
     address: str
     datagrams: list[bytes]
+    at: int = 0
 
-    def takes(self, address: str, datagram_bytes: int) -> bool:
-        """Whether datagrams of this kind may join, as far as there is room."""
-        return address == self.address and datagram_bytes == len(self.datagrams[0])
+    def alike(self, longest: int) -> list[bytes]:
+        """The first ones, of one length, at most `longest`."""
+        some = self.datagrams[self.at : self.at + longest]
+        return list(next(groupby(some, len))[1])
 
 
 class UdpEndpoint:
@@ -128,11 +130,14 @@ class UdpEndpoint:
         self._receiver: Receiver | None = None
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
-        self._bursts: deque[_Burst] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._queued = 0
         self._queued_bytes = 0
         self._segmentation = self._options.together
         self._core = native.core()
+        self._handing_over = False
+        self._behind: deque[Callable[[], None]] = deque()
+        """To be called when all that has come is handed over."""
         self._loop.add_reader(self._socket, self._on_readable if self._core is None else self._on_ready)
 
     def set_receiver(self, receiver: Receiver) -> None:
@@ -147,36 +152,35 @@ class UdpEndpoint:
     def send(self, address: str, datagrams: Sequence[bytes]) -> None:
         """Send in order, without blocking; what the bounded queue can't hold is dropped and counted.
 
-        What is sent in one turn of the event loop leaves together, in as few calls as possible.
+        What is sent in one turn of the event loop leaves together, in as few calls as possible; what is sent
+        while something is handed over, when that is done.
         """
-        if not self._bursts:
+        if not self._waiting and not self._handing_over:
             self._loop.call_soon(self._flush)
         room = self._options.queue_datagrams - self._queued
         if len(datagrams) > room:
             self.stats.queue_drops += len(datagrams) - room
             datagrams = datagrams[:room]
         self._queued += len(datagrams)
-        for datagram_bytes, alike in groupby(datagrams, len):
-            self._queue(address, datagram_bytes, list(alike))
+        self._queued_bytes += sum(map(len, datagrams))
+        if self._waiting and self._waiting[-1].address == address:
+            self._waiting[-1].datagrams += datagrams
+        else:
+            self._waiting.append(_Waiting(address, list(datagrams)))
 
-    def _queue(self, address: str, datagram_bytes: int, datagrams: list[bytes]) -> None:
-        """Datagrams of one length: into the last burst if they may join it, and bursts of their own."""
-        self._queued_bytes += datagram_bytes * len(datagrams)
-        longest = self._options.burst_datagrams
-        joined = 0
-        if self._bursts and self._bursts[-1].takes(address, datagram_bytes):
-            last = self._bursts[-1].datagrams
-            joined = max(0, longest - len(last))
-            last += datagrams[:joined]
-        for start in range(joined, len(datagrams), longest):
-            self._bursts.append(_Burst(address, datagrams[start : start + longest]))
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Call it behind what is being handed over, before anything is sent; else in the loop's next turn."""
+        if self._handing_over:
+            self._behind.append(callback)
+        else:
+            self._loop.call_soon(callback)
 
     def close(self) -> None:
         """Close the socket; what is still queued is lost."""
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
         self._socket.close()
-        self._bursts.clear()
+        self._waiting.clear()
 
     def _open(self, address: str) -> socket.socket:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
@@ -201,44 +205,49 @@ class UdpEndpoint:
     def _flush(self) -> None:
         if self._socket.fileno() < 0:  # closed since this was scheduled
             return
-        while self._bursts:
-            if not self._send_burst(self._bursts[0]):
+        while self._waiting:
+            if not self._send_first(self._waiting[0]):
                 self._loop.add_writer(self._socket, self._flush)
                 return
-            self._bursts.popleft()
+            self._waiting.popleft()
         self._loop.remove_writer(self._socket)
 
-    def _send_burst(self, burst: _Burst) -> bool:
-        """Whether the burst is dealt with: False means try again when the socket is writable."""
-        while burst.datagrams:
-            count, datagram_bytes = len(burst.datagrams), len(burst.datagrams[0])
+    def _send_first(self, waiting: _Waiting) -> bool:
+        """Whether these are dealt with: False means try again when the socket is writable."""
+        while waiting.at < len(waiting.datagrams):
             try:
-                count = self._send_now(burst)
+                count, sent_bytes = self._send_now(waiting)
                 self.stats.sent += count
-                self.stats.sent_bytes += count * datagram_bytes
+                self.stats.sent_bytes += sent_bytes
             except BlockingIOError:
                 return False
             except OSError as error:
                 if error.errno in _NO_SEGMENTATION and self._segmentation:
                     self._segmentation = False
                     continue
+                lost = waiting.alike(self._options.burst_datagrams)
+                count, sent_bytes = len(lost), sum(map(len, lost))
                 self.stats.queue_drops += count  # no route, or the interface's queue is full
-            del burst.datagrams[:count]
+            waiting.at += count
             self._queued -= count
-            self._queued_bytes -= count * datagram_bytes
+            self._queued_bytes -= sent_bytes
         return True
 
-    def _send_now(self, burst: _Burst) -> int:
+    def _send_now(self, waiting: _Waiting) -> tuple[int, int]:
+        """Datagrams that have left, and their bytes."""
+        longest = self._options.burst_datagrams
         if self._core is not None:
             return self._core.send(
-                self._socket.fileno(), burst.address, KV_PORT, burst.datagrams, self._segmentation
-            )
-        if len(burst.datagrams) == 1 or not self._segmentation:
-            self._socket.sendto(burst.datagrams[0], (burst.address, KV_PORT))
-            return 1
-        segment = (socket.IPPROTO_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(burst.datagrams[0])))
-        self._socket.sendmsg(burst.datagrams, [segment], 0, (burst.address, KV_PORT))
-        return len(burst.datagrams)
+                self._socket.fileno(), waiting.address, KV_PORT, waiting.datagrams, waiting.at, longest,
+                self._segmentation,
+            )  # fmt: skip
+        datagrams = waiting.alike(longest if self._segmentation else 1)
+        if len(datagrams) == 1:
+            self._socket.sendto(datagrams[0], (waiting.address, KV_PORT))
+        else:
+            segment = (socket.IPPROTO_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(datagrams[0])))
+            self._socket.sendmsg(datagrams, [segment], 0, (waiting.address, KV_PORT))
+        return len(datagrams), sum(map(len, datagrams))
 
     def _on_readable(self) -> None:
         """Take what has come, up to a bound, and hand it over by sender.
@@ -265,9 +274,7 @@ class UdpEndpoint:
             filled += length
             if filled + _MAX_DATAGRAM_BYTES > len(self._buffer):
                 break
-        for address, waiting in arrived.items():
-            if self._receiver is not None:
-                self._receiver(address, waiting)
+        self._hand_over(arrived)
 
     def _on_ready(self) -> None:
         """The same with the compiled core, which takes several datagrams in a call."""
@@ -278,9 +285,21 @@ class UdpEndpoint:
         self.stats.foreign += foreign
         if drops >= 0:
             self.stats.socket_drops = drops
-        for address, waiting in arrived.items():
-            if self._receiver is not None:
-                self._receiver(address, waiting)
+        self._hand_over(arrived)
+
+    def _hand_over(self, arrived: Mapping[str, Sequence[Buffer]]) -> None:
+        """By sender; what is sent meanwhile leaves at once, without another turn of the loop."""
+        self._handing_over = True
+        try:
+            for address, datagrams in arrived.items():
+                if self._receiver is not None:
+                    self._receiver(address, datagrams)
+            while self._behind:
+                self._behind.popleft()()
+        finally:
+            self._handing_over = False
+        if self._waiting:
+            self._flush()
 
     def _segment_bytes(self, ancillary: list[tuple[int, int, bytes]]) -> int:
         segment_bytes = 0

@@ -79,6 +79,7 @@ class Exchange:
         self.on_members: Callable[[], None] = lambda: None
         self.loop = asyncio.get_running_loop()
         self._transport = transport
+        self._soon: Callable[[Callable[[], None]], object] = getattr(transport, "soon", self.loop.call_soon)
         self._tenant = tenant
         first = min(options.lane.initial_window, options.probe_window)
         self._probes = LaneOptions(
@@ -110,7 +111,9 @@ class Exchange:
         if lane is None:
             options = self._probes if op == wire.OP_STAT else self.options.lane
             trips = self._trips.setdefault(home, RoundTrips())
-            lane = self._lanes[home, op] = Lane(home, options, None if op == wire.OP_PUT else trips)
+            lane = self._lanes[home, op] = Lane(
+                home, options, None if op == wire.OP_PUT else trips, self.core
+            )
         return lane
 
     def ask(self, lane: Lane[Any], requests: Sequence[Request[Any]]) -> None:
@@ -138,17 +141,16 @@ class Exchange:
     def settle_run(
         self, requests: Sequence[Request[Any]], backlogs_ms: Sequence[int], flags: int, now_s: float
     ) -> None:
-        """As `settle` for each of them, which came in this order."""
+        """As `settle` for each of them, which came in this order; all are in one lane."""
         self._node.answered(len(requests))
         merged = bool(flags & wire.FLAG_MERGED)
         from_pool = flags & wire.FLAG_FROM_POOL
-        for request, backlog_ms in zip(requests, backlogs_ms, strict=True):
-            lane = request.lane
-            assert lane is not None
-            if lane.home == POOL:
-                lane.settle(request, now_s, 0)
-            else:
-                lane.settle(request, now_s, None if from_pool else backlog_ms, merged)
+        lane = requests[0].lane
+        assert lane is not None
+        if lane.home == POOL:
+            lane.settle_run(requests, now_s, [0] * len(requests))
+        else:
+            lane.settle_run(requests, now_s, None if from_pool else backlogs_ms, merged)
 
     @staticmethod
     def drop(requests: Sequence[Request[Any]]) -> None:
@@ -173,7 +175,7 @@ class Exchange:
         """Send once for all that is asked for in this turn of the loop: bursts are cheap, packets are not."""
         if not self._pump_due:
             self._pump_due = True
-            self.loop.call_soon(self._pump)
+            self._soon(self._pump)
 
     def say_hello(self) -> None:
         """Ask the controller for the list of members: at the start, and when someone has another one."""

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from hostlib.native import Core
 
 Owner = TypeVar("Owner")
 
@@ -101,7 +103,10 @@ class RoundTrips:
 class Lane(Generic[Owner]):
     """Requests towards one home: waiting, then in flight within the window, then answered or lost."""
 
-    def __init__(self, home: str, options: LaneOptions, trips: RoundTrips | None = None) -> None:
+    def __init__(
+        self, home: str, options: LaneOptions, trips: RoundTrips | None = None, core: Core | None = None
+    ) -> None:
+        self._core = core
         self.home = home
         self.window = float(options.initial_window)
         self._options = options
@@ -173,6 +178,8 @@ class Lane(Generic[Owner]):
         own = self.allowed - len(self._in_flight)
         room = own if room is None else min(own, room)
         timeout_s = self.timeout_s
+        if self._core is not None:
+            return self._core.take(self, now_s, room, timeout_s)
         while self._waiting and len(taken) < room:
             request = self._waiting.popleft()
             if not request.done:
@@ -232,6 +239,20 @@ class Lane(Generic[Owner]):
         opens = self._opening and self.window < min(self._options.opened_window, self._options.max_window)
         self.window += opens
         return opens
+
+    def settle_run(
+        self,
+        requests: Sequence[Request[Owner]],
+        now_s: float,
+        backlogs_ms: Sequence[int] | None,
+        merged: bool = False,
+    ) -> None:
+        """As `settle` for each of them, in this order."""
+        if self._core is not None:
+            self._core.settle(self, requests, now_s, backlogs_ms, merged)
+            return
+        for at, request in enumerate(requests):
+            self.settle(request, now_s, None if backlogs_ms is None else backlogs_ms[at], merged)
 
     def _adjust(self, backlog_ms: int) -> None:
         if backlog_ms <= self._options.target_backlog_ms:

@@ -16,7 +16,11 @@ Receiver = Callable[[str, Sequence[Buffer]], None]
 
 
 class Transport(Protocol):
-    """A bound datagram endpoint; both ends use the protocol's port, so an address is a plain IPv4 address."""
+    """A bound datagram endpoint; both ends use the protocol's port, so an address is a plain IPv4 address.
+
+    One that hands over what came from several senders may have `soon(callback)`: it calls back when all of
+    that is handed over.
+    """
 
     def set_receiver(self, receiver: Receiver) -> None:
         """Where incoming datagrams go from now on."""

@@ -29,8 +29,18 @@ class Core(Protocol):
     def receive(self, fd: int, port: int, /) -> tuple[dict[str, list[bytes]], int, int, int, int]:
         """What waits: by sender; datagrams, bytes, datagrams from other ports; drops, or -1."""
 
-    def send(self, fd: int, address: str, port: int, datagrams: list[bytes], together: bool, /) -> int:
-        """How many left; OSError."""
+    def send(
+        self,
+        fd: int,
+        address: str,
+        port: int,
+        datagrams: list[bytes],
+        at: int,
+        longest: int,
+        together: bool,
+        /,
+    ) -> tuple[int, int]:
+        """How many left, and their bytes; OSError."""
 
     def get_run(self, datagrams: Sequence[Buffer], at: int, /) -> tuple[int, bool]:
         """GETs that are alike; whether one is of fragment 0."""
@@ -48,6 +58,20 @@ class Core(Protocol):
         self, datagrams: Sequence[Buffer], at: int, active: Mapping[bytes, Any], tenant: int, tags: Any, /
     ) -> tuple[Any, list[Any], list[int], int, int, int] | None:
         """A run of VALUEs: fetch, requests, backlogs in ms, flags, epoch, end of the block or 0."""
+
+    def take(self, lane: Any, now_s: float, room: int, timeout_s: float, /) -> list[Any]:
+        """Requests of a lane that are sent now."""
+
+    def settle(
+        self,
+        lane: Any,
+        requests: Sequence[Any],
+        now_s: float,
+        backlogs_ms: Sequence[int] | None,
+        merged: bool,
+        /,
+    ) -> None:
+        """Requests of a lane are answered."""
 
     def crc32(self, data: bytes, /) -> int:
         """As zlib's."""

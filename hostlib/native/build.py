@@ -18,7 +18,10 @@ from hostlib.errors import HostlibError
 
 MODULE = "weir_native"
 FOLDER = Path(__file__).resolve().parent
-FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra")
+FLAGS = (
+    *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"),
+    "-ffp-contract=off",  # windows and timeouts are to be those that Python computes, to the last bit
+)
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=undefined",

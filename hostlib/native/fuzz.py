@@ -39,6 +39,7 @@ class _Request:
     flags: int = 0
     tries: int = 0
     done: bool = False
+    lane: object = "some lane"
 
 
 @dataclass(slots=True)
@@ -155,7 +156,8 @@ def _sockets(core: Core, chance: random.Random, counts: list[int], rounds: int) 
             length = chance.choice([0, 1, 80, 592, 1400])
             datagrams = [bytes(length)] * chance.randint(1, 40)
             try:
-                core.send(one.fileno(), ADDRESS, port, datagrams, chance.random() < 0.5 and length > 0)
+                at, longest = chance.randrange(len(datagrams) + 1), chance.randint(1, 64)
+                core.send(one.fileno(), ADDRESS, port, datagrams, at, longest, chance.random() < 0.5)
             except OSError:
                 continue  # the kernel does not put that together
             counts[2] += core.receive(one.fileno(), chance.choice([port, 1]))[1]

@@ -73,9 +73,12 @@ PyObject *weir_get_run(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_values(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_gets(PyObject *module, PyObject *arguments);
 PyObject *weir_take_values(PyObject *module, PyObject *arguments);
+PyObject *weir_take(PyObject *module, PyObject *arguments);
+PyObject *weir_settle(PyObject *module, PyObject *arguments);
 
 int weir_prepare_crc(void);
 uint32_t weir_crc32(const uint8_t *data, size_t length);
 int weir_prepare_names(void);
+int weir_prepare_lanes(PyObject *module);
 
 #endif

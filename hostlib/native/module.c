@@ -17,6 +17,8 @@ static PyMethodDef methods[] = {
     {"encode_values", weir_encode_values, METH_VARARGS, NULL},
     {"encode_gets", weir_encode_gets, METH_VARARGS, NULL},
     {"take_values", weir_take_values, METH_VARARGS, NULL},
+    {"take", weir_take, METH_VARARGS, NULL},
+    {"settle", weir_settle, METH_VARARGS, NULL},
     {"crc32", crc32_of, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -42,7 +44,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit_weir_native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
-    int failed = weir_prepare_crc() || weir_prepare_names();
+    int failed = weir_prepare_crc() || weir_prepare_names() || weir_prepare_lanes(module);
     for (size_t i = 0; !failed && i < sizeof constants / sizeof *constants; i++)
         failed = PyModule_AddIntConstant(module, constants[i].name, constants[i].value);
     if (failed) Py_CLEAR(module);

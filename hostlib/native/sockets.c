@@ -158,39 +158,56 @@ static int send_segments(int socket, struct msghdr *header, size_t segment) {
     return sendmsg(socket, header, MSG_DONTWAIT) < 0 ? -1 : (int)header->msg_iovlen;
 }
 
-/* send(fd, address, port, datagrams of one length, together) -> how many left, at least one; OSError.
-   `together`: as one call with UDP_SEGMENT. */
+/* As many datagrams from there on as one call takes; -1 with errno. `together`: those of one length, at most
+   `longest`, with UDP_SEGMENT. */
+static int send_some(int socket, const struct sockaddr_in *to, const struct iovec *vectors, size_t count,
+                     size_t longest, int together) {
+    struct mmsghdr messages[MOST_SENT];
+    size_t alike = 1;
+    while (alike < count && alike < longest && vectors[alike].iov_len == vectors[0].iov_len) alike++;
+    if (together && alike > 1) {
+        struct msghdr header = {.msg_name = (void *)to, .msg_namelen = sizeof *to,
+                                .msg_iov = (struct iovec *)vectors, .msg_iovlen = alike};
+        return send_segments(socket, &header, vectors[0].iov_len);
+    }
+    if (together) count = 1;
+    memset(messages, 0, count * sizeof *messages);
+    for (size_t i = 0; i < count; i++)
+        messages[i].msg_hdr = (struct msghdr){.msg_name = (void *)to, .msg_namelen = sizeof *to,
+                                              .msg_iov = (struct iovec *)&vectors[i], .msg_iovlen = 1};
+    return sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT);
+}
+
+/* send(fd, address, port, datagrams, at, longest, together) -> (how many of those from `at` on have left, at least
+   one; their bytes); OSError if not even one could. */
 PyObject *weir_send(PyObject *module, PyObject *arguments) {
     (void)module;
     int socket, port, together;
     const char *address;
     PyObject *datagrams;
-    if (!PyArg_ParseTuple(arguments, "isiO!p", &socket, &address, &port, &PyList_Type, &datagrams, &together))
+    Py_ssize_t at, longest;
+    if (!PyArg_ParseTuple(arguments, "isiO!nnp", &socket, &address, &port, &PyList_Type, &datagrams, &at, &longest,
+                          &together))
         return NULL;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
         return PyErr_Format(PyExc_ValueError, "%s is no IPv4 address", address);
-    Py_ssize_t count = PyList_GET_SIZE(datagrams);
-    if (count > MOST_SENT) count = MOST_SENT;
-    if (count == 0) return PyLong_FromLong(0);
-    struct iovec vectors[MOST_SENT];
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *datagram = PyList_GET_ITEM(datagrams, i);
-        if (!PyBytes_CheckExact(datagram)) return PyErr_Format(PyExc_TypeError, "datagrams are bytes");
-        vectors[i] = (struct iovec){PyBytes_AS_STRING(datagram), (size_t)PyBytes_GET_SIZE(datagram)};
+    Py_ssize_t total = PyList_GET_SIZE(datagrams), bytes = 0, done = at;
+    if (at < 0 || at > total || longest < 1 || longest > MOST_SENT)
+        return PyErr_Format(PyExc_ValueError, "%zd at a time from %zd on of %zd", longest, at, total);
+    while (done < total) {
+        struct iovec vectors[MOST_SENT];
+        size_t count = 0;
+        for (; count < MOST_SENT && done + (Py_ssize_t)count < total; count++) {
+            PyObject *datagram = PyList_GET_ITEM(datagrams, done + (Py_ssize_t)count);
+            if (!PyBytes_CheckExact(datagram)) return PyErr_Format(PyExc_TypeError, "datagrams are bytes");
+            vectors[count] = (struct iovec){PyBytes_AS_STRING(datagram), (size_t)PyBytes_GET_SIZE(datagram)};
+        }
+        int sent = send_some(socket, &to, vectors, count, (size_t)longest, together);
+        if (sent < 0 && done == at) return PyErr_SetFromErrno(PyExc_OSError);
+        if (sent <= 0) break;
+        for (int i = 0; i < sent; i++) bytes += (Py_ssize_t)vectors[i].iov_len;
+        done += sent;
     }
-    int sent;
-    if (together && count > 1) {
-        struct msghdr header = {
-            .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = vectors, .msg_iovlen = (size_t)count};
-        sent = send_segments(socket, &header, vectors[0].iov_len);
-    } else {
-        struct mmsghdr messages[MOST_SENT];
-        memset(messages, 0, (size_t)count * sizeof *messages);
-        for (Py_ssize_t i = 0; i < count; i++)
-            messages[i].msg_hdr = (struct msghdr){
-                .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &vectors[i], .msg_iovlen = 1};
-        sent = sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT);
-    }
-    return sent < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(sent);
+    return Py_BuildValue("(nn)", done - at, bytes);
 }

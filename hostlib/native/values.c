@@ -3,7 +3,7 @@
 #include "layout.h"
 
 static PyObject *name_content, *name_copy, *name_digest, *name_done, *name_flags, *name_fragment, *name_fragments,
-    *name_buffer, *name_requests, *name_tries, *name_update;
+    *name_buffer, *name_lane, *name_requests, *name_tries, *name_update;
 
 int weir_prepare_names(void) {
     struct {
@@ -12,7 +12,7 @@ int weir_prepare_names(void) {
     } names[] = {
         {&name_content, "content"}, {&name_copy, "copy"}, {&name_digest, "digest"}, {&name_done, "done"},
         {&name_flags, "flags"}, {&name_fragment, "fragment"}, {&name_fragments, "fragments"},
-        {&name_buffer, "buffer"}, {&name_requests, "requests"}, {&name_tries, "tries"}, {&name_update, "update"},
+        {&name_buffer, "buffer"}, {&name_lane, "lane"}, {&name_requests, "requests"}, {&name_tries, "tries"}, {&name_update, "update"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((*names[i].name = PyUnicode_InternFromString(names[i].text)) == NULL) return -1;
@@ -40,6 +40,7 @@ static int truth_of(PyObject *object, PyObject *name) {
 typedef struct {
     PyObject *fetch, *requests, *sealed; /* `sealed`: a bytearray, what a tag covers */
     PyObject *tags;                      /* hashlib's, keyed */
+    PyObject *lane;                      /* of the requests; NULL before the first */
     Py_buffer buffer;
     int has_buffer;
     uint64_t content;
@@ -54,6 +55,7 @@ static void end_run(Run *run) {
     Py_XDECREF(run->fetch);
     Py_XDECREF(run->requests);
     Py_XDECREF(run->sealed);
+    Py_XDECREF(run->lane);
 }
 
 /* Whether the 592 bytes are a VALUE by the rules of wire.decode, whole, of this tenant. */
@@ -130,6 +132,15 @@ static int is_genuine(const Run *run, const uint8_t *message) {
     return !differs;
 }
 
+/* Whether a request is in the lane of those before it: 1, 0, or -1 with an exception. */
+static int is_in_lane(Run *run, PyObject *request) {
+    PyObject *lane = PyObject_GetAttr(request, name_lane);
+    if (lane == NULL) return -1;
+    if (run->lane == NULL && lane != Py_None) run->lane = Py_NewRef(lane);
+    Py_DECREF(lane);
+    return lane == run->lane;
+}
+
 /* Take one message: 1, or 0 if it is not an ordinary answer to a request of this fetch, or -1. */
 static int take_one(Run *run, const uint8_t *message, PyObject *taken, PyObject *backlogs) {
     Py_ssize_t fragment = load16(message + AT_FRAGMENT), at = fragment * VALUE_BYTES;
@@ -141,6 +152,8 @@ static int take_one(Run *run, const uint8_t *message, PyObject *taken, PyObject 
     long long flags = result == 0 ? number_of(request, name_flags) : 0;
     if (result != 0 || flags < 0) {
         result = result == 1 ? 0 : -1;
+    } else if ((result = is_in_lane(run, request)) <= 0) {
+        /* another lane's windows are settled by themselves */
     } else if ((run->fetch_flags | (unsigned)flags) & FLAG_BYPASS & ~run->flags) {
         result = 0;
     } else if ((result = is_genuine(run, message)) == 1) {
@@ -158,7 +171,7 @@ static int take_one(Run *run, const uint8_t *message, PyObject *taken, PyObject 
 }
 
 /* take_values(datagrams, at, active, tenant, tags) -> None, or (fetch, requests, backlogs in ms, flags, epoch, end
-   of the block or 0) of as many datagrams from there on as answer requests of one fetch; their values are in its
+   of the block or 0) of as many datagrams from there on as answer requests of one fetch in one lane; their values are in its
    buffer, and the requests are done. */
 PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
     (void)module;

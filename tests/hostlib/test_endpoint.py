@@ -91,11 +91,13 @@ class UnwillingCore:
         self.receive = core.receive
         self._send, self._refuses = core.send, refuses
 
-    def send(self, fd: int, address: str, port: int, datagrams: list[bytes], together: bool) -> int:
-        error = self._refuses(together and len(datagrams) > 1)
+    def send(
+        self, fd: int, address: str, port: int, datagrams: list[bytes], at: int, longest: int, together: bool
+    ) -> tuple[int, int]:
+        error = self._refuses(together and len(datagrams) - at > 1)
         if error is not None:
             raise error
-        return self._send(fd, address, port, datagrams, together)
+        return self._send(fd, address, port, datagrams[: at + 3], at, longest, together)
 
 
 def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(
