@@ -272,3 +272,43 @@ def test_hostile_bursts_find_nothing_in_sanitized_code() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     assert "3,000 bursts" in done.stdout
+
+
+ANSWERS = st.lists(
+    st.tuples(
+        st.integers(1, 9), st.floats(0.0, 0.3), st.none() | st.integers(0, 3000), st.booleans(), st.booleans()
+    ),
+    max_size=60,
+)
+"""How many, how much later, the backlog, whether shared, whether something timed out before."""
+
+
+@given(ANSWERS)
+def test_a_lane_settles_many_as_one_after_the_other(compiled: Core, answers: list[Any]) -> None:
+    lanes = [lane.Lane[str]("home", lane.LaneOptions(), core=core) for core in (None, compiled)]
+    flying: list[list[Request[str]]] = [[], []]
+    for one in lanes:
+        one.add([Request("owner", number) for number in range(700)])
+    now_s = 1.0
+    for count, later_s, backlog_ms, merged, expires in answers:
+        now_s += later_s
+        for one, sent in zip(lanes, flying, strict=True):
+            if expires:
+                one.expire(now_s)
+            sent.extend(one.take(now_s))
+            some = [sent.pop(0) for _ in range(min(count, len(sent)))]
+            if some:
+                one.settle_run(some, now_s, None if backlog_ms is None else [backlog_ms] * len(some), merged)
+        python, native_ = (
+            (
+                one.window,
+                one.allowed,
+                one.in_flight,
+                one.timeout_s,
+                one.oldest_s(),
+                one._backlog_s,
+                one._heard_s,
+            )
+            for one in lanes
+        )
+        assert python == native_

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.simulator.lane import Lane, lane_options
+from hostlib import native
 from hostlib.lane import Lane as HostLane
 from hostlib.lane import LaneOptions, Request
 
@@ -71,11 +72,12 @@ ANSWERS = st.tuples(st.floats(0.0, 0.3), st.none() | st.integers(0, 200), st.boo
 """How much later, the home's backlog (None: from a pool), and whether the reply was shared."""
 
 
-@given(st.lists(ANSWERS, max_size=300))
+@given(st.lists(ANSWERS, max_size=300), st.booleans())
 def test_as_many_fragments_may_be_in_flight_as_at_a_host(
-    answers: list[tuple[float, int | None, bool]],
+    answers: list[tuple[float, int | None, bool]], compiled: bool
 ) -> None:
-    host, lane, now_s = HostLane[str]("home", LaneOptions()), Lane[Part](LaneOptions()), 1.0
+    core = native.core() if compiled else None
+    host, lane, now_s = HostLane[str]("home", LaneOptions(), core=core), Lane[Part](LaneOptions()), 1.0
     waiting = [Request("owner", number) for number in range(len(answers) + LaneOptions().max_window)]
     host.add(waiting)
     lane.waiting.extend(Part(1) for _ in waiting)
@@ -85,7 +87,7 @@ def test_as_many_fragments_may_be_in_flight_as_at_a_host(
         if not flying:
             break
         now_s += later_s
-        host.settle(flying.pop(0), now_s, backlog_ms, merged)
+        host.settle_run([flying.pop(0)], now_s, None if backlog_ms is None else [backlog_ms], merged)
         lane.settle(1, now_s, backlog_ms, merged)
         taken = host.take(now_s)
         assert len(list(lane.take(now_s))) == len(taken)
