@@ -63,7 +63,7 @@ engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, com
 	@nice -n 10 sh scripts/setup-engines.sh
 	@$(PYTHON) -m experiments.engines
 
-blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES; .venv-blocks: 1.3 GB)
+blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
 	@nice -n 10 sh scripts/setup-blocks.sh
 	@.venv-blocks/bin/python -m experiments.blocks
 

@@ -206,10 +206,13 @@ class CostOptions:
     speed: float = 1.0
     """How much faster than that the network runs (workload/scale.py). Bytes and link rates may be smaller
     by any factor: times are the same."""
+    stored_share: float = 1.0
+    """Mean part of a block's bytes that hosts send and keep (workload/compression.py)."""
 
     def cost_model(self) -> CostModel:
         """In one object; raises CostError."""
-        return make_cost_model(self.model, self.gpu, self.block_tokens)
+        cost = make_cost_model(self.model, self.gpu, self.block_tokens)
+        return replace(cost, stored_share=self.stored_share)
 
 
 @dataclass(frozen=True, slots=True)

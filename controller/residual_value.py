@@ -22,7 +22,7 @@ class ResidualValue:
     def __init__(self, cost: CostModel, link_bit_s: float, speed: float = 1.0) -> None:
         self.speed = speed
         self._cost = cost
-        self._transfer_s = cost.fetch_s(cost.block_bytes, link_bit_s)
+        self._transfer_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._backlogs = Backlogs()
 
     def home_load(self, home: IPv4Address, wait_s: float, now_s: float) -> None:

@@ -29,6 +29,7 @@ from experiments.errors import ExperimentError
 from experiments.interrupt import raise_on_signals
 from experiments.options import QUIET, VERBOSE, verbosity
 from topologies.errors import EngineError, TopologyError
+from workload.compression import CompressionError
 from workload.cost import CostError
 from workload.generate import GenerateError
 from workload.scale import ScaleError
@@ -40,6 +41,7 @@ BAD_INPUT = (
     GenerateError,
     ScaleError,
     CostError,
+    CompressionError,
     TopologyError,
     EngineError,
     PolicyError,

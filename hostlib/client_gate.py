@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hostlib.client import Client
+from hostlib.coder import Coder
 from hostlib.gate import Gate, Load
 from hostlib.transfer import BlockRef
 from hostlib.wire import VALUE_FRAME_BYTES, fragment_count
@@ -15,15 +16,25 @@ from workload.scale import ScaleModel
 class ClientGate:
     """For fetches over the node's link of `link_bit_s`; all times are those of the emulation."""
 
-    def __init__(self, client: Client, cost: CostModel, scale: ScaleModel, link_bit_s: float) -> None:
+    def __init__(
+        self,
+        client: Client,
+        cost: CostModel,
+        scale: ScaleModel,
+        link_bit_s: float,
+        coder: Coder | None = None,
+    ) -> None:
         self._client = client
+        self._coder = coder
         self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s
 
         def prefill_s(tokens: int, context_tokens: int) -> float:
             return scale.duration_s(cost.prefill_s(tokens, context_tokens))
 
-        self._fragments = fragment_count(scale.block_bytes(cost.block_bytes))
-        self._gate = Gate(prefill_s, cost.block_tokens, self._fragments * self._fragment_s)
+        fragments = max(1.0, fragment_count(scale.block_bytes(cost.block_bytes)) * cost.stored_share)
+        self._fragments = round(fragments)
+        decode_s = coder.decode_s if coder else 0.0
+        self._gate = Gate(prefill_s, cost.block_tokens, fragments * self._fragment_s, decode_s)
         self.stats = self._gate.stats
 
     def __call__(self, missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
@@ -33,6 +44,7 @@ class ClientGate:
         def home_s(home: str) -> float:
             return max(self._client.backlog_s(home), outstanding[home] * self._fragment_s)
 
-        load = Load(home_s, outstanding.total() * self._fragment_s, gpu_wait_s)
+        coder_s = self._coder.decoding_s() if self._coder else 0.0
+        load = Load(home_s, outstanding.total() * self._fragment_s, gpu_wait_s, coder_s)
         homes = [self._client.home(block.key) for block in missing]
         return self._gate.admits([block.depth for block in missing], homes, missing[0].chain_blocks, load)

@@ -51,7 +51,8 @@ class ClusterState:
         """By recency of the report; the oldest are forgotten."""
         self._members, self._cost, self._scale = members, cost, scale
         self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s
-        self._block_s = fragment_count(scale.block_bytes(cost.block_bytes)) * self._fragment_s
+        fragments = fragment_count(scale.block_bytes(cost.block_bytes)) * cost.stored_share
+        self._block_s = max(1.0, fragments) * self._fragment_s
         self._now_s = now_s
 
         @lru_cache(CHAINS_CACHED)

@@ -3,11 +3,13 @@
 Mooncake's arithmetic (FAST'25, section 3.1) compares a prefix's bytes at a bandwidth with its operations at a
 rate. Here both sides also wait for their turn:
 
-    saved(k) = prefill(first k missing blocks, behind what is held) - max(0, fetch(k) - gpu_wait)
+    saved(k) = prefill(first k missing blocks, behind what is held) - max(0, ready(k) - gpu_wait)
+    ready(k) = max(fetch(k), own coder: wait + (k - 1) * decode) + decode
     fetch(k) = max(own link: wait + k * block,  each home: wait + blocks of it among k * block)
 
-A fetch runs while the GPU is busy with other requests, so only what outlasts that counts. The gate lets the k
-through that save most; none where nothing is saved. Pure: hosts, replays and the simulator ask the same code.
+Blocks that no codec wrote take no time to decode. A fetch runs while the GPU is busy with other requests, so
+only what outlasts that counts. The gate lets the k through that save most; none where nothing is saved.
+Pure: hosts, replays and the simulator ask the same code.
 """
 
 from __future__ import annotations
@@ -40,14 +42,24 @@ class Load:
     """At the node's own link, what it has asked for already."""
     gpu_s: float = 0.0
     """Before a request that comes to the node's GPU now."""
+    coder_s: float = 0.0
+    """Before a block that comes to what decodes the node's blocks."""
 
 
 class Gate:
-    """`prefill_s(tokens, context_tokens)` and `block_s`, a block on a link, are seconds of one kind."""
+    """`prefill_s(tokens, context_tokens)`, `block_s`, a block on a link, and `decode_s`, from its codec, are
+    seconds of one kind."""
 
-    def __init__(self, prefill_s: Callable[[int, int], float], block_tokens: int, block_s: float) -> None:
+    def __init__(
+        self,
+        prefill_s: Callable[[int, int], float],
+        block_tokens: int,
+        block_s: float,
+        decode_s: float = 0.0,
+    ) -> None:
         self.stats = GateStats()
         self.block_s = block_s
+        self._decode_s = decode_s
         self._prefill_s = prefill_s
         self._block_tokens = block_tokens
 
@@ -66,7 +78,8 @@ class Gate:
             fetch_s = max(fetch_s, load.link_s + count * self.block_s, ready_s[home])
             end = depths[count] if count < len(depths) else chain_blocks
             computed_s = self._prefill_s((end - first) * tokens, first * tokens)
-            saved_s = computed_s - max(0.0, fetch_s - load.gpu_s)
+            decoding_s = load.coder_s + (count - 1) * self._decode_s
+            saved_s = computed_s - max(0.0, max(fetch_s, decoding_s) + self._decode_s - load.gpu_s)
             if saved_s >= best_s:
                 best, best_s = count, saved_s
         self._count(best, len(depths))

@@ -15,12 +15,15 @@ from functools import lru_cache
 from typing import Any
 
 from hostlib.client import Client
+from hostlib.coder import Coder
 from hostlib.content import Content, block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.observe import Histogram
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef, FetchedChain, chain_references
 from hostlib.waits import block_record, waits
+from hostlib.wire import fragment_count
+from workload.compression import BlockSizes
 from workload.cost import CostModel
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
@@ -83,6 +86,8 @@ class RequestRecord:
     refused: int = 0
     """Blocks that the gate did not let through."""
     fetch_s: float = 0.0
+    decode_s: float = 0.0
+    """From the end of the fetch until its blocks were read from their codec."""
     waits_s: dict[str, float] = field(default_factory=dict)
     """The fetch by what it waited for (`hostlib.waits`); adds up to `fetch_s`."""
     queue_s: float = 0.0
@@ -131,6 +136,7 @@ class InferenceNode:
         gate: FetchGate = fetch_all,
         options: InferenceOptions | None = None,
         real_kv: Content | None = None,
+        coder: Coder | None = None,
     ) -> None:
         """`real_kv`: what blocks hold instead of made-up content; what is fetched is compared with it."""
         self.stats = InferenceStats()
@@ -147,7 +153,7 @@ class InferenceNode:
         self._scale = scale
         self._gate = gate
         self._options = options or InferenceOptions()
-        self._block_bytes = scale.block_bytes(cost.block_bytes)
+        self._coder = coder or Coder(BlockSizes(fragment_count(scale.block_bytes(cost.block_bytes))))
         self._content: Content = real_kv or block_content
         self._compares = real_kv is not None
         self._gpu = asyncio.Lock()
@@ -246,6 +252,7 @@ class InferenceNode:
                 record.missing = wanted[len(fetched.blocks)].key.hex()
         if self._compares:
             self._compare(fetched)
+        record.decode_s = await self._coder.decode(fetched.blocks)
         if fetched.ended_by is not None:
             record.fetch_ended_by = type(fetched.ended_by).__name__
         if isinstance(fetched.ended_by, BlockNotFoundError):
@@ -256,7 +263,10 @@ class InferenceNode:
         """The tags have said that nothing changed on the way; this says that it was the right block."""
         for block in fetched.blocks:
             self.stats.compared += 1
-            self.stats.different += block.content != self._content(block.key, self._block_bytes)
+            self.stats.different += block.content != self._new_content(block.key)
+
+    def _new_content(self, key: bytes) -> bytes:
+        return self._content(key, self._coder.block_bytes(key))
 
     async def _prefill(self, duration_s: float, record: RequestRecord) -> None:
         loop = asyncio.get_running_loop()
@@ -280,9 +290,10 @@ class InferenceNode:
         while True:
             block = await self._puts.get()
             try:
+                await self._coder.encode()
                 await self._client.put(
                     block,
-                    self._content(block.key, self._block_bytes),
+                    self._new_content(block.key),
                     durable=self._options.durable,
                     replicas=self._options.replicas,
                 )

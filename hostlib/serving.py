@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostlib.config import ProcessConfig, check_address, check_positive
 from hostlib.errors import ConfigError
 from hostlib.members import Members
+from hostlib.wire import fragment_count
+from workload.compression import CPU, NONE, BlockSizes, CompressionError, coding_s, find_compression
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.scale import DEFAULT_SIGMA, ScaleError, ScaleModel
 from workload.trace import MOONCAKE, Trace, TraceError, load_trace
@@ -30,6 +32,12 @@ class ServingConfig(ProcessConfig):
     """Rate of a node's link; 0 for unknown."""
     sigma: float = DEFAULT_SIGMA
     speed: float = 1.0
+    codec: str = NONE
+    """By which blocks are coded before they are sent (workload/compression.py)."""
+    level: int | None = None
+    """Of the codec; null: its default."""
+    coder: str = CPU
+    """What codes them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,7 +48,7 @@ class ServingConfig(ProcessConfig):
         check_positive(block_tokens=self.block_tokens)
         if self.link_bit_s < 0:
             raise ConfigError(f"link_bit_s must be 0 or more, not {self.link_bit_s!r}")
-        self.members, self.cost, self.scale  # noqa: B018  (a name or number that does not exist is refused here)
+        self.members, self.cost, self.coding_s  # noqa: B018  (a name or number that does not exist is refused here)
 
     @property
     def members(self) -> Members:
@@ -53,6 +61,33 @@ class ServingConfig(ProcessConfig):
     @property
     def cost(self) -> CostModel:
         """The cost model at real scale."""
+        return replace(self._plain_cost, stored_share=self.sizes.stored_share)
+
+    @property
+    def sizes(self) -> BlockSizes:
+        """Of blocks as they are sent, in the emulation."""
+        cost = self._plain_cost
+        try:
+            return BlockSizes(
+                fragment_count(self.scale.block_bytes(cost.block_bytes)),
+                find_compression(self.codec, self.level),
+                cost.model.kv_dtype_bytes,
+            )
+        except CompressionError as error:
+            raise ConfigError(str(error)) from None
+
+    @property
+    def coding_s(self) -> tuple[float, float]:
+        """To encode and to decode a block, in the emulation."""
+        values = self.cost.block_bytes / self.cost.model.kv_dtype_bytes
+        try:
+            real_s = coding_s(self.sizes.compression, self.coder, values)
+        except CompressionError as error:
+            raise ConfigError(str(error)) from None
+        return self.scale.duration_s(real_s[0]), self.scale.duration_s(real_s[1])
+
+    @property
+    def _plain_cost(self) -> CostModel:
         try:
             return make_cost_model(self.model, self.gpu, self.block_tokens)
         except CostError as error:

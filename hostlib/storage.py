@@ -42,7 +42,7 @@ class StorageConfig(HostConfig):
     """The configuration file of a storage node."""
 
     block_bytes: int
-    """Length of the blocks in `preload`; others may have any length."""
+    """Length of the blocks in `preload` that have none there; others may have any length."""
     dram_bytes: int
     homes: list[str] = field(default_factory=list)
     """Addresses of all storage nodes, this one among them; without, it has no peers to catch up from."""
@@ -59,8 +59,9 @@ class StorageConfig(HostConfig):
     read_ahead_blocks: int = 0
     """Of a chain, read from SSD when one before them is asked for: for nodes that ask block by block."""
     preload: str | None = None
-    """File with the keys of the blocks held from the start, a line in hexadecimal each, youngest last. Their
-    content is derived from their keys, and this node seals it in place of those who would have written it."""
+    """File with the blocks held from the start, youngest last: a line each with the key in hexadecimal, and
+    the length in bytes if it is not `block_bytes`. Their content is derived from their keys, and this node
+    seals it in place of those who would have written it."""
     tenant: int = wire.TENANT_PUBLIC
     """Whose the blocks in `preload` are."""
     secret: str | None = None
@@ -104,7 +105,9 @@ class StorageProcess(HostProcess):
     """A storage node with its socket and its files."""
 
     def __init__(self, config: StorageConfig) -> None:
-        keys = read_keys(Path(config.preload)) if config.preload else []
+        held = read_preload(Path(config.preload)) if config.preload else []
+        keys = [key for key, _ in held]
+        lengths = {Place(config.tenant, key): length for key, length in held if length is not None}
         self._ssd: SsdTier | None = None
         self._disk: LmdbDisk | None = None
         if config.ssd_dir is not None:
@@ -115,7 +118,7 @@ class StorageProcess(HostProcess):
         self._store = BlockStore(
             config.dram_bytes, self._ssd, derivation(config.seal, content=content), options
         )
-        self._store.preload([Place(config.tenant, key) for key in keys], config.block_bytes)
+        self._store.preload([Place(config.tenant, key) for key in keys], config.block_bytes, lengths)
         self._endpoint = UdpEndpoint(
             config.address, EndpointOptions.of_link(config.link_bit_s, wire.VALUE_FRAME_BYTES)
         )
@@ -190,19 +193,29 @@ class StorageProcess(HostProcess):
 
 def read_keys(path: Path) -> list[bytes]:
     """The keys in a preload file; ConfigError says file, line and reason."""
-    keys = []
+    return [key for key, _ in read_preload(path)]
+
+
+def read_preload(path: Path) -> list[tuple[bytes, int | None]]:
+    """Keys, and the lengths of those that have one; ConfigError says file, line and reason."""
+    blocks: list[tuple[bytes, int | None]] = []
     try:
         with path.open(encoding="ascii") as lines:
             for number, line in enumerate(lines, 1):
-                key = bytes.fromhex(line)
+                digits, _, length = line.strip().partition(" ")
+                key = bytes.fromhex(digits)
                 if len(key) != wire.KEY_BYTES:
                     raise ConfigError(f"{path}:{number}: a key has {2 * wire.KEY_BYTES} hexadecimal digits")
-                keys.append(key)
+                if length and not 0 < int(length) <= wire.MAX_BLOCK_BYTES:
+                    raise ConfigError(f"{path}:{number}: a block has 1 to {wire.MAX_BLOCK_BYTES:,} bytes")
+                blocks.append((key, int(length) if length else None))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except ValueError:
-        raise ConfigError(f"{path}:{len(keys) + 1}: not hexadecimal") from None
-    return keys
+        raise ConfigError(
+            f"{path}:{len(blocks) + 1}: not hexadecimal, or a length that is no number"
+        ) from None
+    return blocks
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from hostlib.content import derived_write
 from hostlib.errors import DiskError, DiskFullError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hostlib.ssd import SsdTier
 
@@ -108,21 +108,33 @@ class BlockStore:
             for place, length in ssd.lengths:
                 self._tenant_bytes[place.tenant] += length
 
-    def preload(self, places: Sequence[Place], length: int) -> None:
-        """Hold these blocks of derived content, most recently used last, without having received them."""
-        fitting = max(1, self._dram_bytes // length)
-        split = max(0, len(places) - fitting)
-        derived = Derived(length)
+    def preload(
+        self, places: Sequence[Place], length: int, lengths: Mapping[Place, int] | None = None
+    ) -> None:
+        """Hold these blocks of derived content, most recently used last, without having received them.
+
+        `lengths` names those that do not have `length`.
+        """
+        blocks = [(place, Derived((lengths or {}).get(place, length))) for place in places]
+        split = self._first_in_dram([block.length for _, block in blocks])
         if self._ssd is not None:
-            new = [place for place in places[:split] if place not in self]
-            self._ssd.preload((place, derived) for place in new)
-            for place in new:
+            new = [(place, block) for place, block in blocks[:split] if place not in self]
+            self._ssd.preload(new)
+            for place, block in new:
                 if place in self._ssd:
-                    self._tenant_bytes[place.tenant] += length
-        for place in places[split:]:
+                    self._tenant_bytes[place.tenant] += block.length
+        for place, block in blocks[split:]:
             if place not in self:
-                self._tenant_bytes[place.tenant] += length
-                self._insert(place, derived)
+                self._tenant_bytes[place.tenant] += block.length
+                self._insert(place, block)
+
+    def _first_in_dram(self, lengths: Sequence[int]) -> int:
+        """From which one on they fit, the last ones first; one always does."""
+        first, room = max(0, len(lengths) - 1), self._dram_bytes - sum(lengths[-1:])
+        while first and lengths[first - 1] <= room:
+            first -= 1
+            room -= lengths[first]
+        return first
 
     def get(self, place: Place, times: int = 1) -> Block | None:
         """A complete block; None if it isn't here. UnreadableError if the disk can't give it back.

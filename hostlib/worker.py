@@ -15,6 +15,7 @@ from typing import Any
 from hostlib.client import Client
 from hostlib.client_gate import ClientGate
 from hostlib.client_options import ClientOptions
+from hostlib.coder import Coder
 from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
@@ -30,6 +31,7 @@ from hostlib.tenancy import name_key_of, seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
 from hostlib.wire import TENANT_PUBLIC
+from workload.compression import NONE
 from workload.keys import KeySpace
 
 
@@ -68,6 +70,9 @@ class WorkerConfig(ServingConfig, HostConfig):
         if self.controller is not None:
             check_address("controller", self.controller)
         check_positive(silence_s=self.silence_s)
+        for name, is_asked in (("kv_file", self.kv_file is not None), ("push", self.push)):
+            if self.codec != NONE and is_asked:
+                raise ConfigError(f"{name} takes blocks that are not coded, so codec must be {NONE!r}")
         if self.gpu_blocks < 0 or self.dram_blocks < 0:
             raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
         if self.gate and not self.link_bit_s:
@@ -109,7 +114,10 @@ class WorkerProcess(HostProcess):
         key_space = KeySpace(
             config.model, block_tokens=config.block_tokens, name_key=name_key_of(config.tenant, config.secret)
         )
-        self._gate = ClientGate(self._client, cost, scale, config.link_bit_s) if config.gate else None
+        self._coder = Coder(config.sizes, *config.coding_s)
+        self._gate: ClientGate | None = None
+        if config.gate:
+            self._gate = ClientGate(self._client, cost, scale, config.link_bit_s, self._coder)
         options = InferenceOptions(
             durable=config.durable, replicas=config.replicas, record_blocks=config.record_blocks
         )
@@ -122,6 +130,7 @@ class WorkerProcess(HostProcess):
             self._gate or fetch_all,
             options,
             None if config.kv_file is None else KvFile(Path(config.kv_file)),
+            self._coder,
         )
         if config.router is not None:
             self._routed = RoutedNode(config.router, config.name, self._client, self._tiers)
@@ -154,6 +163,7 @@ class WorkerProcess(HostProcess):
             "client": asdict(self._client.stats),
             "pushed": asdict(self._pushed.stats),
             "gate": asdict(self._gate.stats) if self._gate else None,
+            "coder": asdict(self._coder.stats),
             "tiers": asdict(self._tiers.stats) | {"held": self._tiers.sizes()},
             "endpoint": self._endpoint.stats.report(),
             "get": self._node.get_times.report(),

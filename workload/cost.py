@@ -120,11 +120,18 @@ class CostModel:
     model: ModelSpec = field(default_factory=lambda: MODELS[DEFAULT_MODEL])
     gpu: GpuSpec = field(default_factory=lambda: GPUS[DEFAULT_GPU])
     block_tokens: int = 512
+    stored_share: float = 1.0
+    """Mean part of a block's bytes that is sent and kept outside the node: below 1 where a codec is used."""
 
     @property
     def block_bytes(self) -> float:
         """Bytes of KV of one full block."""
         return self.model.block_bytes(self.block_tokens)
+
+    @property
+    def stored_bytes(self) -> float:
+        """Bytes of one full block as it travels, on average."""
+        return self.block_bytes * self.stored_share
 
     def prefill_s(self, new_tokens: float, context_tokens: float = 0.0) -> float:
         """Time to prefill `new_tokens` behind `context_tokens` of KV that need not be computed."""
@@ -166,7 +173,7 @@ class CostModel:
         margin: float = 1.0,
     ) -> bool:
         """The gate: whether fetching blocks behind `context_blocks` is `margin` times faster than prefill."""
-        fetch_s = self.fetch_s(blocks * self.block_bytes, rate_bit_s, queued_bytes)
+        fetch_s = self.fetch_s(blocks * self.stored_bytes, rate_bit_s, queued_bytes)
         tokens = self.block_tokens
         return fetch_s * margin <= self.prefill_s(blocks * tokens, context_blocks * tokens)
 

@@ -34,7 +34,7 @@ class Worth:
         self.steps: list[int] = []
         """The same as a number of steps: log2, STEPS_PER_OCTAVE to an octave."""
         self._cost = cost
-        self._transfer_s = cost.fetch_s(cost.block_bytes, link_bit_s)
+        self._transfer_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._uniform = uniform
         self._places: dict[tuple[int, int], int] = {}
         self._by_depth: dict[tuple[int, int], int] = {}

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from experiments.blocks import report
+from experiments.blocks import record, report
 from experiments.blocks.model.corpus import Corpus, read_corpus
 from experiments.blocks.model.load import Transformer, load_transformer
 from experiments.blocks.options import BlocksOptions, parse_options
 from experiments.blocks.study import Findings, run_study, steps
 from experiments.command import Screen, run_command
 from experiments.run.result import ROOT, revision
+from workload.compression import RECORD
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -25,6 +26,8 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
     corpus = read_corpus()
     folder = options.model or _own_model(screen, corpus)
     transformer = load_transformer(folder)
+    if options.record:
+        return _record(screen, options, transformer, corpus)
     findings = _study(screen, options, transformer, corpus)
     about = {
         "model": transformer.layout.model,
@@ -58,6 +61,20 @@ def _study(screen: Screen, options: BlocksOptions, transformer: Transformer, cor
             progress.update(task, description=what, advance=1)
 
         return run_study(transformer, corpus, options.samples, options.seed, show)
+
+
+def _record(screen: Screen, options: BlocksOptions, transformer: Transformer, corpus: Corpus) -> int:
+    about = {"model": transformer.name, "corpus": corpus.digest, "revision": revision()}
+    with screen.progress() as progress:
+        task = progress.add_task("coding blocks", total=record.steps())
+
+        def show(what: str) -> None:
+            progress.update(task, description=what, advance=1)
+
+        made = record.make_record(transformer, corpus, options.samples, options.seed, about, show)
+    record.write_record(RECORD, made)
+    screen.say(f"Recorded in {RECORD}: {options.samples} blocks by each codec and level")
+    return 0
 
 
 def _own_model(screen: Screen, corpus: Corpus) -> Path:

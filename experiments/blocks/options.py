@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.options import Option, parse_into, whole
+from experiments.options import Option, parse_into, whole, yes_or_no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,7 @@ class BlocksOptions:
     model: Path | None
     samples: int
     seed: int
+    record: bool
     results: Path
 
 
@@ -26,6 +27,12 @@ _OPTIONS = (
     ),
     Option("SAMPLES", whole(4, 1000), 24, "held-out documents"),
     Option("SEED", whole(0, 2**31), 1, "of the documents; the model has its own"),
+    Option(
+        "RECORD",
+        yes_or_no,
+        False,
+        "1: instead, record sizes and rates of all codecs for make run and the simulator",
+    ),
     Option("RESULTS", Path, Path("results/blocks"), "folder for summary.json and report.html"),
 )
 

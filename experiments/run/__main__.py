@@ -31,6 +31,7 @@ from experiments.run.summary import write_summary
 from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
 from topologies.network import Network, check_root
+from workload.compression import NONE
 
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
@@ -190,16 +191,27 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
         f"Trace {trace.name}: {len(trace.requests):,} requests from second {scenario.start_s:.0f} on, played "
         f"{scenario.scale.speed:.2f} times as fast in {trace.duration_s:.0f} s, "
         f"{options.runs * len(options.modes)} times."
+        + ("" if options.codec == NONE else f"\nBlocks are coded by {_codec(scenario)}.")
     )
 
 
 def _title(scenario: Scenario) -> str:
     options = scenario.options
     whose = "this machine's choice" if options.scale is None else "as given"
+    coded = "" if options.codec == NONE else f"{_codec(scenario)}, "
     return (
-        f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, policy {options.policy}, "
+        f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, {coded}policy {options.policy}, "
         f"sigma {scenario.scale.sigma:g} ({whose})"
     )
+
+
+def _codec(scenario: Scenario) -> str:
+    """What codes the blocks, and to how much."""
+    compression = scenario.sizes.compression
+    if compression is None:
+        return NONE
+    share = scenario.cost.stored_share
+    return f"{compression.codec} {compression.level} ({scenario.options.coder}, {share:.1%} of the bytes)"
 
 
 def _about(scenario: Scenario) -> dict[str, object]:
@@ -226,6 +238,8 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "gate": options.gate,
         "tenants": options.tenants,
         "block_bytes": scenario.block_bytes,
+        "codec": _codec(scenario),
+        "stored_share": round(scenario.cost.stored_share, 5),
     }
 
 

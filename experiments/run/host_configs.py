@@ -36,7 +36,7 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
             specific = _worker(scenario, name, directory)
         else:
             keys = directory / f"{name}.keys"
-            keys.write_text("".join(f"{key.hex()}\n" for key in preloads[str(endpoint.ipv4)]))
+            keys.write_text(_held(scenario, preloads[str(endpoint.ipv4)]))
             specific = _store(scenario, name, directory) | {"preload": str(keys)}
         paths[name] = directory / f"{name}.json"
         paths[name].write_text(json.dumps(common | specific, indent=1))
@@ -78,6 +78,9 @@ def _serving(scenario: Scenario) -> dict[str, object]:
         "gpu": scenario.options.gpu,
         "sigma": scenario.scale.sigma,
         "speed": scenario.scale.speed,
+        "codec": scenario.options.codec,
+        "level": scenario.options.level,
+        "coder": scenario.options.coder,
     }
 
 
@@ -114,6 +117,14 @@ def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
         "read_ahead_blocks": scenario.options.read_ahead,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
     }
+
+
+def _held(scenario: Scenario, keys: list[bytes]) -> str:
+    """The preload file of a store: lengths where a codec makes blocks differ."""
+    if scenario.sizes.compression is None:
+        return "".join(f"{key.hex()}\n" for key in keys)
+    unit = scenario.scale.fragment_bytes
+    return "".join(f"{key.hex()} {scenario.sizes.fragments(key) * unit}\n" for key in keys)
 
 
 def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:

@@ -26,10 +26,14 @@ from experiments.run.modes import COMPARED, MODES
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
+from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SHAPE
 from workload.schedule import SCHEDULERS
 from workload.shapes import SHAPES
+
+MAX_POOL_BLOCKS = 65536
+"""Entries that a pool index is made for."""
 
 
 class ModelChoice(NamedTuple):
@@ -76,6 +80,12 @@ class RunOptions:
     """None: chosen by what the machine can carry."""
     model_choice: ModelChoice
     gpu: str
+    codec: str
+    """By which blocks are coded before they are sent; "none": they travel as they are."""
+    level: int | None
+    """Of the codec; None: its default."""
+    coder: str
+    """What codes them, and so how long that takes."""
     link_gbit_s: float
     secure: bool
     live: bool
@@ -155,7 +165,12 @@ _OPTIONS = (
         "value",
         "which evicted blocks the switch sends to a home without them",
     ),
-    Option("POOL_BLOCKS", whole(1, 65536), 2048, "blocks that the switch's pool holds"),
+    Option(
+        "POOL_BLOCKS",
+        whole(1, MAX_POOL_BLOCKS),
+        2048,
+        "blocks that the switch's pool holds, as the model keeps them",
+    ),
     Option("GPU_BLOCKS", whole(1, 1_000_000), 64, "blocks of GPU memory a node"),
     Option("DRAM_BLOCKS", whole(1, 1_000_000), 128, "blocks of DRAM a node"),
     Option("STORE_BLOCKS", whole(1, 10_000_000), 50_000, "blocks of DRAM a storage node, the rest on SSD"),
@@ -184,6 +199,19 @@ _OPTIONS = (
         f"then hold, at the times of {DEFAULT_MODEL}",
     ),
     Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
+    Option(
+        "CODEC",
+        one_of((NONE, *codecs())),
+        NONE,
+        f"how blocks are coded before they are sent: {', '.join((NONE, *codecs()))}",
+    ),
+    Option("LEVEL", whole(0, 99), None, "of the codec; default: that which docs/blocks.md has as default"),
+    Option(
+        "CODER",
+        one_of(tuple(CODERS)),
+        CPU,
+        "how long coding takes: " + "; ".join(f"{name}: {what}" for name, what in CODERS.items()),
+    ),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
     Option("SECURE", yes_or_no, False, "1: P4Runtime over TLS, with certificates on both sides"),
     Option("LIVE", yes_or_no, False, LIVE_HELP),

@@ -14,7 +14,7 @@ MOST_REQUESTS = 400
 """Of a mode that a reader can choose from: those slowest to their first token."""
 STAGES = (
     "queued in the node", "probing", "waiting for the pool", "waiting, merged", "waiting for a store",
-    "waiting for the GPU", "computing", "other tokens",
+    "decoding blocks", "waiting for the GPU", "computing", "other tokens",
 )  # fmt: skip
 _ORDERS = (("first", "time to first token"), ("fetch", "fetch"), ("whole", "last token"))
 _ENDS = (("whole", "last token"), ("first", "first token"), ("fetch", "end of the fetch"))
@@ -124,7 +124,7 @@ def _told(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]
             waited.append(home)
         stages[_WAITS.get(kind, _HOME_STAGE)] += waited_s
     tokens_s = max(0.0, (record["end_s"] or 0.0) - record["arrival_s"] - record["ttft_s"])
-    stages[5:] = [record["queue_s"], record["prefill_s"], tokens_s]
+    stages[5:] = [record["decode_s"], record["queue_s"], record["prefill_s"], tokens_s]
     tokens = record["tokens"]
     return {
         "node": record["node"],

@@ -61,10 +61,12 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
     ),
     "Time": (
         ("GET a block, p50/p99, ms", lambda r: f"{r.get_ms.p50:.1f} / {r.get_ms.p99:.1f}"),
+        ("decode, p50/p99, ms", lambda r: f"{r.decode_ms.p50:.1f} / {r.decode_ms.p99:.1f}"),
         ("first token, p50/p99, ms", lambda r: f"{r.ttft_ms.p50:.0f} / {r.ttft_ms.p99:.0f}"),
     ),
     "What the pool cost": (
         ("blocks admitted / evicted", lambda r: f"{r.admitted:,} / {r.evicted:,}"),
+        ("blocks in it at the end", lambda r: f"{r.pool_held:,}"),
         (
             "  held at / sent to home",
             lambda r: f"{r.evictions.held_elsewhere:,} / {r.evictions.reclaimed:,}",
@@ -88,6 +90,7 @@ _WHERE: dict[str, Callable[[RunResult], int]] = {
     "gate refused, in requests": lambda r: r.gate_limited,
     "  held at / sent to home": lambda r: r.evicted,
     "  worthless/part/dropped": lambda r: r.evicted,
+    "decode, p50/p99, ms": lambda r: r.decoded,
     "bytes for that": lambda r: r.evicted,
 }
 """Rows that are left out where none of the plays has any."""

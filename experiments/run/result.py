@@ -103,6 +103,12 @@ class RunResult:
     controller_cpu_s: float = 0.0
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""
+    pool_held: int = 0
+    """Blocks that lay in the switches' pools at the end."""
+    decoded: int = 0
+    """Fetched blocks that were decoded; 0 without a codec."""
+    decode_ms: Percentiles = Percentiles(0.0, 0.0)
+    """Of requests that fetched: from the last block's arrival until all were decoded."""
     gate_limited: int = 0
     """Requests whose fetch the gate refused or cut short, as computing was faster."""
     gate_refused: int = 0

@@ -6,19 +6,20 @@ Pure preparation: bad input is refused here, before a network exists.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresholds
 from experiments.options import OptionError
 from experiments.run.control_plane import switch_configs
 from experiments.run.modes import Mode
-from experiments.run.options import RunOptions
+from experiments.run.options import MAX_POOL_BLOCKS, RunOptions
 from experiments.run.tenants import Tenant, share_of, tenants_of
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
 from topologies.registry import make_topology
+from workload.compression import NONE, BlockSizes, find_compression
 from workload.cost import CostModel, make_cost_model
 from workload.generate import generate
 from workload.keys import KeySpace
@@ -64,21 +65,31 @@ class Scenario:
 
     @property
     def block_bytes(self) -> int:
-        """Emulated size of a block."""
+        """Emulated size of a block as the model keeps it."""
         return self.scale.block_bytes(self.cost.block_bytes)
 
     @property
     def fragments(self) -> int:
-        """Values, and so slots, that a block takes."""
+        """Values, and so slots, that such a block takes."""
         return self.block_bytes // self.scale.fragment_bytes
+
+    @property
+    def sizes(self) -> BlockSizes:
+        """Of blocks as they are sent."""
+        compression = find_compression(self.options.codec, self.options.level)
+        return BlockSizes(self.fragments, compression, self.cost.model.kv_dtype_bytes)
+
+    @property
+    def pool_size(self) -> PoolSize:
+        """Of each switch: memory for `pool_blocks` plain blocks, which holds more coded ones."""
+        slots = self.options.pool_blocks * self.fragments
+        most = self.sizes.most_fragments
+        return PoolSize(min(MAX_POOL_BLOCKS, slots // most), slots, most)
 
     @property
     def defines(self) -> dict[str, int]:
         """Compile-time sizes of the P4 program."""
-        return {
-            "POOL_BLOCKS": self.options.pool_blocks,
-            "POOL_SLOTS": self.options.pool_blocks * self.fragments,
-        }
+        return {"POOL_BLOCKS": self.pool_size.blocks, "POOL_SLOTS": self.pool_size.slots}
 
 
 def least_sigma(topology: str) -> float:
@@ -94,6 +105,7 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
     if options.tenants and (options.scheduler == CONDUCTOR or options.model_choice.folder is not None):
         # It would have to know every tenant's secret; the file of real KV has the public namespace's keys.
         raise OptionError("TENANTS goes with neither SCHEDULER=conductor nor MODEL=folder")
+    _check_codec(options)
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
     whole = load_trace(options.trace) if options.trace else _generated(options, requests)
     start_s = _start(whole, options.start_s, requests)
@@ -103,8 +115,23 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
     scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
     fabric = _fabric(options, rate_bit_s)
-    cost = make_cost_model(options.model, options.gpu, trace.block_tokens)
-    return Scenario(options, trace, start_s, scale, cost, fabric, _shares(trace, fabric, options))
+    plain = make_cost_model(options.model, options.gpu, trace.block_tokens)
+    scenario = Scenario(options, trace, start_s, scale, plain, fabric, _shares(trace, fabric, options))
+    return replace(scenario, cost=replace(plain, stored_share=scenario.sizes.stored_share))
+
+
+def _check_codec(options: RunOptions) -> None:
+    """Raises OptionError for what takes blocks as they are."""
+    if options.codec == NONE:
+        return
+    if options.model_choice.folder is not None:
+        raise OptionError(
+            f"CODEC={options.codec} with MODEL=folder: real KV travels as it is, without a codec"
+        )
+    if options.push:
+        raise OptionError(
+            f"CODEC={options.codec} with PUSH=1: nodes keep what is pushed as it comes, undecoded"
+        )
 
 
 def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:
@@ -147,9 +174,8 @@ def controller_config(
     `router` is the socket of whoever wants to know what the pools hold. A phantom pool costs the control
     plane what a pool does, and leaves the traffic as it is without one.
     """
-    size = PoolSize(scenario.options.pool_blocks, scenario.defines["POOL_SLOTS"], scenario.fragments)
     return Config(
-        switches=switch_configs(network, artifacts, size, _numbers(scenario.tenants)),
+        switches=switch_configs(network, artifacts, scenario.pool_size, _numbers(scenario.tenants)),
         policy=scenario.options.policy,
         seed=scenario.options.seed,
         pool=mode.pool,
@@ -171,6 +197,7 @@ def controller_config(
             scenario.trace.block_tokens,
             scenario.options.link_gbit_s * 1e9,
             scenario.scale.speed,
+            scenario.cost.stored_share,
         ),
     )
 

@@ -51,6 +51,20 @@ def test_a_wait_for_the_gpu_hides_a_wait_at_the_home() -> None:
     assert admits(4, Load(lambda home: 0.1, gpu_s=0.2)) == 4
 
 
+def test_decoding_counts_behind_the_transfer_of_its_last_block_and_one_after_the_other() -> None:
+    computed_s = COST.prefill_s(10 * 512)
+    chain = list(range(10)), ["a"] * 10, 10
+    assert Gate(COST.prefill_s, 512, BLOCK_S, 0.05 * computed_s).admits(*chain, IDLE) == 10
+    slow = Gate(COST.prefill_s, 512, BLOCK_S, 0.15 * computed_s)  # ten of them are slower than computing
+    assert slow.admits(*chain, IDLE) == 0
+    assert slow.admits(*chain, Load(lambda home: 0.0, gpu_s=1.6 * computed_s)) == 10
+
+
+def test_what_waits_to_be_decoded_counts() -> None:
+    some = Gate(COST.prefill_s, 512, BLOCK_S, 1e-6)
+    assert some.admits([0, 1, 2, 3], ["a"] * 4, 4, Load(lambda home: 0.0, coder_s=10.0)) == 0
+
+
 def test_what_the_node_has_asked_for_waits_before_what_it_asks_now() -> None:
     assert admits(4, Load(lambda home: 0.0, link_s=0.1)) == 0
 

@@ -9,6 +9,7 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
+from hostlib.coder import Coder
 from hostlib.content import block_content, derivation
 from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, RequestRecord, fetch_all
 from hostlib.members import Members
@@ -18,6 +19,7 @@ from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
+from workload.compression import BlockSizes, Compression
 from workload.cost import make_cost_model
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
@@ -44,6 +46,7 @@ class Cluster:
         gpu_blocks: int = 100,
         gate: FetchGate = fetch_all,
         options: InferenceOptions | None = None,
+        coder: Coder | None = None,
     ) -> None:
         self.network = MemoryNetwork()
         self.store = BlockStore(1 << 20, None, derivation(SEAL))
@@ -54,7 +57,9 @@ class Cluster:
             client = Client(self.network.port(f"10.0.0.{number + 1}"), Members.of([HOME]), SEAL)
             tiers = LocalTiers[bytes](gpu_blocks, 100)
             self.clients.append(client)
-            self.nodes.append(InferenceNode(client, tiers, KEY_SPACE, COST, SCALE, gate, options))
+            self.nodes.append(
+                InferenceNode(client, tiers, KEY_SPACE, COST, SCALE, gate, options, coder=coder)
+            )
 
     async def play(self, *shares: Sequence[Request]) -> list[RequestRecord]:
         now_s = asyncio.get_running_loop().time()
@@ -94,6 +99,23 @@ def test_another_node_fetches_what_was_stored_and_computes_the_rest() -> None:
         assert record.fetch_s > 0
         assert record.ttft_s == pytest.approx(record.prefill_s + record.fetch_s)
         assert cluster.clients[1].stats.blocks_put == 1
+
+    run_virtual(main())
+
+
+def test_coded_blocks_have_their_own_lengths_and_take_time_to_decode() -> None:
+    async def main() -> None:
+        sizes = BlockSizes(8, Compression("halves", 0, (0.3, 0.5), 1.0, 1.0))
+        cluster = Cluster(nodes=2, coder=Coder(sizes, encode_s=0.1, decode_s=0.5))
+        _, record = await cluster.play([request(0, *range(10))], [request(5, *range(10))])
+        assert came_from(record) == {"remote": 10}
+        assert 4.5 < record.decode_s <= 5.0  # the first begins while the others are on their way
+        assert record.ttft_s == pytest.approx(record.fetch_s + record.decode_s + record.prefill_s)
+        stored = [cluster.store.get(place(key)) for key in KEY_SPACE.chain(range(10))]
+        lengths = [len(block.content) // 512 for block in stored if block is not None]
+        assert lengths == [sizes.fragments(key) for key in KEY_SPACE.chain(range(10))]
+        assert set(lengths) <= {2, 3, 4}
+        assert len(set(lengths)) > 1
 
     run_virtual(main())
 

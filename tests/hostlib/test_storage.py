@@ -16,7 +16,7 @@ from hostlib.content import block_content, derivation, derived_write
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import BlockNotFoundError, ConfigError
 from hostlib.members import Members
-from hostlib.storage import read_keys
+from hostlib.storage import read_keys, read_preload
 from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
@@ -192,6 +192,11 @@ def test_preload_files_say_where_they_are_wrong(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.write_text(f"{KEY.hex()}\n{KEY[::-1].hex()}\n")
     assert read_keys(path) == [KEY, KEY[::-1]]
+    path.write_text(f"{KEY.hex()}\n{KEY[::-1].hex()} 1536\n")
+    assert read_preload(path) == [(KEY, None), (KEY[::-1], 1536)]
+    path.write_text(f"{KEY.hex()} 0\n")
+    with pytest.raises(ConfigError, match=":1: a block has 1 to"):
+        read_preload(path)
     path.write_text(f"{KEY.hex()}\nnothing\n")
     with pytest.raises(ConfigError, match=":2: not hexadecimal"):
         read_keys(path)

@@ -160,6 +160,18 @@ def test_preloaded_blocks_are_there_and_take_room() -> None:
     in_a_loop(test)
 
 
+def test_preloaded_blocks_may_differ_in_length() -> None:
+    def test() -> None:
+        store = make_store(SimulatedDisk(), dram=2, ssd=3)
+        half = {place(key(n)): BLOCK_BYTES // 2 for n in range(3, 7)}
+        store.preload([place(key(n)) for n in range(7)], BLOCK_BYTES, half)
+        assert store.sizes() == {"dram": 4, "ssd": 3, "partial": 0}
+        lengths = [len(block.content) if (block := store.get(place(key(n)))) else 0 for n in range(3, 7)]
+        assert lengths == [BLOCK_BYTES // 2] * 4
+
+    in_a_loop(test)
+
+
 def test_preloading_without_ssd_keeps_the_youngest() -> None:
     store = make_store(dram=2)
     store.preload([place(key(n)) for n in range(5)], BLOCK_BYTES)

@@ -84,8 +84,10 @@ class Tracer:
         first_s = record["arrival_s"] + record["ttft_s"]
         compute_s = first_s - record["prefill_s"]
         wait_s = compute_s - record["queue_s"]
-        fetch_s = wait_s - record["fetch_s"]
-        moments_s = {"fetch": (fetch_s, wait_s), "wait for the GPU": (wait_s, compute_s)}
+        decode_s = wait_s - record["decode_s"]
+        fetch_s = decode_s - record["fetch_s"]
+        moments_s = {"fetch": (fetch_s, decode_s), "decode": (decode_s, wait_s)}
+        moments_s |= {"wait for the GPU": (wait_s, compute_s)}
         moments_s |= {"compute": (compute_s, first_s), "tokens": (first_s, record["end_s"] or first_s)}
         for name, (began_s, ended_s) in moments_s.items():
             if ended_s <= began_s:

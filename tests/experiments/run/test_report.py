@@ -63,7 +63,8 @@ def test_three_modes_fit_a_terminal_of_80_columns_without_broken_rows() -> None:
     usual = replace(
         RESULT, completed=240, blocks=BlockSources(1078, 326, 512, 856, 1646), rejected=1, compared=1,
         get_ms=Percentiles(36.4, 143.6), ttft_ms=Percentiles(98.0, 2506.0), ssd_reads=1, gate_limited=1,
-        evicted=9, evictions=Evictions(*[45] * 8), storage_egress_bytes=10**9,
+        evicted=9, evictions=Evictions(*[45] * 8), storage_egress_bytes=10**9, pool_held=9876,
+        decoded=1368, decode_ms=Percentiles(36.4, 1143.6),
     )  # fmt: skip
     console = Console(width=80, file=StringIO())
     print_report(console, "title", Repeats(dict.fromkeys(("no_pool", "merging", "pool"), (usual,))))
@@ -71,13 +72,14 @@ def test_three_modes_fit_a_terminal_of_80_columns_without_broken_rows() -> None:
     rows = [line for line in console.file.getvalue().splitlines() if line.startswith("│")]
     assert {len(row) for row in rows} == {80}
     assert all(row[1:30].strip() for row in rows)
-    sections = {"Requests": 5, "Where blocks came from": 8, "Network": 4, "Time": 3, "What the pool cost": 7}
+    sections = {"Requests": 5, "Where blocks came from": 8, "Network": 4, "Time": 4, "What the pool cost": 8}
     assert len(rows) == sum(sections.values()) + len(("The machine", "CPU", "kept up"))
 
 
 def test_rows_that_say_nothing_are_left_out() -> None:
     labels = (
         "refused by the conductor", "compared with model's KV", "SSD waits", "gate refused", "held at",
+        "decode, p50",
         "worthless", "bytes for that",
     )  # fmt: skip
     text = printed(no_pool=RESULT, pool=RESULT)

@@ -12,9 +12,10 @@ from experiments.run.options import RunOptions, parse_options
 from experiments.run.scenario import PLAY_S, Scenario, make_scenario
 from hostlib.config import load_config
 from hostlib.homes import home_of
-from hostlib.storage import StorageConfig, read_keys
+from hostlib.storage import StorageConfig, read_keys, read_preload
 from hostlib.worker import WorkerConfig
 from topologies.errors import TopologyError
+from workload.compression import CompressionError
 from workload.generate import generate, to_line
 from workload.trace import TraceError
 
@@ -74,6 +75,43 @@ def test_the_pool_is_as_large_as_its_blocks_need() -> None:
     made = scenario("--pool-blocks", "10")
     assert made.defines == {"POOL_BLOCKS": 10, "POOL_SLOTS": 10 * made.fragments}
     assert made.fragments * 512 == made.block_bytes
+
+
+def test_a_codec_makes_room_for_more_blocks_in_the_same_memory() -> None:
+    plain, coded = (scenario("--model", "llama3-70b", "--codec", codec) for codec in ("none", "cachegen"))
+    assert coded.pool_size.slots == plain.pool_size.slots
+    assert coded.pool_size.fragments < plain.pool_size.fragments / 4
+    assert coded.pool_size.blocks > 4 * plain.pool_size.blocks
+    assert coded.cost.stored_bytes == pytest.approx(coded.cost.block_bytes / 4.8, rel=0.02)
+    assert (coded.block_bytes, coded.scale, coded.fabric.link_rate_bit_s("node1")) == (
+        plain.block_bytes, plain.scale, plain.fabric.link_rate_bit_s("node1"),
+    )  # fmt: skip
+
+
+def test_hosts_agree_on_the_lengths_of_coded_blocks(tmp_path: Path) -> None:
+    made = scenario("--codec", "cachegen", "--level", "2", "--coder", "instant")
+    configs = write_host_configs(made, tmp_path)
+    worker = load_config(WorkerConfig, configs["node1"])
+    held = [block for name in ("store1", "store2") for block in read_preload(tmp_path / f"{name}.keys")]
+    assert held
+    assert all(length == 512 * worker.sizes.fragments(key) for key, length in held)
+    assert len({length for _, length in held}) > 1
+    assert worker.coding_s == (0.0, 0.0)
+    assert worker.cost == made.cost
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--codec", "zstd"], r"zstd at level 3 makes blocks no smaller \(1\.23 times\) .* keeps 1 bytes"),
+        (["--codec", "kivi", "--level", "3"], "kivi has no level 3: choose one of 8, 4, 2"),
+        (["--level", "3"], "a level needs a codec"),
+        (["--codec", "cachegen", "--push", "1"], "with PUSH=1"),
+    ],
+)
+def test_what_no_codec_can_do_is_refused(arguments: list[str], complaint: str) -> None:
+    with pytest.raises((CompressionError, OptionError), match=complaint):
+        scenario(*arguments)
 
 
 def test_too_many_hosts_for_the_switch_are_refused() -> None:

@@ -20,7 +20,8 @@ from tests.experiments.run.traces.formats import as_protobuf_json, check_chrome
 KEY = bytes(range(16))
 CLOCK = Clock(ahead_ns=1_000_000_000_000, start_s=100.0)
 RECORD = {
-    "arrival_s": 1.0, "fetch_s": 0.02, "queue_s": 0.1, "prefill_s": 0.05, "ttft_s": 0.17, "end_s": 1.5,
+    "arrival_s": 1.0, "fetch_s": 0.02, "decode_s": 0.0, "queue_s": 0.1, "prefill_s": 0.05, "ttft_s": 0.17,
+    "end_s": 1.5,
     "tokens": 9, "failure": None, "missing": None, "fetch_ended_by": None,
     "sources": {"pool": 0, "remote": 1},
     "waits_s": {"queued": 0.001, "probing": 0.004, "home 10.0.0.9": 0.015},
