@@ -79,12 +79,11 @@ def test_three_modes_fit_a_terminal_of_80_columns_without_broken_rows() -> None:
 def test_rows_that_say_nothing_are_left_out() -> None:
     labels = (
         "refused by the conductor", "compared with model's KV", "SSD waits", "gate refused", "held at",
-        "decode, p50",
-        "worthless", "bytes for that",
+        "worthless", "bytes for that", "decode, p50",
     )  # fmt: skip
     text = printed(no_pool=RESULT, pool=RESULT)
     assert not [label for label in labels if label in text]
-    used = replace(RESULT, rejected=1, compared=1, ssd_reads=1, gate_limited=1, evicted=1)
+    used = replace(RESULT, rejected=1, compared=1, ssd_reads=1, gate_limited=1, evicted=1, decoded=1)
     text = printed(no_pool=RESULT, pool=used)
     assert [label for label in labels if label in text] == list(labels)
 
