@@ -1,7 +1,8 @@
 """make guidelines: Beluga's guidelines for load and store, through segments on a star of the emulator.
 
-Readers and storage nodes are real processes on real links of one rate; nothing is scaled. Writes
-results/guidelines/summary.json.
+Readers and storage nodes are real processes on real links; nothing is scaled. What depends on the cost of a
+request is measured with one reader on fast links, what depends on many sharing a link on slow ones. A second
+table has each ratio beside the one that Beluga's paper gives. Writes results/guidelines/summary.json.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,9 @@ from rich.table import Table
 
 from controller.config import Config, PoolSize, Thresholds
 from experiments.command import Screen, run_command
-from experiments.guidelines.cases import PAGE_BYTES, PUBLISHED, SEGMENT_BYTES, Case, cases
+from experiments.guidelines.cases import PAGE_BYTES, SEGMENT_BYTES, Case, cases
 from experiments.guidelines.page import write_page
-from experiments.guidelines.result import Measured
+from experiments.guidelines.result import Compared, Measured, compare
 from experiments.intervals import mean_interval
 from experiments.logs import open_network
 from experiments.options import Option, number, parse_into, whole
@@ -44,6 +46,8 @@ SEED = 0
 STORE_BYTES = 256 << 20
 START_DELAY_S = 0.4
 """From the command to the first load: readers look for the segment's version meanwhile."""
+WARM_S = 0.4
+"""From the first load to the first byte that counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,7 @@ class GuidelinesOptions:
 
     nodes: int
     link_mbit_s: float
+    fast_link_mbit_s: float
     seconds: float
     runs: int
     results: Path
@@ -59,8 +64,9 @@ class GuidelinesOptions:
 
 _OPTIONS = (
     Option("NODES", whole(2, 32), 8, "reading nodes at the most"),
-    Option("LINK_MBIT", number(1, 10_000), 20.0, "rate of every link, Mbit/s, not scaled"),
-    Option("SECONDS", number(0.1, 60), 1.5, "that each case is measured"),
+    Option("LINK_MBIT", number(1, 10_000), 20.0, "rate of links where they are to be full, Mbit/s"),
+    Option("FAST_LINK_MBIT", number(1, 10_000), 1000.0, "rate of links for a single reader, Mbit/s"),
+    Option("SECONDS", number(0.1, 60), 1.2, "that each case is measured"),
     Option("RUNS", whole(1, 20), 3, "how often each case is measured, all cases in turn"),
     Option("RESULTS", Path, Path("results/guidelines"), "folder for the results"),
 )
@@ -84,49 +90,52 @@ def _run(screen: Screen, options: GuidelinesOptions) -> int:
     found: dict[Case, list[Measured]] = {case: [] for case in wanted}
     fragments = fragment_count(PAGE_BYTES)
     defines = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * fragments}
-    fabric = star(options.nodes, STORES, options.link_mbit_s * 1e6)
     watch = CpuWatch()
     watch.start()
-    with (
-        screen.progress() as progress,
-        open_network(screen, fabric, engine, options.results, _about(options)) as network,
-    ):
+    with screen.progress() as progress:
         task = progress.add_task("loading", total=options.runs * len(wanted))
-        artifacts = engine.compile(PROGRAM, defines, network.directory)
-        for pool in (False, True):
-            size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
-            config = Config(
-                switches=switch_configs(network, artifacts, size), policy="lru", pool=pool, merging=pool,
-                thresholds=Thresholds(report_count=1, eviction="drop"),
-            )  # fmt: skip
-            with _cluster(network, config, options, "pool" if pool else "forward") as cluster:
-                for run in range(options.runs):
-                    for case in wanted:
-                        if case.pool == pool:
-                            found[case].append(cluster.measure(case, run))
-                            progress.advance(task)
+        for full in (False, True):
+            rate = 1e6 * (options.link_mbit_s if full else options.fast_link_mbit_s)
+            fabric = star(options.nodes if full else 1, STORES, rate)
+            about = _about(options)
+            with open_network(screen, fabric, engine, options.results, about, append=full) as network:
+                artifacts = engine.compile(PROGRAM, defines, network.directory)
+                for pool in (False, True):
+                    these = [case for case in wanted if (case.links_full, case.pool) == (full, pool)]
+                    if not these:
+                        continue
+                    size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
+                    config = Config(
+                        switches=switch_configs(network, artifacts, size), policy="lru", pool=pool,
+                        merging=pool, thresholds=Thresholds(report_count=1, eviction="drop"),
+                    )  # fmt: skip
+                    with _cluster(network, config, rate, "pool" if pool else "forward") as cluster:
+                        for run in range(options.runs):
+                            for case in these:
+                                found[case].append(cluster.measure(case, run, options.seconds))
+                                progress.advance(task)
     use = watch.stop()
+    compared = compare(found)
     screen.show(_table(found))
+    screen.show(_comparison(compared))
     failed = sum(one.failed for runs in found.values() for one in runs)
     if failed:
         screen.warn(f"{failed} requests could not be loaded: the machine is too busy for these rates")
     complaints = busy_complaints({"in all cases": use.mean})
     complaints += [f"{failed} requests could not be loaded"] if failed else []
-    page = write_page(options.results, _about(options), found, complaints)
-    screen.say(f"Written to {_write(options, found)}; to look at: {page}")
+    page = write_page(options.results, _about(options), found, compared, complaints)
+    screen.say(f"Written to {_write(options, found, compared)}; to look at: {page}")
     return 0
 
 
 class Cluster:
     """Storage nodes with segments, and readers."""
 
-    def __init__(
-        self, readers: list[LineProcess], homes: list[str], events: Events, options: GuidelinesOptions
-    ) -> None:
-        self._readers, self._homes, self._events, self._options = readers, homes, events, options
+    def __init__(self, readers: list[LineProcess], homes: list[str], events: Events) -> None:
+        self._readers, self._homes, self._events = readers, homes, events
         self._written: set[str] = set()
 
-    def measure(self, case: Case, run: int) -> Measured:
+    def measure(self, case: Case, run: int, seconds: float) -> Measured:
         """Play a case once."""
         homes = self._homes[: case.homes]
         name = f"{case.page_bytes} over {case.homes}"
@@ -134,12 +143,12 @@ class Cluster:
             self._written.add(name)
             segment = {"name": name, "size": SEGMENT_BYTES, "page_bytes": case.page_bytes, "homes": homes}
             self._tell(self._readers[:1], "written", [{"write": segment}])
-        seconds, at_s = self._options.seconds, time.monotonic() + START_DELAY_S
+        at_s = time.monotonic() + START_DELAY_S
         reads = [
             {
                 "read": {
                     "name": name, "homes": homes, "request_bytes": case.request_bytes,
-                    "in_flight": case.in_flight, "seconds": seconds, "at_s": at_s,
+                    "in_flight": case.in_flight, "warm_s": WARM_S, "seconds": seconds, "at_s": at_s,
                     "seed": SEED + 1000 * run + number, "hot": case.hot,
                 }
             }
@@ -160,7 +169,7 @@ class Cluster:
 
 
 @contextmanager
-def _cluster(network: Network, config: Config, options: GuidelinesOptions, name: str) -> Iterator[Cluster]:
+def _cluster(network: Network, config: Config, link_bit_s: float, name: str) -> Iterator[Cluster]:
     directory = network.directory / name
     directory.mkdir()
     events: Events = queue.SimpleQueue()
@@ -179,7 +188,7 @@ def _cluster(network: Network, config: Config, options: GuidelinesOptions, name:
                 settings = {
                     "address": address, "result": str(directory / f"{host}.result.json"),
                     "block_bytes": PAGE_BYTES, "dram_bytes": STORE_BYTES,
-                    "link_bit_s": options.link_mbit_s * 1e6,
+                    "link_bit_s": link_bit_s,
                 }  # fmt: skip
             path = directory / f"{host}.json"
             path.write_text(json.dumps(settings))
@@ -190,7 +199,7 @@ def _cluster(network: Network, config: Config, options: GuidelinesOptions, name:
         stores, readers = processes[1 : 1 + STORES], processes[1 + STORES :]
         for store in stores:
             store.send("start")
-        yield Cluster(readers, homes, events, options)
+        yield Cluster(readers, homes, events)
     finally:
         for process in processes:
             process.stop()
@@ -199,8 +208,8 @@ def _cluster(network: Network, config: Config, options: GuidelinesOptions, name:
 
 def _table(found: dict[Case, list[Measured]]) -> Table:
     table = Table(title="Load through segments: mean ± 95 % interval over runs", title_justify="left")
-    for title in ("guideline", "case", "MB/s", "of the first", "request p50, ms", "Beluga"):
-        table.add_column(title, justify="left" if title in ("guideline", "case", "Beluga") else "right")
+    for title in ("guideline", "case", "MB/s", "of the first", "request p50, ms"):
+        table.add_column(title, justify="left" if title in ("guideline", "case") else "right")
     first: dict[str, float] = {}
     for case, runs in found.items():
         rate = mean_interval([one.mbyte_s for one in runs])
@@ -210,8 +219,18 @@ def _table(found: dict[Case, list[Measured]]) -> Table:
         table.add_row(
             case.guideline if new else "", case.label, f"{rate.mean:.2f} ± {rate.half:.2f}",
             f"{rate.mean / base:.2f}" if base else "", f"{latency.mean:.1f}",
-            PUBLISHED.get(case.guideline, "") if new else "",
         )  # fmt: skip
+    return table
+
+
+def _comparison(compared: list[Compared]) -> Table:
+    table = Table(title="Beside Beluga's paper: ratios of throughput", title_justify="left")
+    for title in ("guideline", "ratio of", "here", "published", "direction", "of published"):
+        table.add_column(
+            title, justify="left" if title in ("guideline", "ratio of", "direction") else "right"
+        )
+    for one in compared:
+        table.add_row(one.published.guideline, *one.cells())
     return table
 
 
@@ -221,16 +240,23 @@ def _about(options: GuidelinesOptions) -> dict[str, object]:
         "revision": revision(),
         "engine": ENGINE,
         "link_mbit_s": options.link_mbit_s,
+        "fast_link_mbit_s": options.fast_link_mbit_s,
         "seconds": options.seconds,
     }
 
 
-def _write(options: GuidelinesOptions, found: dict[Case, list[Measured]]) -> Path:
+def _write(options: GuidelinesOptions, found: dict[Case, list[Measured]], compared: list[Compared]) -> Path:
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / "summary.json"
     record = {
         **_about(options),
         "cases": [asdict(case) | {"runs": [asdict(one) for one in runs]} for case, runs in found.items()],
+        "published": [
+            asdict(one.published)
+            | {"ratio": one.ratio.mean, "half": one.ratio.half if isfinite(one.ratio.half) else None}
+            | {"direction": one.direction, "of_published": one.of_published}
+            for one in compared
+        ],
     }
     path.write_text(json.dumps(record, indent=1) + "\n")
     return path

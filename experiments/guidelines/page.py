@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from experiments.guidelines.cases import PUBLISHED, Case
-from experiments.guidelines.result import Measured
+from experiments.guidelines.cases import Case
+from experiments.guidelines.result import Compared, Measured
 from experiments.intervals import mean_interval
 from experiments.page import Section, bars, write_report
 
@@ -18,10 +18,12 @@ def write_page(
     folder: Path,
     about: Mapping[str, object],
     found: Mapping[Case, Sequence[Measured]],
+    compared: Sequence[Compared],
     complaints: Sequence[str],
 ) -> Path:
     """A section a guideline."""
     sections = []
+    beside = {one.published.guideline: one for one in compared}
     for guideline, members in groupby(found, key=lambda case: case.guideline):
         cases = list(members)
         rates = [mean_interval([one.mbyte_s for one in found[case]]) for case in cases]
@@ -38,7 +40,13 @@ def write_page(
             bars("loaded, MB/s", labels, {"MB/s": [rate.mean for rate in rates]}),
             bars("request p50, ms", labels, {"ms": [latency.mean for latency in latencies]}),
         ]
-        published = f"Beluga: {PUBLISHED[guideline]}." if guideline in PUBLISHED else ""
+        published = _beside(beside[guideline]) if guideline in beside else ""
         name = guideline.replace(" ", "-")
         sections.append(Section(guideline.capitalize(), name, _TITLES, rows, plots, published))
     return write_report(folder, "make guidelines: load through segments", about, sections, complaints)
+
+
+def _beside(one: Compared) -> str:
+    what, ours, theirs, direction, _ = one.cells()
+    theirs += f" in Beluga's paper ({one.published.what})"
+    return f"{what}: {ours} times here, {theirs}; direction: {direction}."

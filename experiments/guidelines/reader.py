@@ -5,7 +5,8 @@
 stdout  < {"event": "ready"}
 stdin   > {"write": {"name", "size", "page_bytes", "homes"}}
 stdout  < {"event": "written"}
-stdin   > {"read": {"name", "homes", "request_bytes", "in_flight", "seconds", "at_s", "seed", "hot"}}
+stdin   > {"read": {"name", "homes", "request_bytes", "in_flight", "warm_s", "seconds", "at_s", "seed",
+                   "hot"}}
 stdout  < {"event": "read", "bytes": n, "latency_ms": p50, "failed": requests}
 """
 
@@ -15,6 +16,7 @@ import asyncio
 import json
 import random
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -72,41 +74,53 @@ class Node:
         homes: list[str],
         request_bytes: int,
         in_flight: int,
+        warm_s: float,
         seconds: float,
         at_s: float,
         seed: int,
         hot: bool,
     ) -> dict[str, Any]:
-        """Load at random places, or always the first, from `at_s` on; what was loaded within the time."""
+        """Load from `at_s` on, all places in random order or always the first, and count the bytes of pages
+        that arrive within `seconds`, which begin `warm_s` later."""
         pool, client, seal = self._open(homes)
         loop, choose = asyncio.get_running_loop(), random.Random(seed)
         latencies_s: list[float] = []
         failed: list[int] = []
+        begins_s = at_s + warm_s
+        ends_s = begins_s + seconds
+        counted: list[int] = []
+
+        async def count() -> None:
+            for moment_s in (begins_s, ends_s):
+                await asyncio.sleep(moment_s - loop.time())
+                counted.append(pool.stats.loaded_bytes)
+
+        async def load() -> None:
+            while (began_s := loop.time()) < ends_s:
+                place = places.popleft()  # none is loaded twice at once, which would be one transfer
+                try:
+                    await reader.load(place * request_bytes, request_bytes)
+                    if began_s >= begins_s:
+                        latencies_s.append(loop.time() - began_s)
+                except SegmentError:
+                    failed.append(place)
+                places.append(place)
+
         try:
             reader = SegmentReader(pool, client, seal, name)
             await reader.refresh()
             assert reader.commit is not None
-            places = reader.commit.size // request_bytes
+            order = list(range(in_flight if hot else reader.commit.size // request_bytes))
+            choose.shuffle(order)
+            places = deque([0] * len(order) if hot else order)
             await asyncio.sleep(at_s - loop.time())
-
-            async def load() -> None:
-                while (began_s := loop.time()) < at_s + seconds:
-                    place = 0 if hot else choose.randrange(places)
-                    try:
-                        await reader.load(place * request_bytes, request_bytes)
-                    except SegmentError:
-                        failed.append(place)
-                        continue
-                    if loop.time() <= at_s + seconds:
-                        latencies_s.append(loop.time() - began_s)
-
-            await asyncio.gather(*(load() for _ in range(in_flight)))
+            await asyncio.gather(count(), *(load() for _ in range(in_flight)))
         finally:
             self._close(client)
         middle = sorted(latencies_s)[len(latencies_s) // 2] if latencies_s else 0.0
         return {
             "event": "read",
-            "bytes": len(latencies_s) * request_bytes,
+            "bytes": counted[1] - counted[0],
             "latency_ms": round(1000 * middle, 3),
             "failed": len(failed),
         }

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from experiments.guidelines.__main__ import main
-from experiments.guidelines.cases import SEGMENT_BYTES, cases
+from experiments.guidelines.cases import PUBLISHED, SEGMENT_BYTES, cases
+from experiments.guidelines.result import Measured, compare
 
 
 def test_each_guideline_has_something_to_compare_and_fits_the_segment() -> None:
@@ -25,6 +26,24 @@ def test_each_guideline_has_something_to_compare_and_fits_the_segment() -> None:
             assert SEGMENT_BYTES % case.request_bytes == 0
             assert case.request_bytes % case.page_bytes == 0
             assert 1 <= case.nodes <= 8
+            assert case.in_flight * case.request_bytes <= SEGMENT_BYTES
+            assert case.nodes == 1 or case.links_full
+
+
+def test_each_guideline_is_compared_with_what_was_published_of_it() -> None:
+    found = {case: [Measured(10.0, 1.0, 0)] * 2 for case in cases(8)}
+    same = {one.published.guideline: one for one in compare(found)}
+    assert set(same) == {published.guideline for published in PUBLISHED} == {case.guideline for case in found}
+    assert {one.direction for one in same.values()} == {"not clear"}
+
+    (hot,) = [case for case in found if case.label == "one page, pooled"]
+    found[hot] = [Measured(20.0, 1.0, 0)] * 2
+    (two,) = [case for case in found if case.label == "2 homes"]
+    found[two] = [Measured(5.0, 1.0, 0)] * 2
+    changed = {one.published.guideline: one for one in compare(found)}
+    assert (changed["one hot page"].direction, changed["one hot page"].of_published) == ("the same", 1.0)
+    assert changed["interleaving"].direction == "the other"
+    assert changed["interleaving"].of_published == pytest.approx(0.5 / 1.33)
 
 
 @pytest.mark.root
@@ -39,4 +58,5 @@ def test_the_network_is_what_limits_many_readers(tmp_path: Path) -> None:
     rates = {(case["guideline"], case["label"]): case["runs"][0]["mbyte_s"] for case in found}
     assert all(rate > 0 for rate in rates.values())
     assert rates["interleaving", "2 homes"] > 1.2 * rates["interleaving", "1 home"]
-    assert max(rates.values()) < 3 * 1.0  # three links of 1 MB/s
+    full = [case["runs"][0]["mbyte_s"] for case in found if case["links_full"]]
+    assert max(full) < 3 * 1.0  # three links of 1 MB/s
