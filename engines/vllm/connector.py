@@ -4,14 +4,18 @@
                      kv_role="kv_both", kv_load_failure_policy="recompute",
                      kv_connector_extra_config={"address": "10.0.0.1", "homes": ["10.0.0.3"]})
 
-vLLM makes one for its scheduler and one for its worker. Both are here, in one process (docs/engines.md).
+vLLM makes one for its scheduler and one for each worker, in one process or several: those of a node share one
+client of the pool (`hostlib.engine.node_client`).
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
+from vllm.distributed import get_tensor_model_parallel_rank, get_tp_group
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorRole
 
 from engines.vllm.jobs import Jobs
@@ -21,7 +25,6 @@ from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
 
 if TYPE_CHECKING:
-    import torch
     from vllm.config import VllmConfig
     from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadata
     from vllm.forward_context import ForwardContext
@@ -45,8 +48,14 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
     ) -> None:
         super().__init__(vllm_config=vllm_config, role=role, kv_cache_config=kv_cache_config)
         settings = Settings.from_extra(dict(self._kv_transfer_config.kv_connector_extra_config))
-        layout = make_layout(vllm_config, kv_cache_config, settings)
-        self._pool = self._open_pool(settings.pool, layout.space)
+        is_worker = role != KVConnectorRole.SCHEDULER
+        rank = get_tensor_model_parallel_rank() if is_worker else 0
+        layout = make_layout(vllm_config, kv_cache_config, settings, rank)
+        pool = settings.pool
+        has_own_process = vllm_config.parallel_config.distributed_executor_backend != "uni"
+        if is_worker and has_own_process and pool.report is not None:
+            pool = replace(pool, report=f"{pool.report}.worker{rank}")
+        self._pool = self._open_pool(pool, layout.space)
         self._closed = False
         background = settings.loading == "background"
         self._scheduler = self._worker = None
@@ -55,7 +64,9 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
                 self._pool.join()
                 self._scheduler = SchedulerSide(self._pool, background)
             else:
-                self._worker = WorkerSide(self._pool, layout, background, settings.recompute_ms)
+                self._worker = WorkerSide(
+                    self._pool, layout, background, settings.recompute_ms, _of_all_ranks
+                )
         except BaseException:
             self._pool.close()
             raise
@@ -135,3 +146,13 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
         jobs = self._get_connector_metadata()
         assert isinstance(jobs, Jobs)
         return jobs
+
+
+def _of_all_ranks(block_ids: set[int]) -> set[int]:
+    """The union of what the workers have, each of which asks."""
+    group = get_tp_group()
+    if group.world_size == 1:
+        return block_ids
+    all_ids: list[set[int]] = [set()] * group.world_size
+    torch.distributed.all_gather_object(all_ids, block_ids, group=group.cpu_group)
+    return set().union(*all_ids)

@@ -12,12 +12,12 @@ class BlockRun:
     """Neighbouring blocks of one request."""
 
     request_id: str
-    keys: list[bytes]
-    """Of the request's blocks from its first one on, up to the last of the run."""
+    keys: list[list[bytes]]
+    """For each rank, of the request's blocks from its first one on, up to the last of the run."""
     first: int
     """Number of the run's first block in the request."""
     block_ids: list[int]
-    """Where vLLM has the blocks that `keys` name."""
+    """Where vLLM has the blocks that `keys` name, the same on every rank."""
 
     @property
     def own_ids(self) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Future, TimeoutError
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engines.vllm.jobs import BlockRun, Jobs
@@ -28,12 +28,18 @@ class _Tracked:
 
     request: Request
     salt: bytes
-    keys: list[bytes] = field(default_factory=list)
+    keys: list[list[bytes]] = field(default_factory=list)
+    """For each rank, of the first blocks."""
     lookup: Future[int] | None = None
     lookup_first: int = -1
     stored: int = 0
     """Blocks from the first on that are in the pool, or on their way there."""
     block_ids: list[int] = field(default_factory=list)
+
+    def run(self, first: int, end: int) -> BlockRun:
+        """Its blocks from number `first` to before `end`."""
+        keys = [chain[:end] for chain in self.keys]
+        return BlockRun(self.request.request_id, keys, first, self.block_ids[:end])
 
 
 class SchedulerSide:
@@ -42,6 +48,7 @@ class SchedulerSide:
     def __init__(self, pool: BlockingPool, background: bool) -> None:
         self._pool, self._background = pool, background
         self._block_tokens = pool.space.block_tokens
+        self._spaces = [replace(pool.space, rank=rank) for rank in range(pool.space.tensor_parallel)]
         self._tracked: dict[str, _Tracked] = {}
         self._loads: list[BlockRun] = []
         self._failures_seen = 0
@@ -57,7 +64,8 @@ class SchedulerSide:
         if first >= usable:
             return 0, False
         if tracked.lookup is None or tracked.lookup_first != first:
-            tracked.lookup = self._pool.begin_exists(tracked.keys[:usable], first)
+            chains = [keys[:usable] for keys in tracked.keys]
+            tracked.lookup = self._pool.begin_exists_of_all(chains, first)
             tracked.lookup_first = first
         try:
             found = tracked.lookup.result(LOOKUP_PAUSE_S)
@@ -74,8 +82,7 @@ class SchedulerSide:
         if external_tokens:
             first, count = tracked.lookup_first, external_tokens // self._block_tokens
             end = first + count
-            run = BlockRun(request.request_id, tracked.keys[:end], first, tracked.block_ids[:end])
-            self._loads.append(run)
+            self._loads.append(tracked.run(first, end))
             tracked.stored = max(tracked.stored, end)
         tracked.lookup = None
 
@@ -98,8 +105,7 @@ class SchedulerSide:
                 continue
             self._extend_keys(tracked, full)
             tracked.block_ids = list(block_ids[0])
-            run = BlockRun(request_id, tracked.keys[:full], tracked.stored, tracked.block_ids[:full])
-            jobs.stores.append(run)
+            jobs.stores.append(tracked.run(tracked.stored, full))
             tracked.stored = full
         return jobs
 
@@ -129,9 +135,11 @@ class SchedulerSide:
         return tracked
 
     def _extend_keys(self, tracked: _Tracked, blocks: int) -> None:
-        if len(tracked.keys) < blocks:
+        if not tracked.keys or len(tracked.keys[0]) < blocks:
             tokens = list(tracked.request.all_token_ids[: blocks * self._block_tokens])
-            tracked.keys = list(self._pool.space.block_keys(self._pool.seal, tokens, tracked.salt))
+            tracked.keys = [
+                list(space.block_keys(self._pool.seal, tokens, tracked.salt)) for space in self._spaces
+            ]
 
 
 def _salt(request: Request) -> bytes:

@@ -65,18 +65,16 @@ class Layout:
     num_blocks: int
 
 
-def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings) -> Layout:
+def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings, rank: int = 0) -> Layout:
     """Raises KeySpaceError for what the pool can't hold: see docs/engines.md."""
     parallel, transfer = config.parallel_config, config.kv_transfer_config
-    if parallel.world_size > 1:
+    if parallel.world_size != parallel.tensor_parallel_size or parallel.decode_context_parallel_size > 1:
         raise KeySpaceError(
-            f"{parallel.world_size} workers on a node would need an address of the network each; use one"
+            "a model in several stages (pipeline_parallel_size) or split by context "
+            "(decode_context_parallel_size) is not possible: split it by tensor_parallel_size alone"
         )
-    if parallel.distributed_executor_backend in ("mp", "ray"):
-        raise KeySpaceError(
-            "scheduler and worker have to be in one process, as they share the node's address: use the "
-            "executor 'uni' (on a CPU: VLLM_ENABLE_V1_MULTIPROCESSING=0 in the environment)"
-        )
+    if parallel.nnodes > 1:
+        raise KeySpaceError("an engine over several machines is not possible: its workers share one address")
     if len(kv_cache.kv_cache_groups) != 1:
         raise KeySpaceError("models with several kinds of KV cache (hybrid, sliding window) are not possible")
     if transfer is not None and transfer.kv_load_failure_policy != "recompute":
@@ -99,6 +97,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings)
         block_tokens=group.kv_cache_spec.block_size,
         object_bytes=tuple(len(part) * page_bytes for part in groups),
         tensor_parallel=parallel.tensor_parallel_size,
+        rank=rank,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks)
 

@@ -11,6 +11,8 @@ from engines.vllm.memory import KvMemory
 from hostlib.engine import Item
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import torch
 
     from engines.vllm.jobs import BlockRun, Jobs
@@ -29,7 +31,7 @@ class _Load:
     """Blocks of one request on their way: all first objects, then all second ones, and so on."""
 
     def __init__(self, run: BlockRun, memory: KvMemory, pool: BlockingPool, recompute_ms: int) -> None:
-        self.run = run
+        keys = run.keys[pool.space.rank]
         self.failed: set[int] = set()
         """Ids of blocks that did not arrive."""
         self._memory = memory
@@ -41,7 +43,7 @@ class _Load:
         self._given_up = False
         items = []
         for index in range(objects):
-            references = pool.blocks.references(run.keys, index, recompute_ms)[run.first :]
+            references = pool.blocks.references(keys, index, recompute_ms)[run.first :]
             for block_id, reference in zip(run.own_ids, references, strict=True):
                 content = memory.empty(index)
                 self._places.append((block_id, index, content))
@@ -79,16 +81,26 @@ class _Load:
 class WorkerSide:
     """See the module."""
 
-    def __init__(self, pool: BlockingPool, layout: Layout, background: bool, recompute_ms: int) -> None:
+    def __init__(
+        self,
+        pool: BlockingPool,
+        layout: Layout,
+        background: bool,
+        recompute_ms: int,
+        of_all_ranks: Callable[[set[int]], set[int]] = lambda blocks: blocks,
+    ) -> None:
+        """`of_all_ranks` is called on all ranks at once, and gives each the union of what they have."""
         self._pool, self._layout, self._recompute_ms = pool, layout, recompute_ms
-        self._background = background
+        self._background, self._of_all_ranks = background, of_all_ranks
         self._group_of = {name: index for index, names in enumerate(layout.groups) for name in names}
         self._memory: KvMemory | None = None
         self._loads: dict[str, _Load] = {}
         self._stores: set[Future[int]] = set()
         self._failed: set[int] = set()
         self._damaged: dict[int, int] = {}
-        """Blocks that failed to load: until the scheduler has acted on it, what is computed is wrong."""
+        """Blocks that failed to load on any rank, with the report that says so: until the scheduler has acted
+        on it, what is computed is wrong. Not of those loaded in the background: vLLM computes nothing on
+        them before it knows."""
         self._reports = 0
 
     def register(self, kv_caches: dict[str, torch.Tensor]) -> None:
@@ -115,15 +127,18 @@ class WorkerSide:
 
         All layers at once and not in `save_kv_layer`: on a CPU the copies take a few milliseconds.
         """
-        if not self._background:
-            self._end_loads(set(self._loads))
         assert self._memory is not None
+        if not self._background and self._loads:
+            # Ranks exchange what they compute, so a block that one lacks spoils what all of them store.
+            self._failed |= self._of_all_ranks(self._end_loads(set(self._loads)))
+            self._damaged.update(dict.fromkeys(self._failed, self._reports + 1))
         for run in jobs.stores:
             if not self._damaged.keys().isdisjoint(run.block_ids):
                 continue  # computed from what did not arrive; the scheduler will have it computed again
+            keys = run.keys[self._pool.space.rank]
             objects: list[list[Item]] = [[] for _ in run.own_ids]
             for index in range(len(self._layout.groups)):
-                references = self._pool.blocks.references(run.keys, index, self._recompute_ms)[run.first :]
+                references = self._pool.blocks.references(keys, index, self._recompute_ms)[run.first :]
                 for block_id, reference, items in zip(run.own_ids, references, objects, strict=True):
                     content = self._memory.read(block_id, index)
                     items.append(Item(reference, memoryview(content.numpy())))
@@ -139,7 +154,7 @@ class WorkerSide:
         if waiting:
             wait(waiting, 0.0 if jobs.computes else IDLE_WAIT_S, return_when="FIRST_COMPLETED")
         done = {request_id for request_id, load in self._loads.items() if load.future.done()}
-        self._end_loads(done)
+        self._failed |= self._end_loads(done)
         return done
 
     def take_failed_blocks(self) -> set[int]:
@@ -155,12 +170,14 @@ class WorkerSide:
         self._loads.clear()
         wait(set(self._stores), CLOSING_S)
 
-    def _end_loads(self, request_ids: set[str]) -> None:
+    def _end_loads(self, request_ids: set[str]) -> set[int]:
+        """Ids of blocks that did not arrive."""
+        failed: set[int] = set()
         for request_id in request_ids:
             load = self._loads.pop(request_id)
             try:
                 load.future.result()
             except CancelledError:  # aborted: nobody reads these blocks
                 continue
-            self._failed |= load.failed
-            self._damaged.update(dict.fromkeys(load.failed, self._reports + 1))
+            failed |= load.failed
+        return failed

@@ -50,14 +50,14 @@ class MooncakePool:
         """Mooncake has no handshake: the keys alone keep parameters apart."""
         return True
 
-    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
-        """How many blocks are there, from number `first` on."""
-        last = len(self.space.object_bytes) - 1
-        names = [block.key.hex() for block in self.blocks.references(block_keys, last)[first:]]
+    def begin_exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> Future[int]:
+        """How many blocks of every chain are there, from number `first` on."""
+        names = [block.key.hex() for block in self.blocks.last_objects(chains, first)]
 
         def ask() -> int:
             found = self._store.batch_is_exist(names)
-            return next((index for index, one in enumerate(found) if one != 1), len(names))
+            there = next((index for index, one in enumerate(found) if one != 1), len(names))
+            return there // len(chains)
 
         return self._loads.submit(ask)
 

@@ -59,6 +59,7 @@ class Node:
             num_gpu_blocks_override=config["own_blocks"],
             seed=0,
             disable_log_stats=False,
+            tensor_parallel_size=config.get("tensor_parallel", 1),
             **options,
         )
         self._numbered = 0
@@ -173,6 +174,8 @@ def main(path: str) -> int:
     os.environ.update(ENVIRONMENT)
     config = json.loads(Path(path).read_text(encoding="utf-8"))
     os.environ.update({"OMP_NUM_THREADS": str(config["threads"])})
+    if config.get("processes"):  # as vLLM does by itself: engine and workers in processes of their own
+        del os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"]
     started_s = time.monotonic()
     node = Node(config)
     _say("ready", start_s=round(time.monotonic() - started_s, 1))

@@ -1,6 +1,5 @@
-"""The pool for code that blocks, as engines do: an event loop in a thread, one client per address.
+"""The pool for code that blocks, as engines do: an event loop in a thread, one for all parts of a process.
 
-Both ends of the protocol use the same UDP port, so all parts of a process behind one address share a client.
 What begins with `begin_` returns a future at once; the rest blocks.
 """
 
@@ -14,18 +13,15 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.endpoint import UdpEndpoint
+from hostlib.engine.node_client import NodeClient
 from hostlib.engine.objects import Item, ObjectPool, OnMoved
 from hostlib.engine.pool import KvPool
 from hostlib.errors import ConfigError
-from hostlib.health import HealthOptions
-from hostlib.members import Members
 from hostlib.seal import Seal
 
 if TYPE_CHECKING:
     from hostlib.engine.config import PoolConfig
+    from hostlib.engine.shared_client import BlockClient
     from hostlib.engine.space import KvSpace
     from hostlib.transfer import BlockRef
 
@@ -45,7 +41,7 @@ class BlockingObjects:
         self._thread = threading.Thread(target=self._loop.run_forever, name="weir", daemon=True)
         self._thread.start()
         try:
-            self._endpoint, self._objects = self._run(self._open())
+            self._client, self._objects = self._run(self._open())
         except BaseException:
             self._stop_loop()
             raise
@@ -54,6 +50,11 @@ class BlockingObjects:
     def is_answering(self) -> bool:
         """Whether the pool answered when it was asked last."""
         return self._objects.is_answering
+
+    @property
+    def is_host(self) -> bool:
+        """Whether this process has the client that the node's other processes use."""
+        return self._client.is_host
 
     def prefix(self, blocks: Sequence[BlockRef]) -> int:
         """How many of the objects are there, from the first on."""
@@ -85,7 +86,7 @@ class BlockingObjects:
         """Counters of pool and socket."""
 
         async def report() -> dict[str, Any]:
-            return self._objects.stats.report() | {"endpoint": self._endpoint.stats.report()}
+            return self._objects.stats.report() | {"endpoint": self._client.endpoint_report()}
 
         return self._run(report())
 
@@ -102,7 +103,6 @@ class BlockingObjects:
 
         async def close() -> None:
             self._objects.close()
-            self._endpoint.close()
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:
                 task.cancel()
@@ -111,15 +111,13 @@ class BlockingObjects:
         self._run(close())
         self._stop_loop()
 
-    def _make(self, client: Client) -> ObjectPool:
+    def _make(self, client: BlockClient) -> ObjectPool:
         return ObjectPool(client, self.config)
 
-    async def _open(self) -> tuple[UdpEndpoint, ObjectPool]:
-        endpoint = UdpEndpoint(self.config.address)
-        members = Members.of(self.config.homes, self.config.replicas)
-        health = HealthOptions(silence_s=self.config.silence_s)
-        options = ClientOptions(health=health, controller=self.config.controller)
-        return endpoint, self._make(Client(endpoint, members, self.seal, options))
+    async def _open(self) -> tuple[NodeClient, ObjectPool]:
+        client = NodeClient(self.config, self.seal)
+        await client.open()
+        return client, self._make(client)
 
     def _within_bounds(
         self,
@@ -175,18 +173,18 @@ class BlockingPool(BlockingObjects):
 
     def exists(self, block_keys: Sequence[bytes], first: int = 0) -> int:
         """How many whole blocks of a chain are in the pool, from number `first` on."""
-        return self.begin_exists(block_keys, first).result()
+        return self.begin_exists_of_all([block_keys], first).result()
 
-    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
-        """`exists` without waiting."""
-        return self._submit(self.blocks.exists(block_keys, first))
+    def begin_exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> Future[int]:
+        """How many whole blocks are there of every chain, all of one prompt: one for each rank."""
+        return self._submit(self.blocks.exists_of_all(chains, first))
 
     def begin_store_blocks(self, objects: Sequence[Sequence[Item]]) -> Future[int]:
         """Offer blocks (`KvPool.store_blocks`), whose buffers stay as they are until the future is done."""
         items = [item for block in objects for item in block]
         return self._within_bounds(items, self.blocks.store_blocks, objects, 0)
 
-    def _make(self, client: Client) -> ObjectPool:
+    def _make(self, client: BlockClient) -> ObjectPool:
         return KvPool(client, self.config, self.seal, self.space)
 
 

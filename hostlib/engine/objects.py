@@ -21,8 +21,8 @@ from hostlib.wire import VALUE_BYTES, Buffer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hostlib.client import Client
     from hostlib.engine.config import PoolConfig
+    from hostlib.engine.shared_client import BlockClient
     from hostlib.transfer import BlockRef
 
 OBJECTS_IN_FLIGHT = 64
@@ -77,7 +77,7 @@ def _ignore(index: int, moved: bool) -> None:
 class ObjectPool:
     """See the module. Use from one event loop."""
 
-    def __init__(self, client: Client, config: PoolConfig) -> None:
+    def __init__(self, client: BlockClient, config: PoolConfig) -> None:
         self.stats = PoolStats()
         self._client, self._config = client, config
         self._reach = Reach(config.retry_s)

@@ -12,8 +12,8 @@ from hostlib.transfer import BlockRef, chain_references
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hostlib.client import Client
     from hostlib.engine.config import PoolConfig
+    from hostlib.engine.shared_client import BlockClient
     from hostlib.engine.space import KvSpace
     from hostlib.seal import Seal
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class KvPool(ObjectPool):
     """See the module: nothing is asked for or offered before the handshake has passed."""
 
-    def __init__(self, client: Client, config: PoolConfig, seal: Seal, space: KvSpace) -> None:
+    def __init__(self, client: BlockClient, config: PoolConfig, seal: Seal, space: KvSpace) -> None:
         super().__init__(client, config)
         self._seal, self._space = seal, space
         self._joined = False
@@ -57,7 +57,17 @@ class KvPool(ObjectPool):
 
         Asks for each block's last object, which is stored when the others are held (`store_blocks`).
         """
-        return await self.prefix(self.references(block_keys, len(self._space.object_bytes) - 1)[first:])
+        return await self.exists_of_all([block_keys], first)
+
+    async def exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> int:
+        """How many whole blocks are there of every chain, all of one prompt: one for each rank."""
+        return await self.prefix(self.last_objects(chains, first)) // len(chains)
+
+    def last_objects(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> list[BlockRef]:
+        """Of each block from number `first` on, each chain's last object."""
+        last = len(self._space.object_bytes) - 1
+        blocks = zip(*(self.references(chain, last)[first:] for chain in chains), strict=True)
+        return [reference for references in blocks for reference in references]
 
     def references(self, block_keys: Sequence[bytes], index: int, recompute_ms: int = 0) -> list[BlockRef]:
         """The objects of one group of layers, in the order of a prompt's blocks."""

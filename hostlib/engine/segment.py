@@ -28,8 +28,8 @@ from hostlib.errors import HostlibError
 from hostlib.transfer import BlockRef
 
 if TYPE_CHECKING:
-    from hostlib.client import Client
     from hostlib.engine.objects import ObjectPool
+    from hostlib.engine.shared_client import BlockClient
     from hostlib.seal import Seal
     from hostlib.wire import Buffer
 
@@ -92,7 +92,7 @@ class Commit:
 class SegmentReader:
     """A segment at one version: that of the last `refresh`."""
 
-    def __init__(self, pool: ObjectPool, client: Client, seal: Seal, name: str) -> None:
+    def __init__(self, pool: ObjectPool, client: BlockClient, seal: Seal, name: str) -> None:
         self.commit: Commit | None = None
         self._pool, self._client, self._seal, self._name = pool, client, seal, name.encode()
 
@@ -155,7 +155,13 @@ class SegmentWriter(SegmentReader):
     """The one writer. `store` and `load` see what it has stored itself, published or not."""
 
     def __init__(
-        self, pool: ObjectPool, client: Client, seal: Seal, name: str, size: int, page_bytes: int = 16_384
+        self,
+        pool: ObjectPool,
+        client: BlockClient,
+        seal: Seal,
+        name: str,
+        size: int,
+        page_bytes: int = 16_384,
     ) -> None:
         """`size` and `page_bytes` are those of a new segment; one that exists has to agree with them."""
         super().__init__(pool, client, seal, name)

@@ -1,0 +1,63 @@
+"""Frames between processes of one node and one user: a line of JSON that says what, then bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from hostlib.errors import ConfigError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from hostlib.wire import Buffer
+
+_LENGTHS = struct.Struct("<II")
+_CREDENTIALS = struct.Struct("=iII")
+
+Frame = tuple[dict[str, Any], bytes]
+
+
+class Channel:
+    """One end of a connection. Frames are sent whole; read from one task."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    def check_user(self) -> None:
+        """ConfigError if the other end is another user's process, which could read and write our blocks."""
+        connection = self._writer.get_extra_info("socket")
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        process, user, _ = _CREDENTIALS.unpack(raw)
+        if user != os.geteuid():
+            raise ConfigError(f"the pool's client at this address is process {process} of another user")
+
+    async def read(self) -> Frame | None:
+        """The next frame; None at the end of the connection."""
+        try:
+            said, body = _LENGTHS.unpack(await self._reader.readexactly(_LENGTHS.size))
+            line = await self._reader.readexactly(said)
+            return json.loads(line), await self._reader.readexactly(body)
+        except (EOFError, OSError):
+            return None
+
+    def send(self, said: dict[str, Any], body: Buffer = b"") -> None:
+        """Queue a frame; nothing happens on a connection that has ended."""
+        line = json.dumps(said, separators=(",", ":")).encode()
+        content = memoryview(body).cast("B")
+        self._writer.write(_LENGTHS.pack(len(line), len(content)) + line)
+        if len(content):
+            self._writer.write(content)
+
+    async def drain(self) -> None:
+        """Wait while too much is queued."""
+        with suppress(OSError):  # `read` says that the connection has ended
+            await self._writer.drain()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._writer.close()

@@ -1,0 +1,153 @@
+"""One client a node: other processes use the first one's, and take over when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostlib.engine import Item, KvSpace, PoolConfig, open_pool
+from hostlib.errors import ConfigError, KeySpaceError
+from tests.hostlib.engine.test_blocking import SPACE, config
+
+__all__ = ["config"]
+
+ROOT = Path(__file__).resolve().parents[3]
+BLOCKS = 8
+SIZE = SPACE.block_bytes
+LARGE = 3_000_000
+
+
+def content(number: int, size: int = SIZE) -> bytes:
+    return bytes((number + place) % 251 for place in range(size))
+
+
+class Neighbour:
+    """Another process of the node, with the same pool."""
+
+    def __init__(self, config: PoolConfig, **changes: Any) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.hostlib.engine.neighbour"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        self.opened = self.ask({"config": asdict(config) | changes, "space": asdict(SPACE)})
+
+    def ask(self, command: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture
+def neighbour(config: PoolConfig) -> Iterator[Callable[..., Neighbour]]:
+    started: list[Neighbour] = []
+
+    def start(**changes: Any) -> Neighbour:
+        started.append(Neighbour(config, **changes))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for one in started:
+            with suppress(ProcessLookupError):
+                one.kill()
+
+
+def test_processes_of_a_node_share_its_client(
+    config: PoolConfig, neighbour: Callable[..., Neighbour]
+) -> None:
+    pool = open_pool(config, SPACE)
+    try:
+        other = neighbour()
+        assert other.opened == {"host": False}
+        assert pool.join()
+        keys = list(SPACE.block_keys(pool.seal, range(4 * BLOCKS)))
+        items = [Item(block, content(number)) for number, block in enumerate(pool.blocks.references(keys, 0))]
+        assert all(pool.store(items[:6]))
+
+        assert other.ask({"exists": BLOCKS}) == 6
+        loaded = other.ask({"load": BLOCKS, "size": SIZE})
+        assert loaded == [content(number).hex() for number in range(6)] + [None, None]
+        stats = other.ask({"stats": True})
+        assert stats["loaded_bytes"] == stats["store_bytes"] == 6 * SIZE
+        assert stats["failed"] == {"BlockNotFoundError": 2}
+        assert stats["endpoint"] == {}
+        assert other.ask({"load": 1, "size": SIZE - 1}) == [None]
+        assert other.ask({"stats": True})["failed"]["BlockTooLongError"] == 1
+
+        assert other.ask({"store": LARGE}) == [True]
+        block = pool.blocks.references(list(SPACE.block_keys(pool.seal, [7] * 4)), 0)[0]
+        room = bytearray(LARGE)
+        assert pool.load([Item(block, room)]) == [True]
+        assert room == content(7, LARGE)
+        assert other.ask({"store": 0}) == [False]  # a block has a byte at least
+    finally:
+        pool.close()
+
+
+def test_who_has_other_settings_or_parameters_is_refused(
+    config: PoolConfig, neighbour: Callable[..., Neighbour]
+) -> None:
+    pool = open_pool(config, SPACE)
+    try:
+        assert pool.join()
+        wrong = neighbour(homes=["127.9.9.9"]).opened
+        assert "other settings: homes is ['127.9.9.9'] here" in wrong["error"]
+        secret = neighbour(secret="ab" * 16).opened["error"]
+        assert "secret is" in secret
+        assert "abab" not in secret
+        assert neighbour(transfer_timeout_s=3.0).opened == {"host": False}  # each waits as long as it likes
+    finally:
+        pool.close()
+    first = neighbour()
+    assert first.opened == {"host": True}
+    with pytest.raises(ConfigError, match="open with other settings: tenant is 5 here and 0 there"):
+        open_pool(replace(config, tenant=5), SPACE)
+    other = open_pool(config, replace(SPACE, dtype="bfloat16"))
+    try:
+        with pytest.raises(KeySpaceError, match="dtype is 'bfloat16' here and 'float32' there"):
+            other.join()
+    finally:
+        other.close()
+
+
+def test_another_takes_over_when_the_first_ends(
+    config: PoolConfig, neighbour: Callable[..., Neighbour], caplog: pytest.LogCaptureFixture
+) -> None:
+    first = neighbour()
+    assert first.opened == {"host": True}
+    assert first.ask({"store": SIZE}) == [True]
+    pool = open_pool(replace(config, retry_s=0.05), SPACE)
+    last = neighbour(retry_s=0.05)
+    try:
+        keys = list(KvSpace(**asdict(SPACE)).block_keys(pool.seal, [7] * 4))
+        assert pool.exists(keys) == 1
+        first.kill()
+        while pool.exists(keys) != 1:  # what was asked of the one that ended counts as silence, once
+            pass
+        assert caplog.text.count("The pool does not answer") <= 1
+        while last.ask({"exists_stored": True}) != 1:
+            pass
+        room = bytearray(SIZE)
+        assert pool.load([Item(pool.blocks.references(keys, 0)[0], room)]) == [True]
+        assert room == content(7)
+    finally:
+        pool.close()
+    while last.ask({"exists_stored": True}) != 1:  # the last one goes on by itself
+        pass
