@@ -56,6 +56,8 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
         if is_worker and has_own_process and pool.report is not None:
             pool = replace(pool, report=f"{pool.report}.worker{rank}")
         self._pool = self._open_pool(pool, layout.space)
+        if is_worker and has_own_process:
+            self._pool.blocks.silence_level = logging.DEBUG  # the scheduler asks first, and says so
         self._closed = False
         background = settings.loading == "background"
         self._scheduler = self._worker = None

@@ -70,6 +70,10 @@ class BlockingObjects:
         """Fetch objects into their buffers; the pool's thread calls `on_moved` as they arrive, or fail."""
         return self._submit(self._objects.load(items, on_moved))
 
+    def begin_fetch(self, block: BlockRef) -> Future[memoryview | None]:
+        """Fetch an object whose length is not known; None if it can't be had."""
+        return self._submit(self._objects.fetch(block))
+
     def begin_store(self, items: Sequence[Item]) -> Future[list[bool]]:
         """Offer objects, whose buffers stay as they are until the future is done."""
         return self._within_bounds(items, self._objects.store, items, [False] * len(items))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from hostlib.engine.config import PoolConfig
     from hostlib.engine.shared_client import BlockClient
-    from hostlib.transfer import BlockRef
+    from hostlib.transfer import BlockRef, FetchedBlock
 
 OBJECTS_IN_FLIGHT = 64
 """Of one load or store: enough to fill all homes' windows, few enough to bound what is assembled at once."""
@@ -39,6 +39,20 @@ class Item(NamedTuple):
     block: BlockRef
     buffer: Buffer
     """Where its bytes go to or come from, contiguous; a load needs a writable one of the object's length."""
+
+    def check(self, *, writable: bool) -> None:
+        """Raise ValueError for a buffer that can't be used as it is."""
+        view = memoryview(self.buffer)
+        if not view.c_contiguous:
+            raise ValueError(
+                f"the buffer of object {self.block.key.hex()} is not contiguous: its {view.shape} "
+                f"numbers lie {view.strides} bytes apart. Copy it into one that is (numpy.ascontiguousarray, "
+                "torch.Tensor.contiguous)"
+            )
+        if writable and view.readonly:
+            raise ValueError(
+                f"the buffer of object {self.block.key.hex()} can't be written to, as a load has to"
+            )
 
 
 @dataclass(slots=True)
@@ -79,6 +93,9 @@ class ObjectPool:
 
     def __init__(self, client: BlockClient, config: PoolConfig) -> None:
         self.stats = PoolStats()
+        self.silence_level = logging.WARNING
+        """At which it is said that the pool fell silent, and that it answers again: where several processes
+        of an engine use the pool, one of them says so."""
         self._client, self._config = client, config
         self._reach = Reach(config.retry_s)
 
@@ -110,15 +127,41 @@ class ObjectPool:
         """Fetch objects into their buffers, the first ones first; which of them are right and complete.
 
         `on_moved(index, whether it arrived)` is called once for each, as soon as that is known. When the task
-        is cancelled and over, no buffer is written to any more.
+        is cancelled and over, no buffer is written to any more. Raises ValueError for buffers that can't be
+        used, before anything is moved.
         """
+        for item in items:
+            item.check(writable=True)
         started_s = time.monotonic()
         loaded = await self._move(items, self._load_one, on_moved)
         self.stats.load_s += time.monotonic() - started_s
         return loaded
 
+    async def fetch(self, block: BlockRef) -> memoryview | None:
+        """An object whose length is not known; None if it can't be had."""
+        if not await self._ready():
+            return None
+        started_s = time.monotonic()
+        try:
+            async with asyncio.timeout(self._config.transfer_timeout_s):
+                fetched = await self._client.get(block)
+        except TransferError as error:
+            self._on_failed_object(error)
+            return None
+        except TimeoutError as error:
+            self._on_failure(error)
+            return None
+        self._on_loaded(fetched)
+        self.stats.load_s += time.monotonic() - started_s
+        return memoryview(fetched.content).cast("B")
+
     async def store(self, items: Sequence[Item]) -> list[bool]:
-        """Offer objects; which of them are held. Objects are immutable: what is there stays."""
+        """Offer objects; which of them are held. Objects are immutable: what is there stays.
+
+        Raises ValueError for buffers that can't be used, before anything is moved.
+        """
+        for item in items:
+            item.check(writable=False)
         return await self._move(items, self._store_one, _ignore)
 
     def close(self) -> None:
@@ -166,16 +209,11 @@ class ObjectPool:
         except TransferError as error:
             self._on_failed_object(error)
             return False
-        self._on_answer()
         if len(fetched.content) != len(buffer):
+            self._on_answer()
             self.stats.failed["length"] += 1
             return False
-        from_pool = min(len(buffer), fetched.pool_fragments * VALUE_BYTES)
-        self.stats.loaded_objects += 1
-        self.stats.loaded_bytes += len(buffer)
-        self.stats.pool_bytes += from_pool
-        self.stats.store_bytes += len(buffer) - from_pool
-        self.stats.merged += fetched.merged_fragments
+        self._on_loaded(fetched)
         return True
 
     async def _store_one(self, item: Item) -> bool:
@@ -193,6 +231,16 @@ class ObjectPool:
         self.stats.stored_bytes += len(content)
         return True
 
+    def _on_loaded(self, fetched: FetchedBlock) -> None:
+        self._on_answer()
+        size = len(fetched.content)
+        from_pool = min(size, fetched.pool_fragments * VALUE_BYTES)
+        self.stats.loaded_objects += 1
+        self.stats.loaded_bytes += size
+        self.stats.pool_bytes += from_pool
+        self.stats.store_bytes += size - from_pool
+        self.stats.merged += fetched.merged_fragments
+
     def _on_failed_object(self, error: TransferError) -> None:
         """A refusal shows that the pool is there; silence does not."""
         if isinstance(error, TransferTimeoutError):
@@ -204,8 +252,9 @@ class ObjectPool:
         self.stats.failed[type(error).__name__] += 1
         if self._reach.failed(time.monotonic()):
             why = str(error) or "no answer in time"
-            _log.warning("The pool does not answer (%s): prompts are computed until it does.", why)
+            text = "The pool does not answer (%s): prompts are computed until it does."
+            _log.log(self.silence_level, text, why)
 
     def _on_answer(self) -> None:
         if self._reach.answered():
-            _log.warning("The pool answers again.")
+            _log.log(self.silence_level, "The pool answers again.")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ pytest.importorskip("lmcache", reason="make test-engines")
 
 from tests.engines.live.conftest import Home
 from tests.engines.live.test_lmcache import adapter_json
+from tests.hostlib.loopback import until
 
 ROOT = Path(__file__).resolve().parents[3]
 KEYS = 8
@@ -120,3 +124,54 @@ def test_a_recorded_trace_is_replayed_into_the_pool(
     said = lmcache(tmp_path, "trace", "replay", str(trace), *arguments)
     assert "finish_write" in said
     assert len(home.store.places()) == KEYS
+
+
+def bench_server(folder: Path, pool_settings: dict[str, object]) -> tuple[str, dict[str, Any]]:
+    """LMCache's own benchmark, in its CPU mode, of its server with the pool behind it."""
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        port, http = one.getsockname()[1], other.getsockname()[1]
+    command = [
+        sys.executable, "-m", "lmcache.v1.multiprocess.http_server", "--host", "127.0.0.1",
+        "--port", str(port), "--http-port", str(http), "--l1-size-gb", "1", "--eviction-policy", "LRU",
+        "--supported-transfer-mode", "engine_driven", "--disable-observability",
+        "--l2-adapter", adapter_json(pool_settings),
+    ]  # fmt: skip
+    own = {"PYTHONPATH": str(ROOT), "LMCACHE_TRACK_USAGE": "false", "PYTHONHASHSEED": "0"}
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            command, env={**os.environ, **own, "HOME": str(folder)}, cwd=folder, stdout=log, stderr=log
+        )
+    try:
+        out = folder / "bench.json"
+        where = ["--rpc-url", f"tcp://127.0.0.1:{port}", "--url", f"http://127.0.0.1:{http}", "--mode", "cpu"]
+        shape = ["--kvcache-shape-spec", "(2,64,16,2,32):float32:2", "--num-blocks", "64"]
+        load = ["--num-tokens", "512", "--end", "3", "--interval", "0.1"]
+        said = lmcache(
+            folder, "bench", "server", *where, *shape, *load, "--format", "json", "--output", str(out)
+        )
+        return said, json.loads(out.read_text())["metrics"]["results"]
+    finally:
+        server.kill()
+        server.wait()
+
+
+def checksums(said: str) -> list[str]:
+    return re.findall(r"warm\] CHECKSUM: (\w+)", said)
+
+
+def test_bench_server_finds_in_the_pool_what_another_server_stored(
+    pool_settings: dict[str, object], home: Home, tmp_path: Path
+) -> None:
+    right = {"total_requests": 3, "checksum_ok": 3, "checksum_fail": 0, "pass_rate": 100.0}
+    said, results = bench_server(tmp_path, pool_settings)
+    assert results == right
+    assert said.count("cold] LOOKUP: 0/2 chunks hit") == 3
+    asyncio.run(until(lambda: len(home.store.places()) == 6))
+    # The other has everything from the first, so the benchmark has no store to compare its checksums with.
+    again, results = bench_server(tmp_path, pool_settings)
+    assert results["total_requests"] == 3
+    assert again.count("cold] LOOKUP: 2/2 chunks hit") == 3
+    assert again.count("cold] RETRIEVE: retrieved (512 tokens") == 3
+    assert checksums(again) == checksums(said)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,12 @@ pytest.importorskip("vllm", reason="make test-engines")
 
 from experiments.engines import model
 from hostlib.block import Place
+from hostlib.client import Client
+from hostlib.endpoint import UdpEndpoint
+from hostlib.engine import KvSpace, PoolConfig, open_pool
+from hostlib.members import Members
+from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.transfer import BlockRef
 from tests.engines.live.conftest import Home
 from tests.hostlib.loopback import own_address
 
@@ -37,6 +45,8 @@ class Vllm:
         path = folder / f"{name}.json"
         path.write_text(json.dumps(config))
         self.log = folder / f"{name}.log"
+        self.heard = ""
+        """What it wrote to stdout: vLLM's own log is among it."""
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "experiments.engines.vllm_node", str(path)],
@@ -47,6 +57,7 @@ class Vllm:
     def expect(self, event: str) -> dict[str, Any]:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            self.heard += line
             if line.startswith("{") and (said := json.loads(line))["event"] == event:
                 return said
         raise AssertionError(f"the engine ended:\n{self.log.read_text(errors='replace')[-3000:]}")
@@ -132,6 +143,39 @@ def lose(home: Home, share: int) -> int:
     return len(lost)
 
 
+def lose_of_rank(home: Home, name: str, tokens: list[int], rank: int, block: int) -> None:
+    """Have the storage node lose a block's first object for one rank, and for all ranks what is behind."""
+    seal = Seal(0, PUBLIC_SECRET)
+    parameters = KvSpace(name=name, model="?", layout="?", dtype="?", block_tokens=1, object_bytes=(1,))
+
+    async def descriptor() -> dict[str, Any]:
+        endpoint = UdpEndpoint(own_address())
+        client = Client(endpoint, Members.of([home.address]), seal)
+        try:
+            return dict(
+                json.loads(bytes((await client.get(BlockRef(parameters.descriptor_key(seal)))).content))
+            )
+        finally:
+            client.close()
+            endpoint.close()
+
+    shared = asyncio.run(descriptor())
+    shared["object_bytes"] = tuple(shared["object_bytes"])
+    lost = []
+    for one in range(shared["tensor_parallel"]):
+        space = KvSpace(**shared, rank=one)
+        for number, key in enumerate(space.block_keys(seal, tokens)):
+            if number > block or (number, one) == (block, rank):
+                objects = range(1 if number == block else len(space.object_bytes))
+                lost += [Place(0, space.object_key(seal, key, index)) for index in objects]
+    deadline_s = time.monotonic() + 60
+    while not set(lost) <= set(home.store.places()):  # what an engine computed last may be on its way yet
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+    for place in lost:
+        del home.store._dram[place]
+
+
 def test_it_says_the_same_whatever_happens(engines: Engines, home: Home) -> None:
     """One start of three engines for all of it: that takes most of the time."""
     alone, layerwise, background = engines.all
@@ -187,6 +231,69 @@ def test_it_says_the_same_whatever_happens(engines: Engines, home: Home) -> None
         assert engine.log.read_text(errors="replace").count("The pool does not answer") == 1
 
 
+@pytest.fixture
+def split(tmp_path: Path, tiny: Path, pool_settings: dict[str, object]) -> Iterator[tuple[Vllm, ...]]:
+    """One engine without a pool, and two with one whose model is split over two workers. Scheduler and
+    workers are processes of their own, and share one address."""
+    patient = {**pool_settings, "lookup_timeout_s": 5.0, "retry_s": 0.5, "silence_s": 3.0}
+    both: dict[str, Any] = {"tensor_parallel": 2, "processes": True, "threads": 1}
+    started = (
+        Vllm(tmp_path, "whole", tiny, 200),
+        Vllm(tmp_path, "layerwise", tiny, 40, transfer=transfer(patient), **both),
+        Vllm(tmp_path, "background", tiny, 40, transfer=transfer(patient, loading="background"), **both),
+    )
+    try:
+        for engine in started:
+            engine.expect("ready")
+        yield started
+    finally:
+        for engine in started:
+            engine.close()
+
+
+def test_an_engine_of_several_processes_says_the_same(split: tuple[Vllm, ...], home: Home) -> None:
+    whole, layerwise, background = split
+
+    # Each rank stores its own part, and the other engine's ranks load theirs.
+    several = prompts(2, seed=11)
+    right = whole.serve(*several)
+    assert_same(background.serve(*several), right)
+    said = layerwise.serve(*several)
+    assert_same(said, right)
+    assert said["hit_tokens"] == 2 * 7 * BLOCK_TOKENS
+    assert len(home.store.places()) == 2 * 7 * 2 * 2 + 1  # prompts, blocks, ranks, objects; the handshake
+
+    # One rank lacks a block that the other has: neither stores what was computed on it.
+    (torn,) = prompts(1, seed=12)
+    right = whole.serve(torn)
+    assert_same(layerwise.serve(torn), right)
+    for engine in (layerwise, background):
+        engine.forget()
+        lose_of_rank(home, "tiny", torn, rank=1, block=2)
+        assert_same(engine.serve(torn), right)
+        assert engine.heard.count("Recovered from KV load failure") == 1
+        engine.forget()
+        assert_same(engine.serve(torn), right)
+
+    # Aborted while it loads.
+    (aborted,) = prompts(1, seed=13)
+    right = whole.serve(aborted)
+    assert_same(layerwise.serve(aborted), right)
+    said = background.say("abort " + json.dumps({"tokens": aborted}), "aborted")
+    assert said["unfinished"] == 0
+    assert_same(background.serve(aborted), right)
+
+    # The pool falls silent: everything is computed, and one of the processes says so, once.
+    home.silence()
+    last = prompts(2, seed=14)
+    right = whole.serve(*last)
+    for engine in (layerwise, background):
+        for prompt in last:
+            reply = engine.serve(prompt)
+        assert reply["replies"][0]["tokens"] == right["replies"][1]["tokens"]
+        assert engine.log.read_text(errors="replace").count("The pool does not answer") == 1
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -202,5 +309,48 @@ def test_a_configuration_that_can_not_work_is_refused_at_the_start(
         with pytest.raises(AssertionError, match="the engine ended"):
             engine.expect("ready")
         assert why in engine.log.read_text(errors="replace")
+    finally:
+        engine.close()
+
+
+def test_other_parameters_under_the_same_name_are_refused_at_the_start(
+    tmp_path: Path, tiny: Path, pool_settings: dict[str, object]
+) -> None:
+    """As after an upgrade: blocks of another version of vLLM, of other weights, of another dtype."""
+    there = KvSpace(
+        name="tiny", model="weights:others", layout="vllm 0.31, cpu", dtype="bfloat16",
+        block_tokens=BLOCK_TOKENS, object_bytes=(1024, 1024),
+    )  # fmt: skip
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), there)
+    try:
+        assert pool.join()
+    finally:
+        pool.close()
+    engine = Vllm(tmp_path, "other", tiny, 40, transfer=transfer(pool_settings))
+    try:
+        with pytest.raises(AssertionError, match="the engine ended"):
+            engine.expect("ready")
+        log = engine.log.read_text(errors="replace") + engine.heard
+        assert "key space 'tiny' is in use with other parameters" in log
+        assert "dtype is 'float32' here and 'bfloat16' there" in log
+        assert "and 'vllm 0.31, cpu' there" in log
+        assert "and 'weights:others' there" in log
+        assert "Give this engine another key space name, or the same parameters" in log
+    finally:
+        engine.close()
+
+
+def test_an_engine_starts_without_a_pool_to_reach_and_says_so_once(tmp_path: Path, tiny: Path) -> None:
+    nowhere = {"homes": [own_address()], "lookup_timeout_s": 1.0, "retry_s": 0.2}
+    engine = Vllm(tmp_path, "alone", tiny, 40, transfer=transfer(nowhere))
+    try:
+        engine.expect("ready")
+        for number in range(3):
+            (prompt,) = prompts(1, seed=20 + number)
+            said = engine.serve(prompt)
+            assert len(said["replies"][0]["tokens"]) == 4
+        assert said["hit_tokens"] == 0
+        assert said["pool"]["failed"]
+        assert engine.log.read_text(errors="replace").count("The pool does not answer") == 1
     finally:
         engine.close()

@@ -74,6 +74,26 @@ def test_arrays_go_in_and_come_out_by_the_buffer_protocol(config: PoolConfig) ->
         pool.close()
 
 
+def test_a_buffer_that_can_not_be_used_is_refused_before_anything_moves(config: PoolConfig) -> None:
+    pool = open_pool(config, SPACE)
+    try:
+        assert pool.join()
+        blocks = pool.blocks.references(list(SPACE.block_keys(pool.seal, range(8))), 0)
+        across = np.zeros((1024, 2), dtype=np.float32)[:, 1]
+        by_columns = np.asfortranarray(np.zeros((32, 32), dtype=np.float32))
+        fine = Item(blocks[0], bytes(4096))
+        for buffer in (across.data, by_columns.data):
+            with pytest.raises(ValueError, match=r"is not contiguous.*Copy it into one that is"):
+                pool.store([fine, Item(blocks[1], buffer)])
+            with pytest.raises(ValueError, match="is not contiguous"):
+                pool.load([Item(blocks[1], buffer)])
+        with pytest.raises(ValueError, match="can't be written to, as a load has to"):
+            pool.load([fine])
+        assert pool.stats()["stored_objects"] == 0
+    finally:
+        pool.close()
+
+
 def test_a_process_shares_a_pool_and_the_last_to_close_ends_it(config: PoolConfig) -> None:
     one, other = open_pool(config, SPACE), open_pool(config, SPACE)
     assert one is other

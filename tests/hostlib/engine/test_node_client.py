@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -28,6 +29,13 @@ LARGE = 3_000_000
 
 def content(number: int, size: int = SIZE) -> bytes:
     return bytes((number + place) % 251 for place in range(size))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
 
 
 class Neighbour:
@@ -139,15 +147,12 @@ def test_another_takes_over_when_the_first_ends(
         keys = list(KvSpace(**asdict(SPACE)).block_keys(pool.seal, [7] * 4))
         assert pool.exists(keys) == 1
         first.kill()
-        while pool.exists(keys) != 1:  # what was asked of the one that ended counts as silence, once
-            pass
+        until(lambda: pool.exists(keys) == 1)  # what was asked of the one that ended counts as silence, once
         assert caplog.text.count("The pool does not answer") <= 1
-        while last.ask({"exists_stored": True}) != 1:
-            pass
+        until(lambda: last.ask({"exists_stored": True}) == 1)
         room = bytearray(SIZE)
         assert pool.load([Item(pool.blocks.references(keys, 0)[0], room)]) == [True]
         assert room == content(7)
     finally:
         pool.close()
-    while last.ask({"exists_stored": True}) != 1:  # the last one goes on by itself
-        pass
+    until(lambda: last.ask({"exists_stored": True}) == 1)  # the last one goes on by itself
