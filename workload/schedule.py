@@ -1,6 +1,7 @@
-"""Which node serves a request: `random` (the default), `round_robin`, `locality`, or Mooncake's `conductor`.
+"""Which node serves a request: `random` (the default), `round_robin`, `balanced`, `locality`, or Mooncake's
+`conductor`.
 
-The first three are planned: they look at nothing but the requests, so a trace can be shared out before it is
+All but the last are planned: they look at nothing but the requests, so a trace can be shared out before it is
 played. The conductor (`workload.conductor`) decides when a request comes, by the state of nodes and storage.
 """
 
@@ -70,6 +71,20 @@ class RoundRobinScheduler:
         return Route(node)
 
 
+class BalancedScheduler:
+    """The node that was sent the fewest tokens, whatever it holds: load balancing blind to locality."""
+
+    def __init__(self, nodes: int, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._tokens = [0] * nodes
+
+    def assign(self, request: Request) -> Route:
+        sent = [(tokens, self._random.random(), node) for node, tokens in enumerate(self._tokens)]
+        _, _, node = min(sent)
+        self._tokens[node] += request.input_tokens
+        return Route(node)
+
+
 class LocalityScheduler:
     """The node that has least to do, where a prefix it was sent lately is nothing to do."""
 
@@ -109,6 +124,7 @@ class LocalityScheduler:
 PLANNED: dict[str, Callable[[int, int], PlannedScheduler]] = {
     "random": RandomScheduler,
     "round_robin": RoundRobinScheduler,
+    "balanced": BalancedScheduler,
     "locality": LocalityScheduler,
 }
 CONDUCTOR = "conductor"

@@ -1,9 +1,9 @@
 """make routing: schedulers against what nodes share, simulated at real scale on the same requests.
 
 Beluga's point (arXiv 2511.20172) is that a pool which all nodes reach makes routing by locality unnecessary.
-So round robin with a pool is set against locality, and Mooncake's conductor, without one. `own`: nodes have
-their own memory only; `stores`: and storage nodes; `pool`: and the switch's pool. Writes
-results/routing/summary.json and report.html.
+So round robin and load balancing with a pool are set against locality, and Mooncake's conductor, without one:
+ratios of the same requests, seed by seed. `own`: nodes have their own memory only; `stores`: and storage
+nodes; `pool`: and the switch's pool. Writes results/routing/summary.json and report.html.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ SHARED: dict[str, dict[str, dict[str, Any]]] = {
     "stores": {"nodes": {"gate": "compare"}, "pool": {"memory": "none"}},
     "pool": {"nodes": {"gate": "compare"}},
 }
+POINT = tuple((blind, aware) for aware in ("locality", "conductor") for blind in ("round_robin", "balanced"))
+"""What looks at no prefix, with a pool, over what does, without one."""
 SHARED_TEXT = (
     "own: nodes have their own memory only; stores: and storage nodes; pool: and the switch's pool. Means "
     "over the seeds."
@@ -89,6 +91,7 @@ class Case:
 
 
 Cells = dict[Case, dict[str, Interval]]
+Seeds = dict[Case, list[Mapping[str, float]]]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -101,15 +104,22 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RoutingOptions) -> int:
-    cells = compute(options, screen)
+    seeds = compute(options, screen)
+    cells = {
+        case: {name: mean_interval([one[name] for one in found]) for name in FIGURES}
+        for case, found in seeds.items()
+    }
     for shape, load in itertools.product(options.shapes, options.loads):
         screen.show(_table(shape, load, cells))
+    ratios = point(seeds)
+    if ratios:
+        screen.show(_point_table(ratios))
     page = _write_page(options, cells)
-    screen.say(f"Written to {_write(options, cells)}; to look at: {page}")
+    screen.say(f"Written to {_write(options, cells, ratios)}; to look at: {page}")
     return 0
 
 
-def compute(options: RoutingOptions, screen: Screen) -> Cells:
+def compute(options: RoutingOptions, screen: Screen) -> Seeds:
     """All cases with all seeds, over the cores of the machine."""
     sides = (options.shapes, options.loads, options.schedulers, SHARED)
     cases = [Case(*values) for values in itertools.product(*sides)]
@@ -121,13 +131,39 @@ def compute(options: RoutingOptions, screen: Screen) -> Cells:
     with screen.progress() as progress:
         task = progress.add_task("simulating", total=len(jobs))
         done = run_all(work, jobs, os.cpu_count() or 1, lambda: progress.advance(task))
-    by_case: dict[Case, list[Mapping[str, float]]] = {case: [] for case in cases}
+    by_case: Seeds = {case: [] for case in cases}
     for (case, _), figures in zip(jobs, done, strict=True):
         by_case[case].append(figures)
-    return {
-        case: {name: mean_interval([one[name] for one in found]) for name in FIGURES}
-        for case, found in by_case.items()
-    }
+    return by_case
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A scheduler blind to prefixes with a pool, over one that sees them without: seed by seed."""
+
+    shape: str
+    load: float
+    blind: str
+    aware: str
+    ttft: Interval
+    prefill: Interval
+
+
+def point(seeds: Seeds) -> list[Ratio]:
+    """Where both of a pair were simulated."""
+    ratios = []
+    for shape, load in dict.fromkeys((case.shape, case.load) for case in seeds):
+        for blind, aware in POINT:
+            ours = seeds.get(Case(shape, load, blind, "pool"), [])
+            theirs = seeds.get(Case(shape, load, aware, "own"), [])
+            pairs = list(zip(ours, theirs, strict=False))
+            if pairs:
+                ttft, prefill = (
+                    mean_interval([one[name] / other[name] for one, other in pairs])
+                    for name in ("ttft_mean_s", "prefill_s")
+                )
+                ratios.append(Ratio(shape, load, blind, aware, ttft, prefill))
+    return ratios
 
 
 def _figures(scenario: Scenario) -> Mapping[str, float]:
@@ -189,7 +225,19 @@ def _write_page(options: RoutingOptions, cells: Cells) -> Path:
     return write_report(options.results, "make routing: schedulers and what nodes share", about, sections)
 
 
-def _write(options: RoutingOptions, cells: Cells) -> Path:
+def _point_table(ratios: list[Ratio]) -> Table:
+    table = Table(
+        title="Beluga's point: blind with a pool over aware without, same requests", title_justify="left"
+    )
+    for title in ("shape", "load", "with a pool", "without", "TTFT mean", "prefill computed"):
+        table.add_column(title, justify="left" if title in ("shape", "with a pool", "without") else "right")
+    for one in ratios:
+        shown = [f"{of.mean:.2f} ± {of.half:.2f}" for of in (one.ttft, one.prefill)]
+        table.add_row(one.shape, f"{one.load:g}", one.blind, one.aware, *shown)
+    return table
+
+
+def _write(options: RoutingOptions, cells: Cells, ratios: list[Ratio]) -> Path:
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / "summary.json"
     record = {
@@ -201,6 +249,14 @@ def _write(options: RoutingOptions, cells: Cells) -> Path:
         "cases": [
             asdict(case) | {name: {"mean": of.mean, "half": of.half} for name, of in found.items()}
             for case, found in cells.items()
+        ],
+        "point": [
+            {"shape": one.shape, "load": one.load, "with_pool": one.blind, "without": one.aware}
+            | {
+                name: {"mean": of.mean, "half": of.half}
+                for name, of in (("ttft_ratio", one.ttft), ("prefill_ratio", one.prefill))
+            }
+            for one in ratios
         ],
     }
     path.write_text(json.dumps(record, indent=1) + "\n")

@@ -19,6 +19,18 @@ def test_same_seed_same_nodes_and_all_nodes_work(name: str) -> None:
     assert max(tokens.values()) < 2 * sum(tokens.values()) / 4
 
 
+def test_balancing_shares_out_tokens_more_evenly_than_turns_do() -> None:
+    requests = generate("agents", 1, 300).requests
+
+    def spread(name: str) -> float:
+        scheduler, tokens = make_scheduler(name, 8), Counter[int]()
+        for request in requests:
+            tokens[scheduler.assign(request).node] += request.input_tokens
+        return max(tokens.values()) / min(tokens.values())
+
+    assert spread("balanced") < 1.1 < spread("round_robin")
+
+
 def test_locality_keeps_conversations_together() -> None:
     requests = generate("chat", 1, 600).requests
 
@@ -34,7 +46,7 @@ def test_locality_keeps_conversations_together() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ScheduleError, match="random, round_robin, locality"):
+    with pytest.raises(ScheduleError, match="random, round_robin, balanced, locality"):
         make_scheduler("x", 2)
     with pytest.raises(ScheduleError, match="at least one node"):
         make_scheduler("random", 0)
