@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 stamp=.venv-engines/.ready
 if [ -e "$stamp" ] && cmp -s requirements-engines.lock "$stamp"; then
-  exit 0
+  exec .venv-engines/bin/python -m hostlib.native  # for this Python, unless its core is there
 fi
 
 # Mooncake's libraries; the rest needs only what make setup installs.
@@ -30,4 +30,5 @@ if ! .venv-engines/bin/python -m pip install --disable-pip-version-check --no-de
   grep -v '^WARNING' .venv-engines/pip.log | tail -n 5 >&2
   exit 1
 fi
+.venv-engines/bin/python -m hostlib.native
 cp requirements-engines.lock "$stamp"
