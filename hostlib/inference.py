@@ -41,6 +41,11 @@ def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
     return len(missing)
 
 
+def fetch_none(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
+    """The gate that never opens: a node that has its own memory alone."""
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A request that reaches the node."""

@@ -20,7 +20,7 @@ from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.health import HealthOptions
-from hostlib.inference import SOURCES, InferenceNode, InferenceOptions, fetch_all
+from hostlib.inference import SOURCES, InferenceNode, InferenceOptions, fetch_all, fetch_none
 from hostlib.kv_file import KvFile
 from hostlib.process import HostProcess, main
 from hostlib.pushed import PushedBlocks
@@ -54,6 +54,8 @@ class WorkerConfig(ServingConfig, HostConfig):
     """Rule by which blocks move between GPU memory and DRAM."""
     gate: bool = False
     """Whether each fetch is compared with computing first; needs `link_bit_s`."""
+    fetch: bool = True
+    """Whether the node asks the network for blocks at all; without, it computes what it does not hold."""
     record_blocks: bool = False
     """Whether the record of a request has the times of each block that was fetched for it."""
     push: bool = False
@@ -127,7 +129,7 @@ class WorkerProcess(HostProcess):
             key_space,
             cost,
             scale,
-            self._gate or fetch_all,
+            self._gate or (fetch_all if config.fetch else fetch_none),
             options,
             None if config.kv_file is None else KvFile(Path(config.kv_file)),
             self._coder,

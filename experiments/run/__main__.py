@@ -236,6 +236,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "ttft_slo_s": options.ttft_slo_s,
         "tiers": options.tiers,
         "gate": options.gate,
+        "fetch": options.fetch,
         "tenants": options.tenants,
         "block_bytes": scenario.block_bytes,
         "codec": _codec(scenario),

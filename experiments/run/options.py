@@ -65,6 +65,7 @@ class RunOptions:
     ttft_slo_s: float | None
     tiers: str
     gate: bool
+    fetch: bool
     policy: str
     eviction: str
     pool_blocks: int
@@ -158,6 +159,7 @@ _OPTIONS = (
     ),
     Option("TIERS", one_of(tuple(RULES)), DEFAULT_RULE, "how blocks move between GPU memory and DRAM"),
     Option("GATE", yes_or_no, True, "no: nodes fetch without comparing that with computing under the load"),
+    Option("FETCH", yes_or_no, True, "no: nodes use what they hold themselves, and compute the rest"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
     Option(
         "EVICTION",

@@ -106,6 +106,8 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
         # It would have to know every tenant's secret; the file of real KV has the public namespace's keys.
         raise OptionError("TENANTS goes with neither SCHEDULER=conductor nor MODEL=folder")
     _check_codec(options)
+    if options.scheduler == CONDUCTOR and not options.fetch:
+        raise OptionError("FETCH=no does not go with SCHEDULER=conductor, which counts on what nodes fetch")
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
     whole = load_trace(options.trace) if options.trace else _generated(options, requests)
     start_s = _start(whole, options.start_s, requests)

@@ -11,7 +11,7 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import block_content, derivation
-from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, RequestRecord, fetch_all
+from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, RequestRecord, fetch_all, fetch_none
 from hostlib.members import Members
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
@@ -151,6 +151,18 @@ def test_a_hole_makes_what_is_behind_it_worthless() -> None:
         cluster.store.preload([place(keys[0]), place(keys[2])], BLOCK_BYTES)
         (record,) = await cluster.play([request(0, 1, 2, 3)])
         assert came_from(record) == {"remote": 1, "recomputed": 2}
+
+    run_virtual(main())
+
+
+def test_a_node_that_fetches_nothing_computes_what_it_does_not_hold() -> None:
+    async def main() -> None:
+        cluster = Cluster(gate=fetch_none)
+        cluster.store.preload([place(key) for key in KEY_SPACE.chain([1, 2, 3, 4])], BLOCK_BYTES)
+        one, two = await cluster.play([request(0, 1, 2, 3, 4), request(5, 1, 2, 3, 4)])
+        assert came_from(one) == {"recomputed": 4}
+        assert came_from(two) == {"gpu": 4}
+        assert one.fetch_s == two.fetch_s == 0
 
     run_virtual(main())
 

@@ -142,6 +142,13 @@ def test_workers_are_told_their_rules_and_their_links_rate(tmp_path: Path) -> No
     assert worker.link_bit_s == pytest.approx(made.fabric.link_rate_bit_s("node1"))
 
 
+def test_nodes_that_fetch_nothing_have_no_gate_to_ask_and_no_conductor(tmp_path: Path) -> None:
+    worker = load_config(WorkerConfig, write_host_configs(scenario("--fetch", "no"), tmp_path)["node1"])
+    assert (worker.fetch, worker.gate) == (False, False)
+    with pytest.raises(OptionError, match="FETCH=no does not go with SCHEDULER=conductor"):
+        scenario("--fetch", "no", "--scheduler", "conductor")
+
+
 def test_with_tenants_nodes_belong_to_them_in_turn_and_stores_know_no_secret(tmp_path: Path) -> None:
     made = scenario("--tenants", "2")
     paths = write_host_configs(made, tmp_path)
