@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolConfig:
-    """Where the pool is, how long an engine waits for it. A node has one client, which its processes share."""
+    """Where the pool is, how long an engine waits for it. A node's processes share one client."""
 
     address: str
     """This node's IPv4 address in the pool's network."""
