@@ -1,6 +1,7 @@
 """How fast hosts are: blocks requested, received and checked over UDP on the loopback interface.
 
-    python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N] [--one-by-one]
+    python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N] [--receive-one-by-one]
+        [--send-one-by-one]
 
 One process serves and one fetches, so that the CPU time of each end is its own.
 """
@@ -119,12 +120,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--blocks", type=int, default=4000)
     parser.add_argument("--block-bytes", type=int, default=16384)
     parser.add_argument("--chain", type=int, default=16)
-    parser.add_argument(
-        "--one-by-one", action="store_true", help="datagrams as behind a switch, not put together"
-    )
+    parser.add_argument("--receive-one-by-one", action="store_true", help="as behind a switch")
+    parser.add_argument("--send-one-by-one", action="store_true", help="as there before Linux 6.11")
     options = parser.parse_args(arguments)
     keys = bench_keys(256)
-    endpoint_options = EndpointOptions(together=not options.one_by_one)
+    endpoint_options = EndpointOptions(
+        sends_together=not options.send_one_by_one, receives_together=not options.receive_one_by_one
+    )
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(
         target=serve, args=(theirs, keys, options.block_bytes, endpoint_options), daemon=True

@@ -57,8 +57,11 @@ class EndpointOptions:
     """Longest burst handed to the kernel, which a shaped link sends as one lump."""
     queue_datagrams: int = 8192
     """Datagrams that wait for the socket to become writable; more are dropped and counted."""
-    together: bool = True
-    """Whether the kernel takes and gives several datagrams as one where it can. Behind a switch it can't."""
+    sends_together: bool = True
+    """Whether datagrams are given to the kernel as one where it takes that. Behind a switch, where checksum
+    offload is off, Linux does since 6.11."""
+    receives_together: bool = True
+    """Whether the kernel may give datagrams as one. Behind a switch it has each of them by itself."""
     receive_buffer_bytes: int = 8 << 20
     send_buffer_bytes: int = 1 << 20
 
@@ -133,7 +136,7 @@ class UdpEndpoint:
         self._waiting: deque[_Waiting] = deque()
         self._queued = 0
         self._queued_bytes = 0
-        self._segmentation = self._options.together
+        self._segmentation = self._options.sends_together
         self._core = native.core()
         self._handing_over = False
         self._behind: deque[Callable[[], None]] = deque()
@@ -196,7 +199,7 @@ class UdpEndpoint:
             # Never in parts, which switches drop, whatever ICMP says of the way: any host may send that.
             sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE)
             sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
-            sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, int(self._options.together))
+            sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, int(self._options.receives_together))
         except OSError as error:
             sock.close()
             raise ConfigError(f"UDP {address}:{KV_PORT}: {error.strerror}") from None

@@ -441,6 +441,8 @@ class Fetches:
         )
         self.stats.blocks_fetched += 1
         self._latencies_s.append(block.elapsed_s)
+        # They name the fetch, and it them: without this, all wait for the garbage collector, the buffer too.
+        fetch.requests = []
         del self.active[fetch.block.key]
         self._exchange.askers.pop(fetch, None)
         if not fetch.future.done():

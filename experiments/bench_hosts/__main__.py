@@ -1,8 +1,9 @@
 """make bench-hosts: CPU time and latency of a block at client and storage node, over the loopback interface.
 
-Each round plays every combination in turn: the compiled core and Python alone, datagrams that the kernel
-puts together and datagrams that come one by one, as behind a switch. Each play is one `python -m
-hostlib.bench`, so that the two ends are processes of their own.
+Each round plays every combination in turn: the compiled core and Python alone; datagrams that the kernel
+takes and gives together, that it gives one by one as behind a switch ("switched"), and that it takes one by
+one, too, as there before Linux 6.11. Each play is one `python -m hostlib.bench`, so that the two ends are
+processes of their own.
 """
 
 from __future__ import annotations
@@ -47,7 +48,11 @@ class Options:
 
 CORES = {"python": "1", "compiled": "0"}
 """WEIR_PURE for each."""
-MODES: dict[str, tuple[str, ...]] = {"together": (), "one by one": ("--one-by-one",)}
+MODES: dict[str, tuple[str, ...]] = {
+    "together": (),
+    "switched": ("--receive-one-by-one",),
+    "one by one": ("--receive-one-by-one", "--send-one-by-one"),
+}
 """Arguments of hostlib.bench for each."""
 _OPTIONS = (
     Option("RUNS", whole(2, 100), 5, "rounds"),
@@ -55,7 +60,7 @@ _OPTIONS = (
     Option("BLOCK_BYTES", whole(1, 1 << 20), 16384, "bytes of a block"),
     Option("CHAIN", whole(1, 256), 16, "blocks asked for at once"),
     Option("CORES", list_of(one_of(tuple(CORES))), tuple(CORES), "python, compiled or both"),
-    Option("MODES", list_of(one_of(tuple(MODES))), tuple(MODES), "datagrams together, one by one, or both"),
+    Option("MODES", list_of(one_of(tuple(MODES))), tuple(MODES), "how datagrams pass through the kernel"),
     Option("RESULTS", Path, Path("results/bench-hosts"), "folder for summary.json"),
 )
 _FIGURES = {

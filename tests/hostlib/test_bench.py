@@ -7,7 +7,7 @@ import pytest
 from hostlib import bench
 
 
-@pytest.mark.parametrize("more", [[], ["--one-by-one"]])
+@pytest.mark.parametrize("more", [[], ["--receive-one-by-one", "--send-one-by-one"]])
 def test_the_benchmark_measures_both_ends(capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     assert bench.main(["--blocks", "64", "--chain", "8", *more]) == 0
     result = json.loads(capsys.readouterr().out)
