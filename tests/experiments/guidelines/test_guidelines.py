@@ -14,8 +14,9 @@ from experiments.guidelines.cases import PUBLISHED, SEGMENT_BYTES, cases
 from experiments.guidelines.result import Measured, compare
 
 
-def test_each_guideline_has_something_to_compare_and_fits_the_segment() -> None:
-    groups = {name: list(found) for name, found in groupby(cases(8), lambda case: case.guideline)}
+@pytest.mark.parametrize("nodes", [2, 3, 4, 8])
+def test_each_guideline_has_something_to_compare_and_fits_segment_and_network(nodes: int) -> None:
+    groups = {name: list(found) for name, found in groupby(cases(nodes), lambda case: case.guideline)}
     assert set(groups) == {
         "batch size", "request size", "block size", "interleaving", "one hot page", "engines",
     }  # fmt: skip
@@ -25,7 +26,7 @@ def test_each_guideline_has_something_to_compare_and_fits_the_segment() -> None:
         for case in found:
             assert SEGMENT_BYTES % case.request_bytes == 0
             assert case.request_bytes % case.page_bytes == 0
-            assert 1 <= case.nodes <= 8
+            assert 1 <= case.nodes <= nodes
             assert case.in_flight * case.request_bytes <= SEGMENT_BYTES
             assert case.nodes == 1 or case.links_full
 
