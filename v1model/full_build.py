@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from v1model.backend import finish
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from v1model.switch import Switch
 
 logger = logging.getLogger(__name__)
+
+_turn = Lock()  # one build at a time in a process, however many programs it is given
 
 
 def make_full_build(switch: Switch) -> Thread | None:
@@ -28,7 +30,11 @@ def make_full_build(switch: Switch) -> Thread | None:
 
 def _finish(switch: Switch) -> None:
     try:
-        switch.go_over(finish(switch.compiled))
+        with _turn:
+            if switch.is_closed:
+                return
+            compiled = finish(switch.compiled)
+        switch.go_over(compiled)
     except DataPlaneError:
         logger.info("the switch was closed before its full build was there")
     except (CompileError, OSError) as error:

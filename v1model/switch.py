@@ -118,6 +118,10 @@ class Switch:
                 self._events.close()
                 self.handle.destroy()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
     def go_over(self, compiled: CompiledProgram) -> None:
         """Goes on with another build of the same program. State, ports and packets in flight stay."""
         library = Library(compiled.library)

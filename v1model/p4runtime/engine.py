@@ -54,11 +54,9 @@ class EmbeddedEngine:
         try:
             tracing = self._recorder.tracing
             compiled = compile_text(config.source, config.name, self._externs, tracing=tracing, quick=True)
-            switch = Switch(compiled, self._cpu_port)
+            return Switch(compiled, self._cpu_port)
         except CompileError as error:
             raise DataPlaneError("INVALID_ARGUMENT", error.render()) from error
-        make_full_build(switch)
-        return switch
 
     def connect(self, data_plane: DataPlane) -> None:
         """Packets in flight between the two switches are lost. An interface that is gone by now does not
@@ -78,6 +76,7 @@ class EmbeddedEngine:
                 logger.warning("%s", error)
         self._recorder.follow(data_plane)
         data_plane.start()
+        make_full_build(data_plane)
 
     def discard(self, data_plane: DataPlane) -> None:
         assert isinstance(data_plane, Switch)

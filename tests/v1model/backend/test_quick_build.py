@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from v1model.backend import CompiledProgram, building
 from v1model.compile import compile_p4
 from v1model.dataplane import DataPlaneError, TableEntry
 from v1model.errors import CompileError
+from v1model.frontend.preprocess import preprocess
 from v1model.full_build import make_full_build
 from v1model.ir import ActionCall, KeyMatch
+from v1model.p4runtime.device_config import DeviceConfig
+from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.switch import Switch
 
 PROGRAM = """
@@ -120,6 +124,21 @@ def test_a_switch_that_is_closed_meanwhile_stays_closed(source: Path) -> None:
     assert not thread.is_alive()
     with pytest.raises(DataPlaneError, match="closed"):
         switch.inject(1, b"x")
+
+
+def test_a_pipeline_gets_its_full_build_when_it_is_committed(source: Path) -> None:
+    engine = EmbeddedEngine({}, None)
+    config = DeviceConfig(str(source), preprocess(source)).encode()
+    verified, committed = engine.load(config), engine.load(config)
+    engine.discard(verified)
+    assert committed.compiled.quick
+    engine.connect(committed)
+    deadline = time.monotonic() + 60
+    while committed.compiled.quick and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert committed.compiled.quick is None
+    engine.discard(committed)
+    engine.close()
 
 
 def test_a_full_build_that_fails_leaves_the_switch_as_it_is(
