@@ -12,6 +12,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from v1model.backend import building
 from v1model.backend.extern_source import ExternSource
 from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
@@ -90,6 +91,7 @@ def _run(options: SwitchOptions) -> None:
         ended = server.stop()
         engine.close()
     if not ended:
+        building.end_compilers()
         os._exit(OK)  # nobody waits any more for the program that is being compiled
 
 

@@ -6,10 +6,12 @@ complete or not at all. What can't be loaded is thrown away and built again.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -109,17 +111,33 @@ def discard(entry: Path) -> None:
     shutil.rmtree(entry, ignore_errors=True)
 
 
+_compilers: set[subprocess.Popen[str]] = set()  # that are running
+
+
 def _start(command: Sequence[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    nothing = subprocess.DEVNULL
+    # A group of its own: the compiler has processes, too.
+    process = subprocess.Popen(
+        command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, text=True, process_group=0
     )
+    _compilers.add(process)
+    return process
 
 
 def check(process: subprocess.Popen[str], what: str) -> None:
     """Waits for a C compiler; CompileError with its words if it failed."""
     _, errors = process.communicate()
+    _compilers.discard(process)
     if process.returncode:
         raise CompileError(f"the C compiler failed on {what}:\n{errors.strip()[:4000]}")
+
+
+@atexit.register
+def end_compilers() -> None:
+    """Ends what this process has compiled for nothing when it ends."""
+    for process in tuple(_compilers):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def mark_used(entry: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -124,6 +127,26 @@ def test_a_switch_that_is_closed_meanwhile_stays_closed(source: Path) -> None:
     assert not thread.is_alive()
     with pytest.raises(DataPlaneError, match="closed"):
         switch.inject(1, b"x")
+
+
+def test_a_process_that_ends_ends_its_compilers(tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from v1model.backend import building
+building.compiler = lambda: sys.argv[1]
+building.compile_file(Path("x.c"), Path("x.o"), ())
+input()
+"""
+    alive = tmp_path / "alive"
+    os.mkfifo(alive)
+    compiler = tmp_path / "cc"
+    compiler.write_text(f"#!/bin/sh\nexec 3>{alive}\nsleep 600 &\nwait\n")
+    compiler.chmod(0o755)
+    process = subprocess.Popen([sys.executable, "-c", code, compiler], stdin=subprocess.PIPE)
+    with alive.open("rb") as held:  # by the compiler and its child
+        process.communicate(b"\n", timeout=60)
+        assert held.read() == b""
 
 
 def test_a_pipeline_gets_its_full_build_when_it_is_committed(source: Path) -> None:
