@@ -138,6 +138,8 @@ class UdpEndpoint:
         self._queued_bytes = 0
         self._segmentation = self._options.sends_together
         self._core = native.core()
+        self._is_full = False
+        """The socket: what waits is sent when it is writable again."""
         self._handing_over = False
         self._behind: deque[Callable[[], None]] = deque()
         """To be called when all that has come is handed over."""
@@ -172,11 +174,10 @@ class UdpEndpoint:
             self._waiting.append(_Waiting(address, list(datagrams)))
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Call it behind what is being handed over, before anything is sent; else in the loop's next turn."""
-        if self._handing_over:
-            self._behind.append(callback)
-        else:
-            self._loop.call_soon(callback)
+        """Call it behind what is being handed over, else in the loop's next turn; what it sends leaves then."""
+        if not self._handing_over and not self._behind:
+            self._loop.call_soon(self._hand_over, {})
+        self._behind.append(callback)
 
     def close(self) -> None:
         """Close the socket; what is still queued is lost."""
@@ -211,9 +212,12 @@ class UdpEndpoint:
         while self._waiting:
             if not self._send_first(self._waiting[0]):
                 self._loop.add_writer(self._socket, self._flush)
+                self._is_full = True
                 return
             self._waiting.popleft()
-        self._loop.remove_writer(self._socket)
+        if self._is_full:
+            self._loop.remove_writer(self._socket)
+            self._is_full = False
 
     def _send_first(self, waiting: _Waiting) -> bool:
         """Whether these are dealt with: False means try again when the socket is writable."""
@@ -301,8 +305,10 @@ class UdpEndpoint:
                 self._behind.popleft()()
         finally:
             self._handing_over = False
-        if self._waiting:
-            self._flush()
+            if self._behind:  # somebody before them failed
+                self._loop.call_soon(self._hand_over, {})
+            if self._waiting:
+                self._flush()
 
     def _segment_bytes(self, ancillary: list[tuple[int, int, bytes]]) -> int:
         segment_bytes = 0

@@ -222,3 +222,25 @@ def test_an_address_that_is_taken_is_an_error() -> None:
             UdpEndpoint(pair.source)
 
     asyncio.run(main())
+
+
+def test_a_receiver_that_fails_keeps_nobody_else_from_sending() -> None:
+    async def main() -> None:
+        failures: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+        with Pair() as pair:
+            heard: list[str] = []
+
+            def fails(source: str, datagrams: Sequence[Buffer]) -> None:
+                pair.receiver.send(source, [b"before"])
+                pair.receiver.soon(lambda: heard.append("behind"))
+                raise ValueError
+
+            answers: list[bytes] = []
+            pair.sender.set_receiver(lambda source, some: answers.extend(map(bytes, some)))
+            pair.receiver.set_receiver(fails)
+            pair.sender.send(pair.destination, [b"question"])
+            await until(lambda: answers == [b"before"] and heard == ["behind"])
+            assert len(failures) == 1
+
+    asyncio.run(main())
