@@ -174,7 +174,8 @@ class UdpEndpoint:
             self._waiting.append(_Waiting(address, list(datagrams)))
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Call it behind what is being handed over, else in the loop's next turn; what it sends leaves then."""
+        """Call it behind what is being handed over, else in the loop's next turn; what it sends leaves
+        then."""
         if not self._handing_over and not self._behind:
             self._loop.call_soon(self._hand_over, {})
         self._behind.append(callback)
