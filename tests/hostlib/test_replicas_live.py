@@ -19,7 +19,8 @@ from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
 from experiments.run.result import PROGRAM
 from tests.hostlib.remote_client import BLOCK_BYTES
 from tests.hostlib.sealed import TENANT
-from topologies.engines import Embedded
+from topologies.engines import Engine, make_engine
+from topologies.errors import EngineError
 from topologies.network import Network
 from topologies.registry import make_topology
 
@@ -28,6 +29,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 
+LINK_BIT_S = {"embedded": 40e6, "bmv2": 5e6}
+"""BMv2 forwards a few thousand packets a second: what it is behind with is sent again."""
 BLOCKS = 40
 FRAGMENTS = 32
 POOL_BLOCKS = 8
@@ -110,9 +113,17 @@ def _with_tenant(switch: SwitchConfig) -> SwitchConfig:
     return replace(switch, ports=ports)
 
 
+@pytest.fixture(params=["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    try:
+        return make_engine(request.param)
+    except EngineError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(params=["star", "leafspine"])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with Network(make_topology(request.param, 40e6, 2, 3), Embedded()) as network:
+def cluster(request: pytest.FixtureRequest, engine: Engine) -> Iterator[Cluster]:
+    with Network(make_topology(request.param, LINK_BIT_S[engine.name], 2, 3), engine) as network:
         yield Cluster(network, request.param)
 
 
@@ -126,13 +137,13 @@ def test_writes_survive_a_home_and_return_to_it(cluster: Cluster) -> None:
         cluster.until(client, everyone_is("UP"))
 
     sent = {}
-    for replicas, first in ((1, 0), (2, BLOCKS)):
+    for replicas, first in ((1, 0), (2, BLOCKS), (3, 3 * BLOCKS)):
         before = cluster.network.transmitted_bytes(writer.name)
         numbers = list(range(first, first + BLOCKS))
         done = cluster.ask(writer, put=numbers, replicas=replicas)
         assert done["results"] == ["held"] * BLOCKS
         sent[replicas] = cluster.network.transmitted_bytes(writer.name) - before
-    assert sent[2] <= 1.1 * sent[1]
+    assert max(sent[2], sent[3]) <= 1.1 * sent[1]
 
     blocks = list(range(BLOCKS, 2 * BLOCKS))  # those with two replicas
     assert cluster.ask(reader, get=blocks)["results"] == ["right"] * BLOCKS
