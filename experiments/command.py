@@ -93,8 +93,8 @@ class Screen:
 
     @property
     def can_live(self) -> bool:
-        """Whether there is a terminal to draw on."""
-        return self.console.is_terminal and not self.quiet
+        """Whether there is a terminal to draw on, and again in the same place."""
+        return self.console.is_terminal and not self.console.is_dumb_terminal and not self.quiet
 
     def progress(self, *more: ProgressColumn, below: RenderableType | None = None) -> Progress:
         """Bars with count and time, and `more` columns; `below` them what changes while they do."""

@@ -120,3 +120,12 @@ def test_details_are_for_those_who_ask(capsys: pytest.CaptureFixture[str]) -> No
     assert not capsys.readouterr().out
     Screen(VERBOSE).detail("a detail")
     assert capsys.readouterr().out == "a detail\n"
+
+
+@pytest.mark.parametrize(("terminal", "can"), [("xterm", True), ("dumb", False)])
+def test_a_terminal_that_can_only_go_on_gets_no_view(
+    terminal: str, can: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes what is not one for a terminal then
+    monkeypatch.setenv("TERM", terminal)
+    assert Screen().can_live is can
