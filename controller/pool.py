@@ -139,7 +139,6 @@ class Pool:
 
     def subscribed(self, subscription: Subscription, now_s: float) -> None:
         """A node wants more of the prefix that it asks for."""
-        self._governor.reported(1)
         if self.push is not None:
             self.counts.subscriptions += 1
             self.push.subscribed(subscription.block, subscription.parent, subscription.port, now_s)

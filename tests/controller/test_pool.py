@@ -213,6 +213,16 @@ def test_too_many_reports_raise_the_threshold() -> None:
     assert thresholds == [4, 2]
 
 
+def test_a_flood_of_subscriptions_makes_nobodys_misses_unheard() -> None:
+    """A higher threshold of misses would not end them: their port's rate does."""
+    world = World(max_digests_per_s=10)
+    world.pool.tick(1.0)
+    for number in range(1000):
+        world.pool.subscribed(Subscription(TENANT, key_of(key(number)), 0, 1), 1.0)
+    world.pool.tick(2.5)
+    assert not [op for op in world.adapter.operations if isinstance(op, SetThreshold)]
+
+
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=80), st.sampled_from(OWN_POLICIES))
 @settings(deadline=None, max_examples=40)
 def test_a_policy_that_replays_the_log_decides_the_same(steps: list[tuple[int, int]], name: str) -> None:
