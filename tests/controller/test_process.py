@@ -13,17 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from controller import process as controller_process
 from controller.block_id import block_id
-from controller.config import config_text
+from controller.config import Config, CostOptions, PoolSize, config_text
 from controller.p4_constants import OUTCOME_NAMES, OUTCOME_SERVED
-from controller.policies import POLICY_NAMES
+from controller.policies import POLICY_NAMES, make_policy
 from controller.policies.eventlog import read_events
 from controller.policies.events import Miss
-from tests.controller.live import FRAGMENTS, TENANT, LiveSwitch, config, serve_block
+from controller.process import ControllerProcess
+from controller.residual_value import ResidualValue
+from tests.controller.live import DEFINES, FRAGMENTS, TENANT, LiveSwitch, config, serve_block
+from tests.controller.test_config import SWITCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from controller.policies.base import Policy
+    from topologies.engines import Artifacts, Engine
 
 KEY = block_id(TENANT, bytes(range(16)))
 END_S = 30.0
@@ -31,6 +38,28 @@ END_S = 30.0
 
 root = pytest.mark.root
 alone = pytest.mark.xdist_group("live")
+
+
+def test_the_links_rate_reaches_the_policy_and_what_decides_on_reclaiming(
+    compiled: tuple[Engine, Artifacts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[float] = []
+
+    def policy(*arguments: Any, **options: Any) -> Policy:
+        told.append(options["link_bit_s"])
+        return make_policy(*arguments, **options)
+
+    def residual(cost: Any, link_bit_s: float, *others: Any) -> ResidualValue:
+        told.append(link_bit_s)
+        return ResidualValue(cost, link_bit_s, *others)
+
+    monkeypatch.setattr(controller_process, "make_policy", policy)
+    monkeypatch.setattr(controller_process, "ResidualValue", residual)
+    _, made = compiled
+    size = PoolSize(DEFINES["POOL_BLOCKS"], DEFINES["POOL_SLOTS"], FRAGMENTS)
+    switch = replace(SWITCH, p4info=made.p4info, device_config=made.device_config, pool=size)
+    with ControllerProcess(Config((switch,), costs=CostOptions(link_bit_s=123e6))):
+        assert told == [123e6, 123e6]
 
 
 @contextmanager
