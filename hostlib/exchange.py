@@ -161,10 +161,8 @@ class Exchange:
             request.done = True
 
     def new_future(self) -> asyncio.Future[Any]:
-        """Failures count in the statistics; an awaiter that was cancelled meanwhile need not look at them."""
-        future: asyncio.Future[Any] = self.loop.create_future()
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return future
+        """Of a transfer; see `fail`."""
+        return self.loop.create_future()
 
     def close(self) -> None:
         """Send nothing any more."""
@@ -344,6 +342,10 @@ class _Timer:
 
 
 def fail(future: asyncio.Future[Any], error: TransferError) -> None:
-    """Finish a transfer with an error, unless it is finished."""
+    """Finish a transfer with an error, unless it is finished.
+
+    Failures count in the statistics; an awaiter that was cancelled meanwhile need not look at them.
+    """
     if not future.done():
         future.set_exception(error)
+        future.exception()

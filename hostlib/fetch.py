@@ -394,7 +394,8 @@ class Fetches:
         """What the probe says of the block; whether it fits where it is to go."""
         fetch.probed_s = now_s
         fetch.content, fetch.fragments = message.content, message.fragments
-        fetch.template = None
+        if fetch.template is not None:
+            fetch.template = fetch.template.of_write(message.fragments, message.content, self.epoch)
         fetch.missing = message.fragments
         fetch.probe_from_pool = bool(message.flags & wire.FLAG_FROM_POOL)
         fetch.requests += [Request(fetch, index) for index in range(1, message.fragments)]

@@ -127,6 +127,8 @@ _PLACE = struct.Struct(">HHHHQ16s")
 _CHECKED_FROM: Final = 32
 _VARIANT = struct.Struct(">2s H 4s I 22s H 44s")
 """A header by what differs in it: flags, sequence, fragment, and what lies between."""
+_WRITE = struct.Struct(">HHQ")
+"""Of a header: fragments, value_bytes and content."""
 _VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_MEMBERS))
 _OPS = frozenset((*range(OP_GET, OP_KEYS + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
@@ -221,6 +223,11 @@ class Variants:
         """`encoded` is any of them."""
         self.encoded = encoded
         self._parts = encoded[:2], encoded[4:8], encoded[12:34], encoded[36:]
+
+    def of_write(self, fragments: int, content: int, epoch: int) -> Variants:
+        """The same for one write of the block."""
+        one, write = self.encoded, _WRITE.pack(fragments, 0, content)
+        return Variants(b"".join((one[:27], bytes((epoch,)), one[28:36], write, one[48:])))
 
     def encode(self, flags: int, sequence: int, fragment: int) -> bytes:
         """One of them."""

@@ -39,9 +39,10 @@ SWITCH_PACKET_S = 2.5e-6
 """The embedded switch answers 400,000 hits a second on a core (docs/performance.md)."""
 HOST_WAKE_S = 20e-6
 NODE_FRAGMENT_S = 7e-6
-STORE_FRAGMENT_S = 3.5e-6
-"""python -m hostlib.bench, blocks of 4 KB, compiled core: in chains of 24 it is 7 us a fragment at the node
-and 3.5 at the store, one block at a time, in two wake-ups, 13 and 6.2: a wake-up takes 24 and 11 us."""
+STORE_FRAGMENT_S = 4e-6
+"""python -m hostlib.bench --receive-one-by-one, blocks of 4 KB, compiled core: in chains of 24 it is 7 us a
+fragment at the node and 4 at the store, one block at a time, in two wake-ups, 13 and 7: a wake-up takes 24
+and 12 us."""
 NODE_BLOCK_S = 18e-6
 """A request of 25 blocks, from its arrival to its first packet: 0.45 ms undisturbed."""
 STORE_BLOCK_S = 12e-6

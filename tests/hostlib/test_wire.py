@@ -209,3 +209,13 @@ def test_variants_differ_in_flags_sequence_and_fragment_only(
     changed = {"flags": other.flags, "sequence": other.sequence, "fragment": other.fragment}
     variants = wire.Variants(wire.encode(message))
     assert variants.encode(**changed) == wire.encode(message._replace(**changed))
+
+
+@given(messages(), u(16), u(64), u(8))
+def test_variants_of_a_write_differ_in_nothing_else(
+    message: wire.Message, fragments: int, content: int, epoch: int
+) -> None:
+    asked = message._replace(op=wire.OP_GET, value=b"", fragment=0, fragments=0, content=0)
+    of_write = wire.Variants(wire.encode(asked)).of_write(fragments, content, epoch)
+    known = asked._replace(fragments=fragments, content=content, epoch=epoch)
+    assert of_write.encode(asked.flags, asked.sequence, 0) == wire.encode(known)
