@@ -78,9 +78,9 @@ def test_a_model_whose_kv_does_not_fit_is_refused(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_a_trace_is_played_with_real_kv_in_its_blocks(folder: Path, tmp_path: Path) -> None:
-    few = ["--requests", "30", "--hosts", "2", "--speed", "6", "--gpu-blocks", "4", "--dram-blocks", "8"]
+    few = ["--requests", "30", "--hosts", "2", "--speed", "2", "--gpu-blocks", "4", "--dram-blocks", "8"]
     command = [str(ROOT / ".venv/bin/python"), "-m", "experiments.run", *few, "--modes", "pool"]
-    scale = ["--scale", "5000", "--model", str(folder), "--results", str(tmp_path)]
+    scale = ["--scale", "20000", "--model", str(folder), "--results", str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [*command, *scale],
