@@ -37,6 +37,8 @@ SHARED: dict[str, dict[str, dict[str, Any]]] = {
 }
 POINT = tuple((blind, aware) for aware in ("locality", "conductor") for blind in ("round_robin", "balanced"))
 """What looks at no prefix, with a pool, over what does, without one."""
+POINT_TITLE = "Beluga's point: blind with a pool over aware without, same requests"
+POINT_TITLES = ("shape", "load", "with a pool", "without", "TTFT mean", "prefill computed")
 SHARED_TEXT = (
     "own: nodes have their own memory only; stores: and storage nodes; pool: and the switch's pool. Means "
     "over the seeds."
@@ -114,7 +116,7 @@ def _run(screen: Screen, options: RoutingOptions) -> int:
     ratios = point(seeds)
     if ratios:
         screen.show(_point_table(ratios))
-    page = _write_page(options, cells)
+    page = _write_page(options, cells, ratios)
     screen.say(f"Written to {_write(options, cells, ratios)}; to look at: {page}")
     return 0
 
@@ -147,6 +149,10 @@ class Ratio:
     aware: str
     ttft: Interval
     prefill: Interval
+
+    def cells(self) -> list[str]:
+        """Of a table."""
+        return [f"{of.mean:.2f} ± {of.half:.2f}" for of in (self.ttft, self.prefill)]
 
 
 def point(seeds: Seeds) -> list[Ratio]:
@@ -191,7 +197,7 @@ def _table(shape: str, load: float, cells: Cells) -> Table:
     return table
 
 
-def _write_page(options: RoutingOptions, cells: Cells) -> Path:
+def _write_page(options: RoutingOptions, cells: Cells, ratios: list[Ratio]) -> Path:
     """A section a table; a simulation has no machine that could be too slow."""
     about = {
         "seed": f"1 to {options.seeds}, the same for all", "revision": revision(), "engine": "simulator",
@@ -222,18 +228,18 @@ def _write_page(options: RoutingOptions, cells: Cells) -> Path:
         ]
         heading = f"{shape}, {load:g} times its rate"
         sections.append(Section(heading, f"{shape}-{load:g}", titles, rows, plots, SHARED_TEXT))
+    if ratios:
+        rows = [[one.shape, f"{one.load:g}", one.blind, one.aware, *one.cells()] for one in ratios]
+        sections.insert(0, Section(POINT_TITLE, "point", POINT_TITLES, rows, [], ""))
     return write_report(options.results, "make routing: schedulers and what nodes share", about, sections)
 
 
 def _point_table(ratios: list[Ratio]) -> Table:
-    table = Table(
-        title="Beluga's point: blind with a pool over aware without, same requests", title_justify="left"
-    )
-    for title in ("shape", "load", "with a pool", "without", "TTFT mean", "prefill computed"):
+    table = Table(title=POINT_TITLE, title_justify="left")
+    for title in POINT_TITLES:
         table.add_column(title, justify="left" if title in ("shape", "with a pool", "without") else "right")
     for one in ratios:
-        shown = [f"{of.mean:.2f} ± {of.half:.2f}" for of in (one.ttft, one.prefill)]
-        table.add_row(one.shape, f"{one.load:g}", one.blind, one.aware, *shown)
+        table.add_row(one.shape, f"{one.load:g}", one.blind, one.aware, *one.cells())
     return table
 
 

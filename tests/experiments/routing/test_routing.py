@@ -11,9 +11,15 @@ from experiments.routing.__main__ import main
 def test_a_pool_spares_prefill_whoever_routes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--shapes", "agents", "--loads", "1", "--requests", "150", "--seeds", "2", "--hosts", "4"]
     assert main([*few, "--schedulers", "round_robin,conductor", "--results", str(tmp_path)]) == 0
-    assert "agents, 1 times its rate" in capsys.readouterr().out
-    assert "agents, 1 times its rate" in (tmp_path / "report.html").read_text()
-    cases = json.loads((tmp_path / "summary.json").read_text())["cases"]
+    said, page = capsys.readouterr().out, (tmp_path / "report.html").read_text()
+    for part in ("agents, 1 times its rate", "blind with a pool over aware without"):
+        assert part in said
+        assert part in page
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    (point,) = summary["point"]
+    assert (point["with_pool"], point["without"]) == ("round_robin", "conductor")
+    assert 0 < point["prefill_ratio"]["mean"] < 1.1
+    cases = summary["cases"]
     found = {(case["scheduler"], case["shared"]): case for case in cases}
     assert set(found) == {(s, k) for s in ("round_robin", "conductor") for k in ("own", "stores", "pool")}
     prefill_s = {case: one["prefill_s"]["mean"] for case, one in found.items()}
