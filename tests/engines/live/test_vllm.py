@@ -6,10 +6,12 @@ import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ class Vllm:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "experiments.engines.vllm_node", str(path)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
             )  # fmt: skip
 
     def expect(self, event: str) -> dict[str, Any]:
@@ -76,7 +78,9 @@ class Vllm:
         self.say("forget", "forgot")
 
     def close(self) -> None:
-        self._process.kill()
+        """End it, with the processes that vLLM started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
 
