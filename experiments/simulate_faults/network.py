@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Final
 
 from controller.addressing import Mac
 from controller.frames import internet_checksum
-from hostlib import wire
+from hostlib import native, wire
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.switch import SimulatedSwitch
     from hostlib.transport import Receiver
+    from hostlib.wire import Buffer
 
 LINK_S: Final = 0.0001
 """From the switch to a host; what comes in this time arrives together."""
@@ -60,6 +61,7 @@ class Network:
         self._ports: dict[int, HostPort] = {}
         self._random = random.Random(seed)
         self._delivered = delivered
+        self._views = native.core() is None
 
     def port(self, number: int, address: str) -> HostPort:
         """Of a host; one that was there before hears nothing any more."""
@@ -104,10 +106,12 @@ class Network:
         for source, run in groupby(frames, key=itemgetter(_SOURCE)):  # a kernel hands these over together
             receiver(_address(source), [self._payload(frame) for frame in run])
 
-    def _payload(self, frame: bytes) -> memoryview:
+    def _payload(self, frame: bytes) -> Buffer:
+        """As `hostlib.endpoint` has it: bytes with the compiled core, else a view."""
         self._delivered(frame)
         length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
-        return memoryview(frame)[_PAYLOAD_AT : _PAYLOAD_AT + length]
+        whole = memoryview(frame) if self._views else frame
+        return whole[_PAYLOAD_AT : _PAYLOAD_AT + length]
 
     def _suffer(self, frames: Sequence[bytes]) -> list[tuple[bytes, float]]:
         """What is left of these frames, and how much later each comes."""

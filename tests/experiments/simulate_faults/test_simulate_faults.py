@@ -48,8 +48,13 @@ def test_random_faults_break_no_promise(artifacts: Artifacts, seed: int) -> None
     assert outcome.counts["pool_fragments"] > 0
 
 
-def test_a_seed_repeats_itself_exactly(artifacts: Artifacts) -> None:
-    outcomes = [run(plans.make(5, OPERATIONS // 2), artifacts) for _ in range(2)]
+def test_a_seed_repeats_itself_exactly_with_either_core_of_the_hosts(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = []
+    for pure in ("1", "0"):
+        monkeypatch.setenv("WEIR_PURE", pure)
+        outcomes.append(run(plans.make(5, OPERATIONS // 2), artifacts))
     assert outcomes[0].trace == outcomes[1].trace
     assert outcomes[0].counts == outcomes[1].counts
 
@@ -72,6 +77,7 @@ def test_a_disk_that_does_not_sync_is_noticed(artifacts: Artifacts, monkeypatch:
 def test_a_reader_that_checks_no_tag_is_noticed(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("WEIR_PURE", "1")  # the compiled core checks tags by itself
     flips = plan_with(1, Fault(0.5, "flip", (), 60.0, 0.05))
     assert run(flips, artifacts).violations == ()
     monkeypatch.setattr(Seal, "is_genuine", lambda seal, message: True)
