@@ -44,13 +44,13 @@ PAUSE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """In the order of `_OPTIONS`."""
+    """In the order of `OPTIONS`."""
 
     patterns: tuple[str, ...]
     modes: tuple[str, ...]
     nodes: int
     stores: int
-    blocks: int
+    blocks: int | None
     fragments: int
     link_mbit_s: float
     queue_packets: int
@@ -58,12 +58,17 @@ class Options:
     results: Path
 
 
-_OPTIONS = (
+OPTIONS = (
     Option("PATTERNS", list_of(one_of(PATTERNS)), PATTERNS, "who asks whom"),
     Option("MODES", list_of(one_of(MODES)), MODES, "none: the switch forwards; both: it merges and pools"),
     Option("NODES", whole(2, 63), 16, "nodes"),
     Option("STORES", whole(2, 60), 8, "storage nodes"),
-    Option("BLOCKS", whole(1, 1000), 8, "blocks of each node's flow"),
+    Option(
+        "BLOCKS",
+        whole(1, 1000),
+        None,
+        "blocks of each node's flow; default: 8 for every 5 Mbit/s, at most 32",
+    ),
     Option("FRAGMENTS", whole(1, 256), 16, "of 512 bytes, in a block"),
     Option("LINK_MBIT", number(0.1, 10_000), 5.0, "rate of each link, Mbit/s"),
     Option("QUEUE", whole(4, 10_000), 64, "packets that the queue of each of the switch's ports holds"),
@@ -76,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all goals are met; 1: not; 2: it could not run."""
     return run_command(
         arguments,
-        lambda given: parse_into(Options, _OPTIONS, given, "python -m experiments.congestion", __doc__ or ""),
+        lambda given: parse_into(Options, OPTIONS, given, "python -m experiments.congestion", __doc__ or ""),
         _run,
     )
 
@@ -122,7 +127,7 @@ def play(screen: Screen, options: Options) -> list[Point]:
         stores = {name: str(fabric.hosts[name].ipv4) for name in fabric.stores}
         keys = Keys(stores, options.seed)
         played = {
-            (mode, pattern): groups(pattern, fabric.nodes, fabric.stores, keys, options.blocks)
+            (mode, pattern): groups(pattern, fabric.nodes, fabric.stores, keys, blocks_of(options))
             for mode in options.modes
             for pattern in options.patterns
             if mode == "both" or pattern != HITS
@@ -135,6 +140,14 @@ def play(screen: Screen, options: Options) -> list[Point]:
                         show(f"{mode}, {pattern}")
                         points.append(_point(hosts, options, mode, pattern, played[mode, pattern]))
     return points
+
+
+def blocks_of(options: Options) -> int:
+    """Of each node's flow: with 16 nodes, 2 s of a shared link of up to 20 Mbit/s.
+
+    Windows become even in some tens of round trips, and the pool has room for no more.
+    """
+    return options.blocks or max(1, min(32, round(8 * options.link_mbit_s / 5)))
 
 
 def _point(hosts: Hosts, options: Options, mode: str, pattern: str, asked: Sequence[Group]) -> Point:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.command import QUIET, Screen
-from experiments.congestion.__main__ import Options, play
+from experiments.congestion.__main__ import OPTIONS, Options, blocks_of, play
 from experiments.congestion.patterns import (
     BOTH,
     HITS,
@@ -21,10 +21,16 @@ from experiments.congestion.patterns import (
     groups,
 )
 from experiments.congestion.result import Burst, evaluate
+from experiments.options import parse_into
 from hostlib.homes import home_of
 
 NODES = ("n1", "n2", "n3")
 STORES = {"s1": "10.0.1.1", "s2": "10.0.1.2", "s3": "10.0.1.3"}
+
+
+@pytest.mark.parametrize(("given", "blocks"), [((), 8), (("--link-mbit", "20"), 32), (("--blocks", "3"), 3)])
+def test_a_burst_takes_as_long_on_a_faster_link(given: tuple[str, ...], blocks: int) -> None:
+    assert blocks_of(parse_into(Options, OPTIONS, given, "", "")) == blocks
 
 
 @pytest.mark.parametrize("pattern", [STORES_TO_NODE, STORE_TO_NODES, BOTH, HITS])
