@@ -313,9 +313,7 @@ class Offers:
                     self._alone(other)
         if offer.held:
             self.stats.blocks_put += 1
-            del self.active[offer.block.key]
-            if not offer.future.done():
-                offer.future.set_result(None)
+            self.finish_held(offer)
 
     def _offer_again(self, offer: Offer, leg: Leg) -> None:
         """It has acknowledged everything and does not hold the block: it lost some of it."""
@@ -354,6 +352,8 @@ class Offers:
 
     def finish_held(self, offer: Offer) -> None:
         """Every home holds it."""
+        for leg in offer.legs:  # else it and they wait for the garbage collector
+            leg.requests = []
         self.active.pop(offer.block.key, None)
         if not offer.future.done():
             offer.future.set_result(None)

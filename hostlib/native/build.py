@@ -12,11 +12,13 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from pathlib import Path
 
 from hostlib.errors import HostlibError
 
 MODULE = "weir_native"
+UNUSED_DAYS = 30
 FOLDER = Path(__file__).resolve().parent
 FLAGS = (
     *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"),
@@ -62,9 +64,17 @@ def build(extra_flags: tuple[str, ...] = ()) -> Path:
             if done.returncode:
                 raise BuildError(f"the C compiler failed:\n{done.stderr.strip()[:4000]}")
             made.replace(path)
+        _forget_unused(path)
     except OSError as error:
         raise BuildError(f"{path.parent}: {error.strerror}") from None
     return path
+
+
+def _forget_unused(newest: Path) -> None:
+    """Older builds go after a while: another checkout may use the same environment."""
+    for other in newest.parent.glob(f"{MODULE}-*.so"):
+        if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
+            other.unlink(missing_ok=True)
 
 
 def _sources() -> list[Path]:

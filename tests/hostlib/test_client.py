@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -14,6 +15,7 @@ from hostlib.errors import (
     BlockNotFoundError,
     OverloadedError,
 )
+from hostlib.lane import Request
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     FRAGMENTS,
@@ -38,6 +40,22 @@ def test_a_block_arrives_whole_in_two_round_trips() -> None:
         assert {(g.depth, g.chain_blocks, g.parent, g.recompute_ms) for g in gets} == {(0, 1, 7, 30)}
         write = derived_write(keys(1)[0])
         assert [(g.fragments, g.content) for g in gets] == [(0, 0), *[(FRAGMENTS, write)] * 3]
+
+    run_virtual(main())
+
+
+def test_what_a_transfer_took_is_free_without_the_garbage_collector() -> None:
+    async def main() -> None:
+        world = World(held=3)
+        gc.collect()
+        gc.disable()
+        try:
+            await world.client.get_chain(refs(3))
+            await world.client.put(refs(4)[3], bytes(BLOCK_BYTES))
+            await asyncio.sleep(1)
+            assert not [thing for thing in gc.get_objects() if isinstance(thing, Request)]
+        finally:
+            gc.enable()
 
     run_virtual(main())
 
