@@ -225,19 +225,19 @@ def _properties(frame: Frame, instance: TableInstance) -> dict[str, tuple[str, .
     found: dict[str, tuple[str, ...]] = {}
     for name, kinds in ATTACHED_KINDS.items():
         given = instance.declaration.properties.get(name)
-        found[name] = () if given is None else (_attached(frame, given, kinds),)
+        found[name] = () if given is None else (_attached(frame, instance, given, kinds),)
     for direct in (*found["counters"], *found["meters"]):
         if any(direct in table.direct for table in frame.unit.tables):
             raise CompileError(f"{direct} belongs to another table already", instance.declaration.span)
     return found
 
 
-def _attached(frame: Frame, given: ast.TableProperty, kinds: tuple[str, ...]) -> str:
+def _attached(frame: Frame, instance: TableInstance, given: ast.TableProperty, kinds: tuple[str, ...]) -> str:
     """The name of the extern instance in a table property, which may construct it in place."""
     value = given.value
     assert isinstance(value, ast.Expression)
     if isinstance(value, ast.Call) and isinstance(value.type, t.DeclaredType):
-        found = _constructed(frame, given, value)
+        found = _constructed(frame, instance, given, value)
     else:
         found = named_object(frame, value) or FALSE
     if not isinstance(found, ExternObject) or found.resource.kind not in kinds:
@@ -245,11 +245,10 @@ def _attached(frame: Frame, given: ast.TableProperty, kinds: tuple[str, ...]) ->
     return found.resource.name
 
 
-def _constructed(frame: Frame, given: ast.TableProperty, call: ast.Call) -> Binding:
-    """An extern instance made in a table property, named by the property's @name."""
+def _constructed(frame: Frame, instance: TableInstance, given: ast.TableProperty, call: ast.Call) -> Binding:
+    """An extern instance made in a table property; its name is @name, else that of table and property."""
     name = name_annotation(given.annotations).removeprefix(".")
-    if not name:
-        raise UnsupportedError(f"`{given.name}` constructed in place needs a @name annotation", given.span)
+    name = name or f"{instance.name}_{given.name}"
     assert isinstance(call.type, t.DeclaredType)
     type_ref = ast.TypeRef(given.span, resolved=call.type)
     node = ast.Instantiation(given.span, name, type_ref, call.arguments, annotations=given.annotations)

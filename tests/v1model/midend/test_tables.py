@@ -160,6 +160,14 @@ def test_direct_counter_meter_and_profile(tmp_path: Path) -> None:
     assert found.actions[0].body == ()
 
 
+def test_a_profile_without_a_name_is_named_by_its_table(tmp_path: Path) -> None:
+    found = table(
+        tmp_path,
+        "key = { meta.x : exact; } actions = { NoAction; } implementation = action_profile(16);",
+    )
+    assert found.implementation == "ing.t_implementation"
+
+
 def test_externs_know_their_sizes_and_units(tmp_path: Path) -> None:
     ir_program = program(
         tmp_path,
@@ -219,7 +227,6 @@ def test_action_parameters_of_bool_and_enum(tmp_path: Path) -> None:
         ("key = { meta.x : lpm; meta.y : lpm; } actions = { nop; }", "lpm"),
         ("key = { meta.x : exact; } actions = { nop; } counters = plain;", "direct_counter"),
         ("key = { meta.x : exact; } actions = { nop; } implementation = plain;", "action_profile"),
-        ("key = { meta.x : exact; } actions = { nop; } implementation = action_profile(4);", "@name"),
     ],
 )
 def test_properties_that_bmv2_refuses_are_refused(tmp_path: Path, properties: str, reason: str) -> None:
