@@ -52,7 +52,10 @@ def compile_p4c(program: Path, directory: Path) -> tuple[Path, Path]:
 
 def start_switch(control_port: int, packets_port: int) -> subprocess.Popen[bytes]:
     """simple_switch_grpc without a program, ready on both TCP ports: P4Runtime's and the packets'."""
-    command = ["simple_switch_grpc", "--no-p4", "--device-id", "0", "--"]
+    command = ["simple_switch_grpc", "--no-p4", "--device-id", "0"]
+    # What it would share with any other that runs on the machine, and ends if it can't have.
+    command += ["--thrift-port", str(free_port())]
+    command += ["--notifications-addr", f"ipc:///tmp/bmv2-{control_port}-notifications.ipc", "--"]
     command += ["--grpc-server-addr", f"127.0.0.1:{control_port}", "--cpu-port", str(CPU_PORT)]
     command += ["--dp-grpc-server-addr", f"127.0.0.1:{packets_port}"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
