@@ -109,11 +109,23 @@ class PoolSize:
     """POOL_SLOTS: values of 512 bytes."""
     fragments: int
     """Slots that a block takes at most."""
+    spare_slots: int = 0
+    """Slots that a policy may not count on: where blocks differ in length, free ones lie in pieces."""
 
     @property
     def whole_blocks(self) -> int:
-        """Blocks that there are both entries and slots for."""
+        """Blocks that there are both entries and slots for, however long they are."""
         return min(self.blocks, self.slots // self.fragments)
+
+    @property
+    def usable_slots(self) -> int:
+        """Slots that blocks can lie in."""
+        return min(self.slots, self.blocks * self.fragments)
+
+    def capacity(self, spare_blocks: int) -> tuple[int, int]:
+        """Blocks and slots that a policy may fill, with room for so many blocks more."""
+        slots = self.usable_slots - self.spare_slots - spare_blocks * self.fragments
+        return max(1, self.blocks - spare_blocks), max(1, slots)
 
 
 @dataclass(frozen=True, slots=True)

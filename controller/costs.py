@@ -66,6 +66,8 @@ class PoolCounts:
     """Of those: blocks that their home did not hold."""
     over_quota: int = 0
     """Of the evicted: given up by a tenant that held as much as it may, for another of its own."""
+    in_the_way: int = 0
+    """Of the evicted: lay between free slots that another block needed in one piece."""
     no_slot: int = 0
     """Admissions that found no free slots."""
     refused: int = 0

@@ -48,7 +48,11 @@ class Resident(NamedTuple):
     """A block that has an entry in the pool index."""
 
     slots: Slots
-    fragments: int
+
+    @property
+    def fragments(self) -> int:
+        """Slots that it takes."""
+        return self.slots.fragments
 
 
 class Pool:
@@ -73,31 +77,35 @@ class Pool:
         self.spotlight = Spotlight()
         self.resident: dict[bytes, Resident] = {}
         self.stories = Stories()
-        self.slots = SlotAllocator(size.whole_blocks, size.fragments)
+        self.slots = SlotAllocator(size.usable_slots)
         self.reclaims = Reclaims(
             thresholds.spare_blocks(size.whole_blocks),
             thresholds.control_fragments_in_flight,
             thresholds.answer_timeout_s,
             thresholds.answer_tries,
         )
-        self.fills = Fills(
-            thresholds.control_fragments_in_flight, thresholds.answer_timeout_s, size.whole_blocks
-        )
+        self.fills = Fills(thresholds.control_fragments_in_flight, thresholds.answer_timeout_s, size.blocks)
         self.push: Push | None = None
         """What multicasts blocks unasked, if that is wanted."""
         if push is not None:
             limits = thresholds.control_fragments_in_flight, thresholds.answer_timeout_s
             self.push = Push(push, *limits)
+        self._most_fragments = size.fragments
         self._thresholds, self._stores = thresholds, stores
         self._adapter, self._log, self._admits = adapter, log, admits
         self._residual = residual
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
-        self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.whole_blocks))
+        self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.blocks))
         self._hits = HitMeter()
         share = thresholds.tenant_share
-        self._quota = Quota(int(share * size.whole_blocks) if share < 1 else None)
+        self._quota = Quota(int(share * size.blocks) if share < 1 else None)
         self._admit: dict[bytes, None] = {}
         self._evict: dict[bytes, Evict] = {}
+
+    @property
+    def used_slots(self) -> int:
+        """Slots of the blocks that have an entry."""
+        return sum(resident.fragments for resident in self.resident.values())
 
     @property
     def in_motion(self) -> bool:
@@ -114,7 +122,7 @@ class Pool:
         if self.push is not None:
             self.push.heard_of(miss.block, miss.parent)
         self._home_load(miss.home, miss.backlog_ms, now_s)
-        if not 0 < miss.fragments <= self.slots.fragments:
+        if not 0 < miss.fragments <= self._most_fragments:
             self.counts.misfits += 1
         elif not self._admits(miss):
             self.counts.elsewhere += 1
@@ -123,7 +131,7 @@ class Pool:
             parent, home = self._known.parent_of(miss), int(self._home(miss.block))
             place = miss.depth, miss.chain_blocks, parent, times, home
             recompute_s = miss.recompute_ms / 1000 * self._residual.speed
-            self._tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant))
+            self._tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant, miss.fragments))
 
     def held_by_tenant(self) -> dict[int, int]:
         """Resident blocks."""
@@ -237,14 +245,14 @@ class Pool:
         for lost in [key for key in self.policy if key not in self.resident]:
             self._tell(Lost(lost, now_s))
         for found in [key for key in self.resident if key not in self.policy]:
-            self._tell(Found(found, now_s))
+            self._tell(Found(found, now_s, self.resident[found].fragments))
         self.commit(now_s)
 
     def _adopt(self, entry: Install) -> bool:
-        slots = Slots(entry.base_slot, entry.generation)
-        if not 0 < entry.fragments <= self.slots.fragments or not self.slots.claim(slots):
+        slots = Slots(entry.base_slot, entry.generation, entry.fragments)
+        if not 0 < entry.fragments <= self._most_fragments or not self.slots.claim(slots):
             return False
-        self.resident[entry.key] = Resident(slots, entry.fragments)
+        self.resident[entry.key] = Resident(slots)
         self._quota.entered(entry.key)
         self._hits.started(entry.key, entry.base_slot, entry.fragments, settled=False)
         return True
@@ -279,7 +287,29 @@ class Pool:
             if key in self.resident and not self._reclaim(key, evict.reuse_chance, now_s)
         ]
         admitted, self._admit = self._admit, {}
-        self._turn_over(leaving, admitted, now_s)
+        for key in self._turn_over(leaving, admitted, now_s):
+            leaving = self._in_the_way(self._fragments(key))
+            for held in leaving:
+                self._tell(Lost(held, now_s))
+            self.counts.in_the_way += len(leaving)
+            for left_out in self._turn_over(leaving, (key,), now_s):
+                self.counts.no_slot += 1
+                self._tell(Lost(left_out, now_s))
+
+    def _in_the_way(self, fragments: int) -> list[bytes]:
+        """Blocks that have to go so that as many slots are free in one piece; none if not so many are free.
+
+        The policy counts slots and does not know where they lie; its spare slots make this rare.
+        """
+        if self.slots.free_slots < fragments:
+            return []
+        holders = {resident.slots: held for held, resident in self.resident.items()}
+
+        def may_go(slots: Slots) -> bool:
+            held = holders.get(slots)
+            return held is not None and held in self.policy and held not in self.policy.pinned
+
+        return [holders[slots] for slots in self.slots.in_the_way(fragments, may_go)]
 
     def _reclaim(self, key: bytes, reuse_chance: float | None, now_s: float) -> bool:
         """Start to reclaim an evicted block; False if it is to go at once."""
@@ -311,8 +341,8 @@ class Pool:
     def _remove(self, keys: Sequence[bytes], now_s: float) -> None:
         self._turn_over(keys, (), now_s)
 
-    def _turn_over(self, leaving: Iterable[bytes], coming: Iterable[bytes], now_s: float) -> None:
-        """Remove entries and install others, and tell the policy of what failed."""
+    def _turn_over(self, leaving: Iterable[bytes], coming: Iterable[bytes], now_s: float) -> Sequence[bytes]:
+        """Remove entries and install others; tell the policy of what failed. Returns who found no slots."""
         outcome = Turnover(self._adapter, self.slots).write(
             {key: self.resident[key].slots for key in leaving}, {key: self._fragments(key) for key in coming}
         )
@@ -320,14 +350,14 @@ class Pool:
             self._left(key, now_s)
         for install in outcome.installed:
             self._entered(install, now_s)
-        self.counts.no_slot += len(outcome.no_slot)
         self.counts.refused += len(outcome.refused)
         if outcome.stayed or outcome.refused:
             self.needs_read_back = True
-        for key in (*outcome.no_slot, *outcome.refused):
+        for key in outcome.refused:
             self._tell(Lost(key, now_s))
         for key in outcome.stayed:
-            self._tell(Found(key, now_s))
+            self._tell(Found(key, now_s, self.resident[key].fragments))
+        return outcome.no_slot
 
     def _left(self, key: bytes, now_s: float) -> None:
         """The switch confirmed that an entry is gone."""
@@ -347,7 +377,8 @@ class Pool:
         self.stories.turned(install.key, now_s, "admitted")
         known = self._known.get(install.key)
         self.spotlight.admitted(install.key, known.depth if known else 0)
-        self.resident[install.key] = Resident(Slots(install.base_slot, install.generation), install.fragments)
+        slots = Slots(install.base_slot, install.generation, install.fragments)
+        self.resident[install.key] = Resident(slots)
         self._quota.entered(install.key)
         if self._thresholds.fill == "now" and self._stores:
             home = self._home(install.key)
@@ -364,7 +395,7 @@ class Pool:
 
     def _fragments(self, key: bytes) -> int:
         known = self._known.get(key)
-        return known.fragments if known else self.slots.fragments
+        return known.fragments if known else self._most_fragments
 
     def _home(self, key: bytes) -> IPv4Address:
         """Where a block lives: where it came from, if that is a storage node at all."""

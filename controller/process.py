@@ -127,7 +127,8 @@ class ControllerProcess:
             "t_s": results["wall_s"],
             "connected": sum(worker.connected for worker in self.workers),
             "resident": sum(len(worker.pool.resident) for worker in self.workers),
-            "free": sum(worker.pool.slots.free_blocks for worker in self.workers),
+            "free_slots": sum(worker.pool.slots.free_slots for worker in self.workers),
+            "used_slots": sum(worker.pool.used_slots for worker in self.workers),
             **{name: results[name] for name in names},
             "outcomes": results["outcomes"],
             "pools": {
@@ -158,7 +159,7 @@ class ControllerProcess:
         if not config.pool:
             # Nothing is reported (0: never), and no block fits.
             size, thresholds = replace(size, blocks=0), replace(thresholds, report_count=0)
-        capacity_blocks = max(1, size.whole_blocks - thresholds.spare_blocks(size.whole_blocks))
+        capacity_blocks, capacity_slots = size.capacity(thresholds.spare_blocks(size.whole_blocks))
         cost = config.costs.cost_model()
         residual = ResidualValue(cost, config.costs.link_bit_s, config.costs.speed)
         try:
@@ -168,6 +169,7 @@ class ControllerProcess:
                 seed=config.seed,
                 cost=cost,
                 link_bit_s=config.costs.link_bit_s,
+                capacity_slots=capacity_slots,
             )
         except PolicyError as error:
             raise ConfigError(str(error)) from None

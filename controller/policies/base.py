@@ -1,4 +1,4 @@
-"""What every policy is: events in, decisions out, never more blocks than its capacity."""
+"""What every policy is: events in, decisions out, never more blocks or slots than its capacity."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from controller.policies.events import (
     Pin,
     Unpin,
 )
+from controller.policies.room import Room
 
 NOTHING: tuple[Decision, ...] = ()
 
@@ -29,10 +30,13 @@ class Policy(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, capacity_blocks: int) -> None:
+    def __init__(self, capacity_blocks: int, capacity_slots: int | None = None) -> None:
+        """Without `capacity_slots` all blocks are alike, and only their number counts."""
         if capacity_blocks < 1:
             raise ValueError(f"a pool holds at least one block, not {capacity_blocks}")
-        self.capacity_blocks = capacity_blocks
+        self.capacity_blocks, self.capacity_slots = capacity_blocks, capacity_slots
+        self.room = Room(capacity_blocks, capacity_slots)
+        """What is held; subclasses say what enters and leaves."""
         self.pinned: set[Key] = set()
 
     def handle(self, event: Event) -> Sequence[Decision]:
@@ -109,7 +113,7 @@ class QueuePolicy(Policy):
         if event.key in self:
             self._touch(event.key, event.times)
             return NOTHING
-        return self._admit(event.key, event.times)
+        return self._admit(event.key, event.times, event.fragments)
 
     def hits(self, event: Hits) -> None:
         if event.key in self:
@@ -117,22 +121,32 @@ class QueuePolicy(Policy):
 
     def lost(self, event: Lost) -> None:
         if event.key in self:
-            self._remove(event.key)
+            self._leave(event.key)
 
     def found(self, event: Found) -> Sequence[Decision]:
         if event.key in self:
             return NOTHING
-        decisions = self._admit(event.key, 1)
+        decisions = self._admit(event.key, 1, event.fragments)
         # What is in the pool already needs no admission; without room for it, it has to go.
         return decisions[:-1] if decisions else (Evict(event.key),)
 
-    def _admit(self, key: Key, count: int) -> Sequence[Decision]:
-        if len(self) < self.capacity_blocks:
-            self._add(key, count)
-            return (Admit(key),)
-        victim = next((other for other in self._victims() if other not in self.pinned), None)
-        if victim is None:
-            return NOTHING
-        self._remove(victim)
+    def _admit(self, key: Key, count: int, fragments: int) -> Sequence[Decision]:
+        """The block enters, and as many leave for it as have to; nothing if that is not enough."""
+        room, victims = self.room, list[Key]()
+        if not room.fits(fragments):
+            for other in self._victims():
+                if other not in self.pinned:
+                    victims.append(other)
+                    if room.fits(fragments, victims):
+                        break
+            else:
+                return NOTHING
+        for victim in victims:
+            self._leave(victim)
+        room.entered(key, fragments)
         self._add(key, count)
-        return (Evict(victim), Admit(key))
+        return (*map(Evict, victims), Admit(key))
+
+    def _leave(self, key: Key) -> None:
+        self.room.left(key)
+        self._remove(key)

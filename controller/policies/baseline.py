@@ -33,13 +33,14 @@ class Baseline(Policy):
     """A policy of libcachesim, asked and looked up only: some of them hang after single blocks were removed.
 
     So the cache may hold blocks that the pool lost, and the pool pinned blocks that the cache evicted; the
-    pool is then smaller by these for a while, never larger.
+    pool is then smaller by these for a while, never larger. They count blocks, not slots: a block for which
+    the pool has no slots left is not admitted until they evict others.
     """
 
     name = "libcachesim"
 
-    def __init__(self, name: str, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
+    def __init__(self, name: str, capacity_blocks: int, capacity_slots: int | None = None) -> None:
+        super().__init__(capacity_blocks, capacity_slots)
         self.name = name  # type: ignore[misc]  # the class stands for many policies
         self._cache = BASELINES[name](capacity_blocks)
         self._request = libcachesim.Request()
@@ -59,35 +60,41 @@ class Baseline(Policy):
         if event.key in self._held:
             self._touch(event.key, event.now_s, event.times)
             return NOTHING
-        return self._admit(event.key, event.now_s)
+        return self._admit(event.key, event.now_s, event.fragments)
 
     def hits(self, event: Hits) -> None:
         if event.key in self._held:
             self._touch(event.key, event.now_s, event.times)
 
     def lost(self, event: Lost) -> None:
-        self._held.pop(event.key, None)
+        if event.key in self._held:
+            self._leave(event.key)
 
     def found(self, event: Found) -> Sequence[Decision]:
         if event.key in self._held:
             return NOTHING
-        decisions = self._admit(event.key, event.now_s)
+        decisions = self._admit(event.key, event.now_s, event.fragments)
         # What is in the pool already needs no admission; if it was not let in, it has to go.
-        return decisions[:-1] if event.key in self._held else (Evict(event.key),)
+        return decisions[:-1] if event.key in self._held else (*decisions, Evict(event.key))
 
     def _touch(self, key: Key, now_s: float, times: int) -> None:
         for _ in range(min(times, MAX_TOUCHES)):
             self._ask(key, now_s)
 
-    def _admit(self, key: Key, now_s: float) -> Sequence[Decision]:
+    def _leave(self, key: Key) -> None:
+        del self._held[key]
+        self.room.left(key)
+
+    def _admit(self, key: Key, now_s: float, fragments: int) -> Sequence[Decision]:
         self._ask(key, now_s)
         gone = [other for other in self._held if other not in self.pinned and not self._has(other)]
         for other in gone:
-            del self._held[other]
+            self._leave(other)
         evictions = [Evict(other) for other in gone]
-        if len(self._held) == self.capacity_blocks or not self._has(key):
+        if not self.room.fits(fragments) or not self._has(key):
             return evictions
         self._held[key] = None
+        self.room.entered(key, fragments)
         return [*evictions, Admit(key)]
 
     def _ask(self, key: Key, now_s: float) -> None:

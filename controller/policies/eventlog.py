@@ -14,7 +14,7 @@ class EventLogError(ValueError):
 
 
 _KEYS = ("key", "parent")
-_WHOLE = ("depth", "chain_blocks", "times", "home", "tenant")
+_WHOLE = ("depth", "chain_blocks", "times", "home", "tenant", "fragments")
 
 
 def to_line(event: Event) -> str:

@@ -28,6 +28,8 @@ class Miss(NamedTuple):
     """Time to compute it, as the node that asks says; 0 where unknown."""
     tenant: int = 0
     """Whose request it is."""
+    fragments: int = 1
+    """Slots that it takes."""
 
 
 class Hits(NamedTuple):
@@ -58,6 +60,8 @@ class Found(NamedTuple):
 
     key: Key
     now_s: float
+    fragments: int = 1
+    """Slots that it takes."""
 
 
 class Pin(NamedTuple):

@@ -13,8 +13,8 @@ class Fifo(QueuePolicy):
 
     name = "fifo"
 
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
+    def __init__(self, capacity_blocks: int, capacity_slots: int | None = None) -> None:
+        super().__init__(capacity_blocks, capacity_slots)
         self._queue: dict[Key, None] = {}
 
     def __contains__(self, key: object) -> bool:

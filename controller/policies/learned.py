@@ -2,25 +2,28 @@
 of their like.
 
 value = index(class, age) * worth: the rate of hits that holding the block can reach (`reuse_model.py`), times
-the seconds that a hit saves (`worth.py`).
+the seconds that a hit saves (`worth.py`), by the slots that the block takes.
 
 - Blocks that it does not hold are remembered: their counts and ages go on.
 - A block is of use only behind its prefix: only leaves are evicted, and a block whose parent is known but
   not held is not admitted.
-- A newcomer must be worth more than the block it displaces, by a margin.
+- A newcomer must be worth more, slot for slot, than each block that it displaces, by a margin.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import insort
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import cache
 
 from controller.policies.events import Key
 from controller.policies.reuse_history import MAX_TIMES, Block, Cohort, History
 from controller.policies.reuse_model import ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.worth import Worth
+from controller.policies.room import Room
+from controller.policies.worth import STEPS_PER_OCTAVE, Worth
 
 HISTORY_BLOCKS = 100_000
 """Blocks remembered at least; some hundred bytes each, where a block itself is tens of megabytes."""
@@ -35,10 +38,16 @@ class LearnedValue:
     name = "learned"
 
     def __init__(
-        self, capacity_blocks: int, worth: Worth, parts: Parts | None = None, tuning: Tuning | None = None
+        self,
+        capacity_blocks: int,
+        worth: Worth,
+        parts: Parts | None = None,
+        tuning: Tuning | None = None,
+        capacity_slots: int | None = None,
     ) -> None:
         self.capacity_blocks = capacity_blocks
-        self.evicted: Key | None = None
+        self._room = Room(capacity_blocks, capacity_slots)
+        self.evicted: tuple[Key, ...] = ()
         """What the last `ask` pushed out."""
         parts = parts or Parts()
         self._parts = parts
@@ -86,16 +95,23 @@ class LearnedValue:
 
     def ask(self, block: Block, times: int) -> bool:
         """Ask for a block; whether it was held. It is now, if it is worth it."""
-        self.evicted = None
+        self.evicted = ()
         held = block.held
         if held:
             self._file_out(block)
-        self._history.asked(block, times, self._worth.steps[block.place])
+        self._history.asked(block, times, self._worth.steps[block.place] - _size_steps(block.fragments))
         if held:
             self._file_in(block)
         else:
             self._consider(block)
         return held
+
+    def resize(self, block: Block, fragments: int) -> None:
+        """A block takes so many slots; if it is held, from now on."""
+        if block.held:
+            self._room.left(block.key)
+            self._room.entered(block.key, fragments)
+        block.fragments = fragments
 
     def age(self, block: Block) -> int:
         """Ticks since a block was asked for last."""
@@ -107,13 +123,13 @@ class LearnedValue:
         return self._model.chance[cohort.kind][bucket_of(self._history.tick - cohort.tick)]
 
     def value(self, block: Block) -> float:
-        """Seconds that holding a block can save per tick."""
+        """Seconds that holding a block can save per tick, and per slot that it takes."""
         cohort = block.cohort
         return self._index(cohort) * cohort.worth
 
     def cheapest_value(self) -> float | None:
-        """The lowest value among what is held; None where there is room."""
-        if len(self._held) < self.capacity_blocks:
+        """The lowest value among what is held; None where there is room for any block."""
+        if self._room.fits(1):
             return None
         cheapest = self._cheapest()
         return cheapest[0] if cheapest else None
@@ -124,7 +140,8 @@ class LearnedValue:
         prefix = self._parts.prefix
         if prefix and parent is not None and not parent.held:
             return
-        if len(self._held) >= self.capacity_blocks:
+        while not self._room.fits(block.fragments):
+            # Of several victims some may go for nothing: the room is for what comes next.
             cheapest = self._cheapest()
             if cheapest is None:
                 return
@@ -134,7 +151,7 @@ class LearnedValue:
             if newcomer <= value * self._hurdle or (victim is parent and prefix):
                 return
             self._release(victim)
-            self.evicted = victim.key
+            self.evicted = (*self.evicted, victim.key)
         self._hold(block)
 
     def _cheapest(self) -> tuple[float, Block] | None:
@@ -180,6 +197,7 @@ class LearnedValue:
     def _hold(self, block: Block) -> None:
         block.held = True
         self._held[block.key] = None
+        self._room.entered(block.key, block.fragments)
         parent = block.parent
         if parent is not None:
             if parent.children is None:
@@ -191,6 +209,7 @@ class LearnedValue:
         self._file_out(block)
         block.held = False
         del self._held[block.key]
+        self._room.left(block.key)
         if block.parent is not None and block.parent.children:
             block.parent.children.pop(block.key, None)
         self._history.released(block)
@@ -218,6 +237,12 @@ class LearnedValue:
             del queue[cohort]
             if not queue:
                 del self._queues[cohort.column]
+
+
+@cache
+def _size_steps(fragments: int) -> int:
+    """What a block's size takes off its worth, in steps of worth."""
+    return round(math.log2(fragments) * STEPS_PER_OCTAVE)
 
 
 def _dearest_first(ranked: tuple[float, Cohort]) -> float:

@@ -15,8 +15,8 @@ class Lfu(QueuePolicy):
 
     name = "lfu"
 
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
+    def __init__(self, capacity_blocks: int, capacity_slots: int | None = None) -> None:
+        super().__init__(capacity_blocks, capacity_slots)
         self._counts: dict[Key, int] = {}
         self._queues: dict[int, OrderedDict[Key, None]] = {}
         self._ranks: list[int] = []

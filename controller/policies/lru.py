@@ -14,8 +14,8 @@ class Lru(QueuePolicy):
 
     name = "lru"
 
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__(capacity_blocks)
+    def __init__(self, capacity_blocks: int, capacity_slots: int | None = None) -> None:
+        super().__init__(capacity_blocks, capacity_slots)
         self._queue: OrderedDict[Key, None] = OrderedDict()
 
     def __contains__(self, key: object) -> bool:

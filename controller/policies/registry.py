@@ -12,11 +12,13 @@ from controller.policies.lru import Lru
 from controller.policies.reuse import Reuse
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
-_MAKERS: dict[str, Callable[[int, CostModel, float], Policy]] = {
-    "fifo": lambda capacity, cost, link_bit_s: Fifo(capacity),
-    "lru": lambda capacity, cost, link_bit_s: Lru(capacity),
-    "reuse": lambda capacity, cost, link_bit_s: Reuse(capacity, cost, link_bit_s=link_bit_s),
-    "lfu": lambda capacity, cost, link_bit_s: Lfu(capacity),
+_MAKERS: dict[str, Callable[[int, int | None, CostModel, float], Policy]] = {
+    "fifo": lambda blocks, slots, cost, link_bit_s: Fifo(blocks, slots),
+    "lru": lambda blocks, slots, cost, link_bit_s: Lru(blocks, slots),
+    "reuse": lambda blocks, slots, cost, link_bit_s: Reuse(
+        blocks, cost, link_bit_s=link_bit_s, capacity_slots=slots
+    ),
+    "lfu": lambda blocks, slots, cost, link_bit_s: Lfu(blocks, slots),
 }
 OWN_POLICIES = tuple(_MAKERS)
 """Those that are written here; the others are libcachesim's."""
@@ -34,10 +36,12 @@ def make_policy(
     seed: int = 0,
     cost: CostModel | None = None,
     link_bit_s: float = DEFAULT_LINK_BIT_S,
+    capacity_slots: int | None = None,
 ) -> Policy:
     """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names.
 
-    `link_bit_s` is the real rate of a storage node's link.
+    `link_bit_s` is the real rate of a storage node's link. With `capacity_slots` the policy also never holds
+    more fragments than that; without, it takes all blocks to be alike.
     """
     if name not in POLICY_NAMES:
         raise PolicyError(f"no policy {name!r}: choose one of {', '.join(POLICY_NAMES)}")
@@ -46,5 +50,5 @@ def make_policy(
     if name in BASELINES:
         if capacity_blocks < MIN_BLOCKS:
             raise PolicyError(f"{name} needs a pool of at least {MIN_BLOCKS} blocks, not {capacity_blocks}")
-        return Baseline(name, capacity_blocks)
-    return _MAKERS[name](capacity_blocks, cost or CostModel(), link_bit_s)
+        return Baseline(name, capacity_blocks, capacity_slots)
+    return _MAKERS[name](capacity_blocks, capacity_slots, cost or CostModel(), link_bit_s)

@@ -46,11 +46,12 @@ class Reuse(Policy):
         parts: Parts | None = None,
         link_bit_s: float = DEFAULT_LINK_BIT_S,
         tuning: Tuning | None = None,
+        capacity_slots: int | None = None,
     ) -> None:
-        super().__init__(capacity_blocks)
+        super().__init__(capacity_blocks, capacity_slots)
         parts = parts or Parts()
         self._worth = Worth(cost or CostModel(), link_bit_s, uniform=not parts.worth)
-        self._learned = LearnedValue(capacity_blocks, self._worth, parts, tuning)
+        self._learned = LearnedValue(capacity_blocks, self._worth, parts, tuning, capacity_slots)
         self._sample = sample_of(capacity_blocks)
         shadows = SHADOWS if parts.experts and capacity_blocks >= MIN_BLOCKS else ()
         self._published: list[tuple[int, Shadow]] = [
@@ -86,7 +87,7 @@ class Reuse(Policy):
         return iter(self._pool)
 
     def miss(self, event: Miss) -> Sequence[Decision]:
-        key, _, depth, chain_blocks, parent_key, times, home, recompute_s, tenant = event
+        key, _, depth, chain_blocks, parent_key, times, home, recompute_s, tenant, fragments = event
         if tenant != self._tenant or self._shares is not None:
             self._asked_by(tenant)
         blocks = self._learned.blocks
@@ -98,9 +99,12 @@ class Reuse(Policy):
             if parent is None and parent_key is not None:
                 # Whoever asks for a block asks for what is before it: that report was lost, or is forgotten.
                 parent = self._new(parent_key, None, place, False)
+                parent.fragments = fragments  # as nobody said another size
                 before = self._pass_and_ask(parent, 1)
             block = self._new(key, parent, place, depth == chain_blocks - 1)
         block.place = place
+        if block.fragments != fragments:
+            self._learned.resize(block, fragments)
         after = self._pass_and_ask(block, times)
         return [*before, *after] if before else after
 
@@ -108,6 +112,7 @@ class Reuse(Policy):
         block = self._learned.blocks.get(event.key)
         if block is None:
             block = self._new(event.key, None, 0, False)
+            block.fragments = self.room.fragments(event.key)
         self._pass_and_ask(block, event.times, may_admit=False)
 
     def lost(self, event: Lost) -> None:
@@ -118,13 +123,13 @@ class Reuse(Policy):
         key = event.key
         if key in self._pool:
             return NOTHING
-        evicted = NOTHING
-        if len(self._pool) >= self.capacity_blocks:
+        evicted: list[Decision] = []
+        while not self.room.fits(event.fragments):
             victim = self._victim() or next((k for k in self._pool if k not in self.pinned), None)
             if victim is None:
-                return (Evict(key),)
-            evicted = (self._evict(victim),)
-        self._enter(key)
+                return (*evicted, Evict(key))
+            evicted.append(self._evict(victim))
+        self._enter(key, event.fragments)
         return evicted
 
     def home_load(self, event: HomeLoad) -> None:
@@ -178,7 +183,9 @@ class Reuse(Policy):
             if len(self._experts) > 1 and self.leader.tick(self._price_s):
                 self._follow()
             if block.count and block.key not in self._learned.blocks:
+                forgotten = block
                 block = self._new(block.key, block.parent, block.place, block.is_last)
+                block.fragments = forgotten.fragments
         self._learned.blocks[block.key] = block
         return self._asked(block, times, may_admit)
 
@@ -203,10 +210,10 @@ class Reuse(Policy):
         block.served = served
         if self._is_apart:
             followed.ask(key)  # type: ignore[call-arg, arg-type]  # only shadows are apart
-        evicted = followed.evicted
         pool = self._pool
-        if evicted is not None and evicted in pool:
-            self._stale[evicted] = None
+        for evicted in followed.evicted:
+            if evicted in pool:
+                self._stale[evicted] = None
         shares = self._shares
         if key in pool:
             if key in self._stale and key in followed:
@@ -217,15 +224,14 @@ class Reuse(Policy):
         wanted = key in followed or (shares is not None and shares.is_below(self._tenant))
         if not may_admit or not wanted:
             return NOTHING
-        if len(pool) < self.capacity_blocks:
-            self._enter(key)
-            return (Admit(key),)
-        victim = self._victim()
-        if victim is None:
-            return NOTHING
-        evict = self._evict(victim)
-        self._enter(key)
-        return (evict, Admit(key))
+        leaving: list[Decision] = []
+        while not self.room.fits(block.fragments):
+            victim = self._victim()
+            if victim is None:
+                return leaving
+            leaving.append(self._evict(victim))
+        self._enter(key, block.fragments)
+        return (*leaving, Admit(key))
 
     def _victim(self) -> Key | None:
         """The block to evict next: one that the leader does not hold, if its tenant has to give it."""
@@ -240,8 +246,9 @@ class Reuse(Policy):
         block = self._learned.blocks.get(key)
         return Evict(key, None if block is None else self._learned.chance(block))
 
-    def _enter(self, key: Key) -> None:
+    def _enter(self, key: Key, fragments: int) -> None:
         self._pool[key] = None
+        self.room.entered(key, fragments)
         if key not in self._followed:
             self._stale[key] = None
         if self._shares is not None:
@@ -249,6 +256,7 @@ class Reuse(Policy):
 
     def _leave(self, key: Key) -> None:
         del self._pool[key]
+        self.room.left(key)
         self._stale.pop(key, None)
         if self._shares is not None:
             self._shares.left(key)

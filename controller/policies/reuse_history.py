@@ -44,6 +44,7 @@ class Block:
         "children",
         "cohort",
         "count",
+        "fragments",
         "gap_ticks",
         "held",
         "is_last",
@@ -62,6 +63,8 @@ class Block:
         self.parent = parent
         self.place = place
         """What a hit saves, as a place of Worth."""
+        self.fragments = 1
+        """Slots that it takes."""
         self.sampled = False
         """Whether the shadow caches are asked for it."""
         self.served = 0

@@ -21,7 +21,7 @@ class Shadow(ABC):
     """A cache of keys that admits whatever is asked for."""
 
     name: ClassVar[str]
-    evicted: Key | None = None
+    evicted: tuple[Key, ...] = ()
     """What the last `ask` pushed out."""
 
     def __init__(self, capacity_blocks: int, sample: int = 1) -> None:
@@ -72,7 +72,7 @@ class MqShadow(Shadow):
         return iter(self._places)
 
     def ask(self, key: Key) -> bool:
-        self.evicted = None
+        self.evicted = ()
         self._now = now = self._now + 1
         places = self._places
         queue = places.get(key)
@@ -109,7 +109,8 @@ class MqShadow(Shadow):
         for queue in self._queues:
             if queue:
                 break
-        key = self.evicted = queue.popitem(last=False)[0]
+        key = queue.popitem(last=False)[0]
+        self.evicted = (key,)
         del self._places[key]
         if len(self._ghosts) >= MQ_GHOSTS * self.capacity_blocks:
             self._ghosts.popitem(last=False)
@@ -151,7 +152,7 @@ class LirsShadow(Shadow):
         yield from self._cold
 
     def ask(self, key: Key) -> bool:
-        self.evicted = None
+        self.evicted = ()
         stack, cold = self._stack, self._cold
         is_hot = stack.get(key)
         if is_hot is None:
@@ -201,7 +202,8 @@ class LirsShadow(Shadow):
     def _make_room(self) -> None:
         """Evict the oldest cold block, if there is no room for another."""
         if len(self._cold) >= self._cold_blocks:
-            key = self.evicted = self._cold.popitem(last=False)[0]
+            key = self._cold.popitem(last=False)[0]
+            self.evicted = (key,)
             if key in self._stack:
                 self._ghosts[key] = None
 

@@ -130,7 +130,7 @@ def soak(screen: Screen, options: Options) -> Soaked:
                 rounds.append(_round(running, options.round_s, name))
                 samples.append(sample(running))
             last = running.controller.progress
-            lost_slots = POOL_BLOCKS - last["free"] - last["resident"]
+            lost_slots = POOL_BLOCKS * FRAGMENTS - last["free_slots"] - last["used_slots"]
             pids, namespaces = processes_of(running), namespaces_of(network)
             wrong, lost = running.check()
         directory = network.directory

@@ -35,6 +35,8 @@ GENERATED_REQUESTS = 240
 TRACE_REQUESTS = 600
 """Chats come back after minutes: a slice of a real trace has to be longer for the pool to be of use."""
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
+SPARE_SHARE = 0.04
+"""Of a pool's slots, where blocks differ in length: what policies may not count on (`make bench-slots`)."""
 LARGE_SIGMA = 4 * DEFAULT_SIGMA
 """Of topologies with several switches, each of which takes its share of the CPU for every packet."""
 
@@ -82,9 +84,11 @@ class Scenario:
     @property
     def pool_size(self) -> PoolSize:
         """Of each switch: memory for `pool_blocks` plain blocks, which holds more coded ones."""
-        slots = self.options.pool_blocks * self.fragments
-        most = self.sizes.most_fragments
-        return PoolSize(min(MAX_POOL_BLOCKS, slots // most), slots, most)
+        slots, sizes = self.options.pool_blocks * self.fragments, self.sizes
+        if sizes.compression is None:
+            return PoolSize(self.options.pool_blocks, slots, self.fragments)
+        blocks = min(MAX_POOL_BLOCKS, int(slots / sizes.mean_fragments))
+        return PoolSize(blocks, slots, sizes.most_fragments, int(SPARE_SHARE * slots))
 
     @property
     def defines(self) -> dict[str, int]:

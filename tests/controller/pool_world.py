@@ -54,14 +54,24 @@ class World:
     """A pool with its adapter, policy and the events that the policy saw."""
 
     def __init__(
-        self, blocks: int = 3, policy: str = "lru", table_size: int = 1 << 20, **thresholds: object
+        self,
+        blocks: int = 3,
+        policy: str = "lru",
+        table_size: int = 1 << 20,
+        mixed: bool = False,
+        **thresholds: object,
     ) -> None:
+        """`mixed`: blocks take 1 to FRAGMENTS slots, by their number, and the pool has entries for more."""
         self.thresholds = Thresholds(**{"eviction": "drop", **thresholds})  # type: ignore[arg-type]
         self.adapter = RecordingAdapter(table_size)
         self.events: list[Event] = []
-        self.policy = make_policy(policy, blocks)
+        self.mixed = mixed
         self.spare_blocks = 0 if self.thresholds.eviction == "drop" else 1
-        size = PoolSize(blocks + self.spare_blocks, 1 << 20, FRAGMENTS)
+        self.slots = (blocks + self.spare_blocks) * FRAGMENTS
+        size = PoolSize((2 * blocks if mixed else blocks) + self.spare_blocks, self.slots, FRAGMENTS)
+        capacity_blocks, capacity_slots = size.capacity(self.spare_blocks)
+        assert capacity_slots == blocks * FRAGMENTS
+        self.policy = make_policy(policy, capacity_blocks, capacity_slots=capacity_slots)
         assert self.thresholds.spare_blocks(size.whole_blocks) == self.spare_blocks
         residual = ResidualValue(COST, DEFAULT_LINK_BIT_S)
         self.pool = Pool(
@@ -70,7 +80,8 @@ class World:
 
     def miss(self, *numbers: int) -> None:
         for number in numbers:
-            self.pool.hot_miss(hot_miss(number), 1.0)
+            fragments = 1 + number % FRAGMENTS if self.mixed else FRAGMENTS
+            self.pool.hot_miss(hot_miss(number, fragments=fragments), 1.0)
         self.pool.commit(1.0)
 
     def served(self, number: int, fragments: int) -> None:

@@ -155,7 +155,7 @@ def test_the_controller_that_was_started_last_is_the_primary_one(switch: LiveSwi
 
 def test_a_table_that_strangers_filled_is_cleared(switch: LiveSwitch) -> None:
     with controller(switch) as worker:
-        strangers = [Install(key(100 + n), 1, 1, FRAGMENTS) for n in range(ENTRIES)]
+        strangers = [Install(key(100 + n), ENTRIES * FRAGMENTS, 1, 1) for n in range(ENTRIES)]
         assert worker.session.adapter.write(strangers) == [Result.OK] * ENTRIES
         assert worker.session.adapter.write([Install(key(200), 1, 1, 1)]) == [Result.FAILED]
         switch.fetch(key(1))

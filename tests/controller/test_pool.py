@@ -68,6 +68,19 @@ def test_decisions_that_undo_each_other_write_nothing() -> None:
     assert set(world.policy) == world.installed == {key(1)}
 
 
+def test_free_slots_in_pieces_are_joined_by_evicting_the_fewest() -> None:
+    world = World(blocks=2, mixed=True)  # 8 slots
+    world.miss(1, 2, 5, 0)  # of 2, 3, 2 and 1 slots: all
+    for number in (1, 0):  # at both ends
+        world.policy.handle(Lost(key(number), 1.0))
+        world.pool._remove([key(number)], 1.0)
+    world.miss(6)  # of 3: so many are free, but not in one piece
+    assert world.installed == {key(2), key(6)} == set(world.policy)
+    assert world.pool.counts.in_the_way == 1
+    assert world.adapter.entries[key(6)].base_slot == 5
+    assert world.pool.slots.free_slots == 2
+
+
 def test_the_policy_learns_count_parent_and_home() -> None:
     world = World(policy="lfu")
     world.pool.hot_miss(hot_miss(1, home=STORES[1]), 1.0)
@@ -82,8 +95,8 @@ def test_the_policy_learns_count_parent_and_home() -> None:
     )
     world.pool.hot_miss(child, 2.0)
     assert [event for event in world.events if isinstance(event, Miss)] == [
-        Miss(key(1), 1.0, 0, 1, None, 2, int(STORES[1]), 0.0, TENANT),
-        Miss(key(2), 2.0, 1, 7, key(1), 4 - 1 + 3, int(STORES[0]), 0.25, TENANT),
+        Miss(key(1), 1.0, 0, 1, None, 2, int(STORES[1]), 0.0, TENANT, FRAGMENTS),
+        Miss(key(2), 2.0, 1, 7, key(1), 4 - 1 + 3, int(STORES[0]), 0.25, TENANT, FRAGMENTS),
     ]
 
 
@@ -132,7 +145,7 @@ def test_a_full_table_is_reported_to_the_policy_and_read_back() -> None:
     assert world.pool.needs_read_back
     assert Lost(key(3), 1.0) in world.events
     assert set(world.policy) == world.installed == {key(1), key(2)}
-    assert world.pool.slots.free_blocks == 1
+    assert world.pool.slots.free_slots == FRAGMENTS
 
 
 def test_an_entry_that_was_there_already_is_replaced() -> None:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     pass
 
 
+def slots_of(entry: Install) -> range:
+    return range(entry.base_slot, entry.base_slot + entry.fragments)
+
+
 class PoolMachine(RuleBasedStateMachine):
     """Any order of events, refusals, lost connections: no slot has two owners, and all agree in the end."""
 
@@ -36,13 +40,22 @@ class PoolMachine(RuleBasedStateMachine):
         fill=st.sampled_from(["now", "on_the_way"]),
         missing_entries=st.integers(0, 2),
         backwards=st.booleans(),
+        mixed=st.booleans(),
     )
     def start(
-        self, blocks: int, policy: str, eviction: str, fill: str, missing_entries: int, backwards: bool
+        self,
+        blocks: int,
+        policy: str,
+        eviction: str,
+        fill: str,
+        missing_entries: int,
+        backwards: bool,
+        mixed: bool,
     ) -> None:
-        self.world = World(blocks, policy, eviction=eviction, fill=fill)
+        self.world = World(blocks, policy, mixed=mixed, eviction=eviction, fill=fill)
         self.world.adapter.backwards = backwards
-        self.world.adapter.table_size = max(1, blocks + self.world.spare_blocks - missing_entries)
+        entries = self.world.policy.capacity_blocks + self.world.spare_blocks
+        self.world.adapter.table_size = max(1, entries - missing_entries)
         self.now_s = 1.0
         self.answered = 0
         self.saved = 0
@@ -103,16 +116,20 @@ class PoolMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_slot_has_two_owners(self) -> None:
-        owners = [entry.base_slot for entry in self.world.adapter.entries.values()]
-        assert len(owners) == len(set(owners))
-        assert len(self.world.policy) <= self.world.policy.capacity_blocks
+        owned = [slot for entry in self.world.adapter.entries.values() for slot in slots_of(entry)]
+        assert len(owned) == len(set(owned))
+        assert all(0 <= slot < self.world.slots for slot in owned)
+        policy = self.world.policy
+        assert len(policy) <= policy.capacity_blocks
+        assert policy.room.held_slots <= (policy.capacity_slots or 0)
 
     @invariant()
     def no_generation_of_a_slot_is_given_to_a_second_block(self) -> None:
         for operation in self.world.adapter.operations:
             if isinstance(operation, Install):
-                place = operation.base_slot, operation.generation
-                assert self.owners.setdefault(place, operation.key) == operation.key
+                for slot in slots_of(operation):
+                    place = slot, operation.generation
+                    assert self.owners.setdefault(place, operation.key) == operation.key
         self.world.adapter.operations.clear()
 
     @invariant()
@@ -123,9 +140,8 @@ class PoolMachine(RuleBasedStateMachine):
     def slots_are_free_or_have_an_entry_and_none_is_lost(self) -> None:
         pool = self.world.pool
         if not self.world.adapter.lost and not pool.needs_read_back:
-            assert pool.slots.free_blocks + len(pool.resident) == self.world.policy.capacity_blocks + (
-                self.world.spare_blocks
-            )
+            assert pool.slots.free_slots + pool.used_slots == self.world.slots
+            assert pool.slots.used_slots == pool.used_slots
 
     @invariant()
     def no_block_counts_as_saved_before_its_home_said_so(self) -> None:

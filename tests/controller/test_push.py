@@ -25,7 +25,7 @@ def key(number: int, tenant: int = 0) -> bytes:
 
 
 ROOT, CHILD, GRANDCHILD = key(1), key(2), key(3)
-POOL = {block: Resident(Slots(0, 1), FRAGMENTS) for block in (ROOT, CHILD, GRANDCHILD)}
+POOL = {block: Resident(Slots(0, 1, FRAGMENTS)) for block in (ROOT, CHILD, GRANDCHILD)}
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ keys = st.binary(min_size=16, max_size=16) | st.integers(0, 2**40)
 times_s = st.floats(0, 1e6)
 small = st.integers(0, 1000)
 logged = st.one_of(
-    st.builds(Miss, keys, times_s, small, small, st.none() | keys, small, small, times_s, small),
+    st.builds(Miss, keys, times_s, small, small, st.none() | keys, small, small, times_s, small, small),
     st.builds(HomeLoad, small, times_s, times_s),
     st.builds(Hits, keys, times_s, small),
-    *(st.builds(kind, keys, times_s) for kind in (Lost, Found, Pin, Unpin)),
+    st.builds(Found, keys, times_s, small),
+    *(st.builds(kind, keys, times_s) for kind in (Lost, Pin, Unpin)),
 )
 
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.policies import (
+    OWN_POLICIES,
     POLICY_NAMES,
     Admit,
     Evict,
@@ -60,6 +61,51 @@ def test_any_events(name: str, happened: list[Event]) -> None:
             continue
         checked.handle(event._replace(now_s=float(number)))
     checked.check_all()
+
+
+sized = st.one_of(
+    st.builds(lambda miss, fragments: miss._replace(fragments=fragments), misses, st.integers(1, 40)),
+    st.builds(lambda key, fragments: Found(key, 0.0, fragments), keys, st.integers(1, 40)),
+)
+
+
+@pytest.mark.parametrize("name", POLICY_NAMES)
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.one_of(sized, sized, sized, events), max_size=120))
+def test_any_events_with_blocks_of_any_size(name: str, happened: list[Event]) -> None:
+    checked = Checked(make_policy(name, CAPACITY, capacity_slots=60))
+    for number, event in enumerate(happened):
+        if isinstance(event, Pin) and len(checked.policy.pinned) >= 1:
+            continue
+        checked.handle(event._replace(now_s=float(number)))
+        assert checked.policy.room.held_blocks == len(checked)
+    checked.check_all()
+
+
+@pytest.mark.parametrize("name", OWN_POLICIES)
+def test_a_pool_holds_more_of_what_is_smaller(name: str) -> None:
+    checked = Checked(make_policy(name, 100, capacity_slots=120))
+    for fragments, most in ((4, 30), (2, 60)):
+        for key in range(200):
+            checked.handle(Miss(1000 * fragments + key, 0.0, fragments=fragments))
+        assert most - 1 <= len(checked) <= most
+
+
+@pytest.mark.parametrize("name", OWN_POLICIES)
+def test_blocks_of_one_size_are_decided_as_if_only_their_number_counted(name: str) -> None:
+    """Slots for just so many blocks decide nothing of their own."""
+    decisions = []
+    for slots, fragments in ((None, 1), (60 * 8, 8)):
+        policy = make_policy(name, 60, capacity_slots=slots)
+        said: list[Decision] = []
+        for request in generate("agents", 1, 150).requests:
+            chain = request.blocks
+            for depth, block in enumerate(chain):
+                parent = chain[depth - 1] if depth else None
+                asked = Miss(block, request.arrival_s, depth, len(chain), parent, fragments=fragments)
+                said += policy.handle(Hits(block, request.arrival_s) if block in policy else asked)
+        decisions.append(said)
+    assert decisions[0] == decisions[1]
 
 
 def play(policy: Checked, shape: str, requests: int) -> list[Decision]:

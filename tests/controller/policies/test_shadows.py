@@ -37,7 +37,7 @@ def test_what_it_holds_is_what_was_asked_less_what_it_evicted(make: type[Shadow]
         for block in asked.blocks:
             assert shadow.ask(block) == (block in held)
             held.add(block)
-            held.discard(shadow.evicted)  # type: ignore[arg-type]
+            held.difference_update(shadow.evicted)
             assert block in shadow
     assert set(shadow) == held
     assert len(held) == capacity

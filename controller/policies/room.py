@@ -1,0 +1,44 @@
+"""What a pool has room for: entries of its index, and slots, of which a block takes one for each fragment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.policies.events import Key
+
+
+class Room:
+    """Counts what is held against `blocks` and `slots`; without `slots` only blocks are counted."""
+
+    def __init__(self, blocks: int, slots: int | None = None) -> None:
+        if slots is not None and slots < 1:
+            raise ValueError(f"a pool holds at least one fragment, not {slots}")
+        self.blocks, self.slots = blocks, slots
+        self.held_blocks = self.held_slots = 0
+        self._fragments: dict[Key, int] = {}
+
+    def fits(self, fragments: int, without: Iterable[Key] = ()) -> bool:
+        """Whether there is room for a block beside what is held, `without` some of that."""
+        gone = list(without)
+        if self.held_blocks - len(gone) >= self.blocks:
+            return False
+        if self.slots is None:
+            return True
+        return self.held_slots - sum(self._fragments[key] for key in gone) + fragments <= self.slots
+
+    def fragments(self, key: Key) -> int:
+        """Of a block that is held; 1 where nobody counts."""
+        return self._fragments.get(key, 1)
+
+    def entered(self, key: Key, fragments: int) -> None:
+        """A block is held that was not."""
+        self.held_blocks += 1
+        if self.slots is not None:
+            self._fragments[key] = fragments
+            self.held_slots += fragments
+
+    def left(self, key: Key) -> None:
+        """A block is not held any more."""
+        self.held_blocks -= 1
+        if self.slots is not None:
+            self.held_slots -= self._fragments.pop(key)

@@ -1,0 +1,1 @@
+"""How much of a pool can be used whose blocks differ in length, after a long time."""
