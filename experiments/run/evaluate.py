@@ -48,6 +48,7 @@ def evaluate(measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS)
         overloaded=bool(complaints),
         complaints=complaints,
         cpu_share=round(measured.cpu.mean, 3),
+        switch_saturated=round(measured.cpu.switch_saturated, 4),
         timer_late_p99_ms=bore.latest_p99_ms,
         controller_cpu_s=round(measured.usage["controller"].total_s, 3),
         link_drops=measured.link_drops,

@@ -78,6 +78,7 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
     ),
     "The machine": (
         ("CPU; latest timers, p99", lambda r: f"{r.cpu_share:.0%}; {r.timer_late_p99_ms:.1f} ms"),
+        ("switch without a pause", lambda r: f"{r.switch_saturated:.1%}"),
         ("kept up", lambda r: "NO" if r.overloaded else "yes"),
     ),
 }

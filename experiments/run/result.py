@@ -100,6 +100,8 @@ class RunResult:
     """Mean share of all cores that were busy."""
     timer_late_p99_ms: float = 0.0
     """How late the timers of the latest process were."""
+    switch_saturated: float = 0.0
+    """Share of the samples in which the busiest thread of a switch had no pause."""
     controller_cpu_s: float = 0.0
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""

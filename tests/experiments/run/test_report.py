@@ -73,7 +73,7 @@ def test_three_modes_fit_a_terminal_of_80_columns_without_broken_rows() -> None:
     assert {len(row) for row in rows} == {80}
     assert all(row[1:30].strip() for row in rows)
     sections = {"Requests": 5, "Where blocks came from": 8, "Network": 4, "Time": 4, "What the pool cost": 8}
-    assert len(rows) == sum(sections.values()) + len(("The machine", "CPU", "kept up"))
+    assert len(rows) == sum(sections.values()) + len(("The machine", "CPU", "switch", "kept up"))
 
 
 def test_rows_that_say_nothing_are_left_out() -> None:
