@@ -9,10 +9,8 @@ from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.midend import fold
 from v1model.midend.frame import as_index, lowers
-from v1model.midend.scope import ActionClosure
 from v1model.midend.tables import switch_subject
 from v1model.midend.values import assign, convert, default_value, reset
-from v1model.midend.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,18 +22,17 @@ if TYPE_CHECKING:
 def _block(frame: Frame, node: ast.Block) -> None:
     for position, statement in enumerate(node.statements):
         if frame.builder.ended():
-            _note_actions(frame, node.statements[position:])
+            _lower_unreachable(frame, node.statements[position:])
             return
         frame.statement(statement)
 
 
-def _note_actions(frame: Frame, unreachable: list[ast.Statement]) -> None:
-    """The control plane sees an action that is called somewhere, be it behind an `exit`, as p4c has it."""
-    for call in walk(unreachable):
-        if isinstance(call, ast.Call) and call.kind == "action" and call.declaration is not None:
-            closure = frame.find(call.declaration)
-            if isinstance(closure, ActionClosure) and frame.scope.path:
-                frame.unit.called_actions[closure] = None
+def _lower_unreachable(frame: Frame, statements: list[ast.Statement]) -> None:
+    """The control plane sees the tables that are applied and the actions that are called somewhere, be it
+    behind an `exit`, as p4c has it."""
+    with frame.builder.collect():
+        for statement in statements:
+            frame.statement(statement)
 
 
 @lowers(ast.Empty)

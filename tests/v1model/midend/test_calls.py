@@ -262,3 +262,10 @@ def test_a_place_is_decided_before_the_callee_changes_its_index(tmp_path: Path) 
 def test_an_action_that_is_called_where_nothing_gets_is_listed_as_p4c_does(tmp_path: Path) -> None:
     ir_program = program(tmp_path, "exit; never();", locals_="action never() { meta.x = 1; }")
     assert [action.name for action in ir_program.actions] == ["ing.never"]
+
+
+def test_a_table_behind_an_exit_is_there_for_the_control_plane(tmp_path: Path) -> None:
+    locals_ = "action a() {} table t { key = { meta.x: exact; } actions = { a; } }"
+    ir_program = program(tmp_path, "exit; if (meta.x == 1) { t.apply(); }", locals_=locals_)
+    assert [table.name for table in ir_program.tables] == ["ing.t"]
+    assert ir_program.ingress.body == ()
