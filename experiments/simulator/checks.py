@@ -12,6 +12,7 @@ from experiments.simulator.schema import Document, ScenarioError
 from topologies.errors import TopologyError
 from topologies.fabric import Fabric
 from topologies.registry import make_topology
+from workload.compression import BlockSizes, CompressionError, coding_s, find_compression
 from workload.cost import ATTENTION_SHARES, GPUS, MODELS, CostModel, ModelSpec
 from workload.trace import MOONCAKE
 
@@ -47,6 +48,11 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Field and reason of everything that can't be, apart from the shape of the fabric."""
     yield from _zeros(scenario)
     yield from _half_models(scenario)
+    try:
+        cost_model(scenario, scenario.model.block_tokens or MOONCAKE.block_tokens)
+    except CompressionError as error:
+        yield "model.codec", str(error)
+        return
     tokens = scenario.model.block_tokens or MOONCAKE.block_tokens
     block_bytes = cost_model(scenario, tokens).block_bytes
     block = f"a block of {tokens} tokens has {block_bytes / 1e6:,.1f} MB"
@@ -111,7 +117,21 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
         memory_utilisation=model.memory_utilisation,
     )
     spec = replace(_model_spec(model), attention_share=ATTENTION_SHARES[model.attention])
-    return CostModel(spec, gpu, block_tokens)
+    plain = CostModel(spec, gpu, block_tokens)
+    return replace(plain, stored_share=_coded(scenario, plain).stored_share)
+
+
+def decode_s(scenario: Scenario, cost: CostModel) -> float:
+    """Time to read a block from its codec."""
+    values = cost.block_bytes / cost.model.kv_dtype_bytes
+    return coding_s(_coded(scenario, cost).compression, scenario.model.coder, values)[1]
+
+
+def _coded(scenario: Scenario, cost: CostModel) -> BlockSizes:
+    """What the codec makes of blocks; raises CompressionError for one that can't be used."""
+    model = scenario.model
+    found = find_compression(model.codec, model.level)
+    return BlockSizes(scenario.network.fragments, found, cost.model.kv_dtype_bytes)
 
 
 def _model_spec(model: Model) -> ModelSpec:
@@ -126,7 +146,7 @@ def sizes(scenario: Scenario, cost: CostModel) -> Sizes:
     """How blocks are cut and what they weigh on the wire."""
     network = scenario.network
     return Sizes(
-        cost.block_bytes, network.fragments, network.segments, network.header_share, network.request_share
+        cost.stored_bytes, network.fragments, network.segments, network.header_share, network.request_share
     )
 
 

@@ -75,14 +75,18 @@ class Node:
         link_bit_s: float,
         process: Process,
         prepare_block_s: float,
+        decode_s: float = 0.0,
     ) -> None:
+        """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive."""
         self.records: list[Record] = []
         self.gpu = gpu
         self.fetcher = fetcher
         self._env, self._options, self._cost, self._tiers = env, options, cost, tiers
         self._process, self._prepare_block_s = process, prepare_block_s
-        block_s = cost.fetch_s(cost.block_bytes, link_bit_s)
-        self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s)
+        block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
+        self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
+        self._decode_s = decode_s
+        self._decoder_free_s = 0.0
         self._asked_blocks = 0
         """Blocks of fetches that have not ended."""
         self._gpu_free_s = 0.0
@@ -187,8 +191,17 @@ class Node:
         else:
             yield done
         self._asked_blocks -= len(missing)
+        if self._decode_s and found:
+            yield self._env.timeout(self._decoding_s(began_s, len(found)))
         record.fetch_s = self._env.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
+
+    def _decoding_s(self, began_s: float, blocks: int) -> float:
+        """How long a fetch that ends now is decoded on; its blocks came evenly since it began."""
+        now_s = self._env.now
+        first_s = max(self._decoder_free_s, began_s + (now_s - began_s) / blocks)
+        self._decoder_free_s = max(now_s, first_s + (blocks - 1) * self._decode_s) + self._decode_s
+        return self._decoder_free_s - now_s
 
     def _admitted(self, missing: Sequence[Block], chain_blocks: int, fetcher: Fetcher) -> int:
         """The gate: how many of the missing blocks to fetch."""
@@ -196,7 +209,8 @@ class Node:
             return len(missing) if self._options.gate == "always" else 0
         blocking = self._options.loading == "blocking"
         gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._env.now)
-        load = Load(fetcher.backlog_s, self.link_backlog_s, gpu_s)
+        coder_s = max(0.0, self._decoder_free_s - self._env.now)
+        load = Load(fetcher.backlog_s, self.link_backlog_s, gpu_s, coder_s)
         depths = [block.depth for block in missing]
         return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)
 

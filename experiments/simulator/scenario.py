@@ -12,6 +12,7 @@ from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
 from experiments.simulator.schema import Document, ScenarioError, choice, decode, number, read_document, whole
 from topologies.registry import TOPOLOGIES
+from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import ATTENTION_SHARES, DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.schedule import SCHEDULERS
 from workload.shapes import SHAPES
@@ -71,6 +72,12 @@ class Model:
     """Tokens of a block; default: the trace's."""
     prefill_utilisation: float = number(0.5, 0.01, 1.0)
     memory_utilisation: float = number(0.7, 0.01, 1.0)
+    codec: str = choice(NONE, (NONE, *codecs()))
+    """By which blocks are coded before they are sent; all have the mean of the measured sizes."""
+    level: int | None = whole(None, 0, 99)
+    """Of the codec; default: its own."""
+    coder: str = choice(CPU, CODERS)
+    """How long decoding takes (workload/compression.py). Encoding takes no time."""
     attention: str = choice("full", ATTENTION_SHARES)
     """full: every pair of tokens, as Mooncake counts; causal: half of them, as engines' kernels compute."""
 

@@ -12,7 +12,15 @@ from simpy import Environment
 from controller.config import PoolSize
 from controller.policies import make_policy
 from controller.residual_value import ResidualValue
-from experiments.simulator.checks import check, cost_model, make_fabric, pool_blocks, sizes, spare_blocks
+from experiments.simulator.checks import (
+    check,
+    cost_model,
+    decode_s,
+    make_fabric,
+    pool_blocks,
+    sizes,
+    spare_blocks,
+)
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
 from experiments.simulator.cpu import Cpu, Process
@@ -193,8 +201,8 @@ class _Simulation:
         running_tokens = options.running_gb * GB / token_bytes
         gpu = Gpu(self._env, cost, options.decode == "batched", running_tokens, options.chunk_tokens)
         tiers: LocalTiers[bytes] = LocalTiers(
-            int(options.gpu_gb * GB / self._sizes.block_bytes),
-            int(options.dram_gb * GB / self._sizes.block_bytes),
+            int(options.gpu_gb * GB / cost.block_bytes),
+            int(options.dram_gb * GB / cost.block_bytes),
         )
         process = Process(self._cpu, scenario.machine.host_wake_s)
         fetcher: Fetcher | None = None
@@ -210,6 +218,7 @@ class _Simulation:
             scenario.network.link_gbit_s * 1e9,
             process,
             scenario.machine.node_block_s,
+            decode_s(scenario, cost),
         )
 
     def _fetcher(self, place: int, name: str, process: Process) -> Fetcher:

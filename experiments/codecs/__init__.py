@@ -1,0 +1,1 @@
+"""When compressing blocks is worth more than a larger pool."""

@@ -1,0 +1,156 @@
+"""make codecs: pools of plain, 8-bit and CacheGen's blocks. When does compressing beat a larger pool?"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from controller.policies import OWN_POLICIES
+from experiments.codecs.sweep import GPU, MODEL, Codec, replayed, ttft_ms
+from experiments.command import Screen, run_command
+from experiments.intervals import Interval, mean_interval
+from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.run.result import revision
+from workload.compression import CODERS, NONE
+from workload.shapes import SHAPES
+
+CODECS = (Codec(NONE), Codec("fp8"), Codec("cachegen"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is compared."""
+
+    shapes: tuple[str, ...]
+    requests: int
+    seeds: int
+    blocks: tuple[int, ...]
+    policy: str
+    simulated: tuple[int, ...]
+    links: tuple[float, ...]
+    simulated_shape: str
+    simulated_requests: int
+    results: Path
+
+
+# In the order of Options' fields.
+_OPTIONS = (
+    Option("SHAPES", list_of(one_of(tuple(SHAPES))), ("chat", "agents", "rag"), "shapes of generated traces"),
+    Option("REQUESTS", whole(10, 1_000_000), 2000, "of each trace that is replayed"),
+    Option("SEEDS", whole(1, 100), 3, "of each trace"),
+    Option(
+        "BLOCKS", list_of(whole(20, 10_000_000)), (300, 1000, 3000, 10_000, 30_000), "plain blocks of pool"
+    ),
+    Option("POLICY", one_of(OWN_POLICIES), "reuse", "of the pools"),
+    Option(
+        "SIMULATED", list_of(whole(1, 10_000_000)), (300, 3000), "plain blocks of pool that are simulated"
+    ),
+    Option("LINKS", list_of(number(0.1, 10_000)), (25.0, 200.0), "Gbit/s of the links that are simulated"),
+    Option("SIMULATED_SHAPE", one_of(tuple(SHAPES)), "agents", "shape that is simulated"),
+    Option("SIMULATED_REQUESTS", whole(10, 1_000_000), 400, "of each trace that is simulated"),
+    Option("RESULTS", Path, Path("results/codecs"), "folder for summary.json"),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 for bad input."""
+    return run_command(
+        arguments, lambda given: parse_into(Options, _OPTIONS, given, "make codecs", __doc__ or ""), _work
+    )
+
+
+def _work(screen: Screen, options: Options) -> int:
+    seeds = range(1, options.seeds + 1)
+    replays = list(itertools.product(options.shapes, options.blocks, CODECS))
+    coded = [(codec, coder) for codec in CODECS for coder in (CODERS if codec.name != NONE else ("cpu",))]
+    simulations = list(itertools.product(options.links, options.simulated, coded))
+    hits: list[dict[str, Any]] = []
+    times: list[dict[str, Any]] = []
+    with screen.progress() as progress:
+        task = progress.add_task("", total=(len(replays) + len(simulations)) * options.seeds)
+        for shape, blocks, codec in replays:
+            progress.update(task, description=f"{shape}, {blocks} blocks, {codec.label}")
+            found = []
+            for seed in seeds:
+                found.append(replayed(shape, options.requests, seed, blocks, codec, options.policy))
+                progress.advance(task)
+            hits.append(
+                {"shape": shape, "blocks": blocks, "codec": codec.label}
+                | {"prefix_hit": mean_interval([one.prefix_hit for one in found])}
+                | {"sent": mean_interval([one.sent for one in found])}
+            )
+        for link_gbit_s, blocks, (codec, coder) in simulations:
+            progress.update(
+                task, description=f"{link_gbit_s:g} Gbit/s, {blocks} blocks, {codec.label} by {coder}"
+            )
+            ttfts = []
+            for seed in seeds:
+                given = options.simulated_shape, options.simulated_requests, seed, blocks, codec, coder
+                ttfts.append(ttft_ms(*given, link_gbit_s))
+                progress.advance(task)
+            times.append(
+                {"link_gbit_s": link_gbit_s, "blocks": blocks, "codec": codec.label, "coder": coder}
+                | {"ttft_p50_ms": mean_interval(ttfts)}
+            )
+    screen.show(_hits_table(options, hits))
+    screen.show(_times_table(options, times))
+    about = {"model": MODEL, "gpu": GPU, "policy": options.policy, "requests": options.requests}
+    about |= {"seeds": options.seeds, "revision": revision()}
+    options.results.mkdir(parents=True, exist_ok=True)
+    summary = options.results / "summary.json"
+    plain = {"about": about, "replayed": _plain(hits), "simulated": _plain(times)}
+    summary.write_text(json.dumps(plain, indent=1) + "\n")
+    screen.say(f"Written to {summary}")
+    return 0
+
+
+def _hits_table(options: Options, hits: Sequence[dict[str, Any]]) -> Table:
+    table = Table(
+        title=f"Prefix hits of the pool, % (95 % intervals over {options.seeds} seeds)", title_justify="left"
+    )
+    for title in ("shape", "plain blocks", *(codec.label for codec in CODECS)):
+        table.add_column(title, justify="left" if title == "shape" else "right")
+    for shape, blocks in itertools.product(options.shapes, options.blocks):
+        cells = [one["prefix_hit"] for one in hits if (one["shape"], one["blocks"]) == (shape, blocks)]
+        table.add_row(shape, f"{blocks:,}", *(_percent(cell) for cell in cells))
+    return table
+
+
+def _times_table(options: Options, times: Sequence[dict[str, Any]]) -> Table:
+    title = f"Median time to first token, ms ({options.simulated_shape}; {options.seeds} seeds)"
+    table = Table(title=title, title_justify="left")
+    kinds = list(dict.fromkeys((one["codec"], one["coder"]) for one in times))
+    for name in ("link, Gbit/s", "plain blocks", *(f"{codec}, {coder}" for codec, coder in kinds)):
+        table.add_column(name if not name.startswith(NONE) else NONE, justify="right")
+    for link_gbit_s, blocks in itertools.product(options.links, options.simulated):
+        cells = [
+            one["ttft_p50_ms"]
+            for one in times
+            if (one["link_gbit_s"], one["blocks"]) == (link_gbit_s, blocks)
+        ]
+        table.add_row(
+            f"{link_gbit_s:g}", f"{blocks:,}", *(f"{cell.mean:,.0f} ± {cell.half:,.0f}" for cell in cells)
+        )
+    return table
+
+
+def _percent(cell: Interval) -> str:
+    return f"{100 * cell.mean:.1f} ± {100 * cell.half:.1f}"
+
+
+def _plain(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {name: asdict(value) if isinstance(value, Interval) else value for name, value in row.items()}
+        for row in rows
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""Coded blocks in replays and simulations."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.codecs.sweep import Codec, cost_of, replayed, ttft_ms
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.schema import ScenarioError
+from experiments.simulator.simulation import simulate
+from workload.compression import NONE
+
+PLAIN, CACHEGEN = Codec(NONE), Codec("cachegen")
+CODED_SHARE = cost_of(CACHEGEN, 512).stored_share
+
+
+def test_a_pool_of_coded_blocks_serves_what_a_larger_one_does() -> None:
+    small, larger, coded = (
+        replayed("chat", 400, 1, blocks, codec, "lru")
+        for blocks, codec in ((100, PLAIN), (478, PLAIN), (100, CACHEGEN))
+    )
+    assert coded.prefix_hit == larger.prefix_hit > small.prefix_hit
+    assert coded.sent == pytest.approx(larger.sent * CODED_SHARE)
+
+
+def test_coded_blocks_weigh_less_and_cost_time_to_decode() -> None:
+    given = "agents", 60, 1, 300
+    plain, instant, by_cpu = (
+        ttft_ms(*given, codec, coder, 50.0)
+        for codec, coder in ((PLAIN, "cpu"), (CACHEGEN, "instant"), (CACHEGEN, "cpu"))
+    )
+    assert instant < plain
+    assert instant < by_cpu
+
+
+def test_a_simulation_sends_less_of_coded_blocks_and_waits_for_their_decoding() -> None:
+    base = Scenario().changed(
+        workload={"requests": 60}, model={"name": "llama3-70b"}, nodes={"count": 2}, pool={"memory": "none"}
+    )
+    plain, instant, by_cpu = (
+        simulate(base.changed(model={"codec": codec, "coder": coder}))
+        for codec, coder in ((NONE, "cpu"), ("cachegen", "instant"), ("cachegen", "cpu"))
+    )
+    assert instant.block_bytes == pytest.approx(plain.block_bytes * CODED_SHARE)
+    assert instant.storage_egress_bytes < plain.storage_egress_bytes / 3
+    assert by_cpu.ttft_s.p50 > instant.ttft_s.p50
+
+
+def test_a_codec_that_makes_blocks_larger_is_refused_with_its_field() -> None:
+    with pytest.raises(ScenarioError, match=r"model\.codec: zstd at level 3 makes blocks no smaller"):
+        simulate(Scenario().changed(model={"codec": "zstd"}))
