@@ -49,12 +49,10 @@ _OPTIONS = (
         "BLOCKS", list_of(whole(20, 10_000_000)), (300, 1000, 3000, 10_000, 30_000), "plain blocks of pool"
     ),
     Option("POLICY", one_of(OWN_POLICIES), "reuse", "of the pools"),
-    Option(
-        "SIMULATED", list_of(whole(1, 10_000_000)), (300, 3000), "plain blocks of pool that are simulated"
-    ),
+    Option("SIMULATED", list_of(whole(1, 10_000_000)), (300,), "plain blocks of pool that are simulated"),
     Option("LINKS", list_of(number(0.1, 10_000)), (25.0, 200.0), "Gbit/s of the links that are simulated"),
-    Option("SIMULATED_SHAPE", one_of(tuple(SHAPES)), "agents", "shape that is simulated"),
-    Option("SIMULATED_REQUESTS", whole(10, 1_000_000), 400, "of each trace that is simulated"),
+    Option("SIMULATED_SHAPE", one_of(tuple(SHAPES)), "chat", "shape that is simulated"),
+    Option("SIMULATED_REQUESTS", whole(10, 1_000_000), 800, "of each trace that is simulated"),
     Option("RESULTS", Path, Path("results/codecs"), "folder for summary.json"),
 )
 

@@ -37,6 +37,7 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
         ({"nodes": {"decode": "batched"}}, 'decode = "apart"'),
         ({"nodes": {"gate": "never"}}, 'no gate = "never"'),
         ({"workload": {"clients": 3}}, "plays traces only"),
+        ({"model": {"name": "llama3-70b", "codec": "cachegen"}}, "make run CODEC"),
         ({"workload": {"load": 2.0}}, "at their own rate"),
         ({"pool": {"memory": "dram"}}, "line rate only"),
         ({"model": {"gpus": 1}}, "own GPUs only"),
