@@ -97,7 +97,11 @@ class Bmv2Target:
             raise NotPortableError(f"BMv2 does not take the program: {error.details()}") from error
         info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
         self._stream = PacketStream(f"127.0.0.1:{self._packets}")
-        self.data_plane: Any = RemoteDataPlane(self._client, info, program, self._stream)
+        try:
+            self.data_plane: Any = RemoteDataPlane(self._client, info, program, self._stream)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> Bmv2Target:
         return self
