@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,14 @@ ROOT = Path(__file__).resolve().parents[3]
 BLOCK_TOKENS = 32
 LONG = 7 * BLOCK_TOKENS + 5
 TOLERANCE = 1e-4
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """What an engine has computed is on its way for a while."""
+    deadline_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
 
 
 class Vllm:
@@ -172,10 +180,7 @@ def lose_of_rank(home: Home, name: str, tokens: list[int], rank: int, block: int
             if number > block or (number, one) == (block, rank):
                 objects = range(1 if number == block else len(space.object_bytes))
                 lost += [Place(0, space.object_key(seal, key, index)) for index in objects]
-    deadline_s = time.monotonic() + 60
-    while not set(lost) <= set(home.store.places()):  # what an engine computed last may be on its way yet
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
+    until(lambda: set(lost) <= set(home.store.places()))
     for place in lost:
         del home.store._dram[place]
 
@@ -262,10 +267,10 @@ def test_an_engine_of_several_processes_says_the_same(split: tuple[Vllm, ...], h
     several = prompts(2, seed=11)
     right = whole.serve(*several)
     assert_same(background.serve(*several), right)
+    until(lambda: len(home.store.places()) == 2 * 7 * 2 * 2 + 1)  # prompts, blocks, ranks, objects; handshake
     said = layerwise.serve(*several)
     assert_same(said, right)
     assert said["hit_tokens"] == 2 * 7 * BLOCK_TOKENS
-    assert len(home.store.places()) == 2 * 7 * 2 * 2 + 1  # prompts, blocks, ranks, objects; the handshake
 
     # One rank lacks a block that the other has: neither stores what was computed on it.
     (torn,) = prompts(1, seed=12)
