@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ def build(
     user's, whose variables a change of builds would lose. `runtime`: if that was begun before, alike."""
     generated = generate(program, externs, tracing)
     source = generated.source
-    library = building.cache_directory() / building.key_of("program", source, str(sanitize)) / LIBRARY
+    library = building.cache_directory() / _key_of(source, sanitize=sanitize) / LIBRARY
     compiled = CompiledProgram(program, library, generated.messages, generated.trace_sites, tracing)
     if building.is_intact(library):
         building.mark_used(library.parent)
@@ -69,9 +70,22 @@ def build(
 def finish(compiled: CompiledProgram) -> CompiledProgram:
     """Makes the full build of a program that has only a quick one, or finds it."""
     if compiled.quick and not building.is_intact(compiled.library):
-        source = (compiled.quick.parent / SOURCE).read_text()
+        source = _source_of(compiled, compiled.quick)
         _make(compiled.library, source, RuntimeBuild(), sanitize=False, quick=False)
     return replace(compiled, quick=None)
+
+
+def _key_of(source: str, *, sanitize: bool) -> str:
+    return building.key_of("program", source, str(sanitize))
+
+
+def _source_of(compiled: CompiledProgram, quick: Path) -> str:
+    """The C of a quick build: as it lies beside it, or made again if that is not what was put there."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        source = (quick.parent / SOURCE).read_text()
+        if _key_of(source, sanitize=False) == compiled.library.parent.name:
+            return source
+    return generate(compiled.program, None, compiled.tracing).source
 
 
 def _make(library: Path, source: str, runtime: RuntimeBuild, *, sanitize: bool, quick: bool) -> None:

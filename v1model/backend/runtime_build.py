@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from v1model.backend import build as building
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from subprocess import Popen
 
+CHECKSUM = f"objects{building.CHECKSUM}"
 FUZZ_LOOP = building.PACKAGE / "fuzz" / "loop.c"
 
 
@@ -29,6 +31,7 @@ class RuntimeBuild:
         if quick and not self._is_cached():
             self._flags = building.QUICK_RUNTIME
         if self._is_cached():
+            building.mark_used(self._entry)
             self._made.set_result(self._cached())
         else:  # a daemon: a program that is refused meanwhile ends the process at once
             Thread(target=self._make, name="runtime-build", daemon=True).start()
@@ -45,7 +48,11 @@ class RuntimeBuild:
         return [self._entry / f"{source.stem}.o" for source in self._sources]
 
     def _is_cached(self) -> bool:
-        return all(path.is_file() for path in self._cached())
+        """Whether they are there, and are what was put there."""
+        try:
+            return _checksum(self._cached()) == (self._entry / CHECKSUM).read_bytes()
+        except OSError:
+            return False
 
     def _make(self) -> None:
         try:
@@ -53,7 +60,9 @@ class RuntimeBuild:
             with tempfile.TemporaryDirectory() as directory:
                 made = [Path(directory) / path.name for path in self._cached()]
                 self._compile_all(made)
-                building.publish(self._entry, {path.name: path for path in made})
+                files: dict[str, Path | bytes] = {CHECKSUM: _checksum(made)}
+                files.update({path.name: path for path in made})
+                building.publish(self._entry, files)
             self._made.set_result(self._cached())
         except BaseException as error:  # whoever waits for the objects gets it
             self._made.set_exception(error)
@@ -67,3 +76,7 @@ class RuntimeBuild:
             running.append((building.compile_file(source, target, self._flags), source.name))
         for process, what in running:
             building.check(process, what)
+
+
+def _checksum(objects: Sequence[Path]) -> bytes:
+    return building.checksum(b"".join(building.checksum(path.read_bytes()) for path in objects))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,38 @@ def test_a_damaged_cache_is_rebuilt(cache: Path, source: Path, pattern: str, dam
     for path in cache.rglob(pattern):
         path.write_bytes(damage)
     assert works(compile_p4(source, defines={"PORT": "7"}), 7)
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"\xff", None])
+def test_a_quick_build_is_finished_without_its_source(
+    cache: Path, source: Path, damage: bytes | None
+) -> None:
+    quick = compile_p4(source, defines={"PORT": "7"}, quick=True).quick
+    assert quick
+    path = quick.with_name(backend.SOURCE)
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage)
+    full = compile_p4(source, defines={"PORT": "7"})
+    assert full.quick is None
+    assert works(full, 7)
+
+
+def test_damaged_objects_of_the_runtime_are_made_again(cache: Path, source: Path) -> None:
+    compile_p4(source, defines={"PORT": "7"})
+    for path in cache.rglob("table.o"):
+        path.write_bytes(b"")
+    assert works(compile_p4(source, defines={"PORT": "8"}), 8)
+
+
+def test_the_runtime_stays_as_long_as_programs_are_built(cache: Path, source: Path) -> None:
+    compile_p4(source, defines={"PORT": "7"})
+    (runtime,) = (path.parent for path in cache.rglob("table.o"))
+    long_ago = time.time() - 2 * backend.building.UNUSED_DAYS * 86400
+    os.utime(runtime, (long_ago, long_ago))
+    compile_p4(source, defines={"PORT": "8"})
+    assert runtime.is_dir()
 
 
 def test_a_removed_library_is_rebuilt(cache: Path, source: Path) -> None:
