@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from engines.identity import model_identity
 from engines.vllm.jobs import BlockRun, Jobs
+from hostlib.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from vllm.v1.request import Request
 
     from hostlib.engine import BlockingPool
+
+_log = logging.getLogger("weir")
 
 LOOKUP_PAUSE_S = 0.01
 """How long the scheduler waits for an answer before it turns to other requests."""
@@ -52,6 +57,7 @@ class SchedulerSide:
         self._tracked: dict[str, _Tracked] = {}
         self._loads: list[BlockRun] = []
         self._failures_seen = 0
+        self._said: set[str] = set()
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
         """Tokens that the pool has behind those `computed`; None while it has not answered."""
@@ -131,7 +137,14 @@ class SchedulerSide:
             return None
         tracked = self._tracked.get(request.request_id)
         if tracked is None:
-            tracked = self._tracked[request.request_id] = _Tracked(request, _salt(request))
+            try:
+                salt = _salt(request)
+            except (KeySpaceError, OSError) as error:
+                if str(error) not in self._said:
+                    self._said.add(str(error))
+                    _log.warning("Requests with this adapter are not shared: %s", error)
+                return None
+            tracked = self._tracked[request.request_id] = _Tracked(request, salt)
         return tracked
 
     def _extend_keys(self, tracked: _Tracked, blocks: int) -> None:
@@ -143,8 +156,12 @@ class SchedulerSide:
 
 
 def _salt(request: Request) -> bytes:
-    """What the KV depends on besides the tokens: adapter, images, sounds, and what the user wants apart."""
-    adapter = request.lora_request.lora_name if request.lora_request is not None else None
+    """What the KV depends on besides the tokens: adapter, images, sounds, and what the user wants apart.
+
+    An adapter's name is what one engine calls it: another may have other weights under it.
+    """
+    lora = request.lora_request
+    adapter = [lora.lora_name, model_identity(lora.lora_path)] if lora is not None else None
     media = [(one.identifier, one.mm_position.offset) for one in request.mm_features]
     if adapter is None and not media and request.cache_salt is None:
         return b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import vllm
 from vllm.platforms import current_platform
+from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
 
 from engines.identity import model_identity
 from hostlib.engine import KvSpace, PoolConfig
@@ -83,6 +85,12 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
             "with 'fail', a block that the pool has lost would fail the request"
         )
     (group,) = kv_cache.kv_cache_groups
+    if type(group.kv_cache_spec) not in (FullAttentionSpec, MLAAttentionSpec):
+        # Of a sliding window, vLLM gives blocks back while the request runs: their numbers name other bytes.
+        raise KeySpaceError(
+            "only models whose attention sees all tokens are possible, not those of "
+            f"{type(group.kv_cache_spec).__name__} (sliding window, chunks, state space)"
+        )
     names = tuple(group.layer_names)
     page_bytes = group.kv_cache_spec.page_size_bytes
     parts = min(settings.objects_per_block, len(names))
@@ -91,7 +99,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
     model = config.model_config
     space = KvSpace(
         name=settings.key_space or Path(model.model).name,
-        model=model_identity(model.model, model.revision),
+        model=_model_name(model),
         layout=_layout_name(config, group.kv_cache_spec, len(names)),
         dtype=str(group.kv_cache_spec.dtype).removeprefix("torch."),
         block_tokens=group.kv_cache_spec.block_size,
@@ -102,9 +110,24 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks)
 
 
+def _model_name(model: Any) -> str:
+    """The weights, and what else decides about the KV that they make of a token."""
+    name = model_identity(model.model, model.revision)
+    changed = model.hf_overrides
+    if callable(changed):
+        name += f", changed by {getattr(changed, '__qualname__', type(changed).__qualname__)}"
+    elif changed:
+        name += f", with {json.dumps(changed, sort_keys=True, default=str)}"
+    return f"{name}, quantized by {model.quantization}" if model.quantization else name
+
+
 def _layout_name(config: VllmConfig, spec: Any, layers: int) -> str:
     """Whatever may order a block's bytes differently. On CPU that depends on the instruction set."""
     parts = [f"vllm {'.'.join(vllm.__version__.split('.')[:2])}", current_platform.device_type]
+    if spec.kv_quant_mode.value:
+        parts.append(f"quantized {spec.kv_quant_mode.name}")
+    if "e5m2" in config.cache_config.cache_dtype:  # in memory, e4m3 has the same dtype
+        parts.append("e5m2")
     parts += [f"{layers} layers", f"{spec.num_kv_heads} heads", f"of {spec.head_size}"]
     backend = getattr(getattr(config, "attention_config", None), "backend", None)
     parts.append(f"attention {getattr(backend, 'name', backend)}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from hostlib.transfer import BlockRef
 
 Result = TypeVar("Result")
+
+_log = logging.getLogger("weir")
 
 
 class BlockingObjects:
@@ -103,7 +106,10 @@ class BlockingObjects:
             _open_pools.pop(self.config.address, None)
 
         if self.config.report is not None:
-            Path(self.config.report).write_text(json.dumps(self.stats()) + "\n", encoding="utf-8")
+            try:
+                Path(self.config.report).write_text(json.dumps(self.stats()) + "\n", encoding="utf-8")
+            except OSError as error:
+                _log.warning("The pool's counters are not written: %s", error)
 
         async def close() -> None:
             self._objects.close()

@@ -37,21 +37,22 @@ class Channel:
             raise ConfigError(f"the pool's client at this address is process {process} of another user")
 
     async def read(self) -> Frame | None:
-        """The next frame; None at the end of the connection."""
+        """The next frame; None at the end of the connection, and where what comes is no frame."""
         try:
             said, body = _LENGTHS.unpack(await self._reader.readexactly(_LENGTHS.size))
             line = await self._reader.readexactly(said)
-            return json.loads(line), await self._reader.readexactly(body)
-        except (EOFError, OSError):
+            what = json.loads(line)
+            return (what, await self._reader.readexactly(body)) if isinstance(what, dict) else None
+        except (EOFError, OSError, ValueError, RecursionError):
             return None
 
     def send(self, said: dict[str, Any], body: Buffer = b"") -> None:
-        """Queue a frame; nothing happens on a connection that has ended."""
+        """Queue a frame, whose body may change afterwards; nothing happens on a connection that has ended."""
         line = json.dumps(said, separators=(",", ":")).encode()
         content = memoryview(body).cast("B")
         self._writer.write(_LENGTHS.pack(len(line), len(content)) + line)
         if len(content):
-            self._writer.write(content)
+            self._writer.write(bytes(content))  # from Python 3.12 on, what waits is not copied
 
     async def drain(self) -> None:
         """Wait while too much is queued."""

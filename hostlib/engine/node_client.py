@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ATTEMPTS = 200
 PAUSE_S = 0.01
 """Between attempts, while another process is about to serve or about to go."""
+ENTER_S = 10.0
+"""For the greeting of the process that has the client: an engine that starts may keep it from the CPU."""
 
 
 class NodeClient:
@@ -114,7 +116,7 @@ class NodeClient:
             if client is not None:
                 return client
             await asyncio.sleep(PAUSE_S)
-        raise ConfigError(f"the process that has the pool open at {self._config.address} does not answer")
+        raise ConfigError(self._silent())
 
     async def _serve(self) -> BlockClient | None:
         """Become the process that has the client; None where there is one."""
@@ -150,14 +152,21 @@ class NodeClient:
             return None
         guest = Guest(channel)
         try:
-            await guest.enter(self._settings())
+            async with asyncio.timeout(ENTER_S):
+                await guest.enter(self._settings())
         except EOFError:
             guest.close()
             return None
+        except TimeoutError:
+            guest.close()
+            raise ConfigError(self._silent()) from None
         except BaseException:
             guest.close()
             raise
         return guest
+
+    def _silent(self) -> str:
+        return f"the process that has the pool open at {self._config.address} does not answer"
 
     def _settings(self) -> dict[str, Any]:
         """What processes of a node have to agree in; the secret by a digest of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from hostlib.engine.objects import Item, ObjectPool
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from hostlib.engine.shared_client import BlockClient
     from hostlib.engine.space import KvSpace
     from hostlib.seal import Seal
+
+_log = logging.getLogger("weir")
 
 
 class KvPool(ObjectPool):
@@ -44,6 +47,7 @@ class KvPool(ObjectPool):
                 self._space.check_same(there)
             except KeySpaceError as error:
                 self._refused = error
+                _log.log(self.silence_level, "The pool is not used: %s", error)
                 raise
             except (TransferError, TimeoutError) as error:
                 self._on_failure(error)

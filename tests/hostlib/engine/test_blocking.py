@@ -169,3 +169,13 @@ def test_the_client_is_a_package_of_its_own(tmp_path: Path) -> None:
         cwd=tmp_path.parent,
     )
     assert str(wheel) in ran.stdout
+
+
+def test_counters_that_can_not_be_written_do_not_keep_the_pool_open(
+    config: PoolConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    threads = threading.active_count()
+    open_pool(replace(config, report=str(tmp_path / "nowhere" / "report.json")), SPACE).close()
+    assert "The pool's counters are not written" in caplog.text
+    assert threading.active_count() == threads
+    open_pool(config, SPACE).close()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from hostlib.engine import Item, KvSpace, PoolConfig, open_pool
+from hostlib.engine import Item, KvSpace, PoolConfig, node_client, open_pool
 from hostlib.errors import ConfigError, KeySpaceError
+from hostlib.wire import KV_PORT
 from tests.hostlib.engine.test_blocking import SPACE, config
 
 __all__ = ["config"]
@@ -156,3 +160,31 @@ def test_another_takes_over_when_the_first_ends(
     finally:
         pool.close()
     until(lambda: last.ask({"exists_stored": True}) == 1)  # the last one goes on by itself
+
+
+@pytest.mark.parametrize("answer", [b"", struct.pack("<II", 1, 0) + b"?", struct.pack("<II", 2, 0) + b"[]"])
+def test_a_process_that_has_the_client_and_does_not_greet_is_not_waited_for(
+    config: PoolConfig, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    """As where it is stopped: the kernel takes connections for it."""
+    monkeypatch.setattr(node_client, "ENTER_S", 0.2)
+    monkeypatch.setattr(node_client, "ATTEMPTS", 20)
+    with socket.socket(socket.AF_UNIX) as stopped:
+        stopped.bind(f"\0weir {config.address} {KV_PORT}")
+        stopped.listen(64)
+        stopped.settimeout(20)
+
+        def greet() -> None:
+            with suppress(OSError):
+                while answer:
+                    connection, _ = stopped.accept()
+                    connection.sendall(answer)
+                    connection.recv(1 << 16)
+                    connection.close()
+
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        with pytest.raises(ConfigError, match="does not answer"):
+            open_pool(config, SPACE)
+        stopped.shutdown(socket.SHUT_RDWR)
+    thread.join(5)

@@ -88,7 +88,9 @@ def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
     run_virtual(play())
 
 
-def test_other_parameters_under_the_same_name_are_refused_then_and_ever_after() -> None:
+def test_other_parameters_under_the_same_name_are_refused_then_and_ever_after(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def play() -> None:
         world = World()
         assert await world.pool().join()
@@ -101,6 +103,7 @@ def test_other_parameters_under_the_same_name_are_refused_then_and_ever_after() 
         assert world.store.sizes()["dram"] == 1  # the parameters of the first
 
     run_virtual(play())
+    assert caplog.text.count("The pool is not used: key space") == 1
 
 
 def test_two_who_come_at_the_same_time_agree_on_the_parameters_of_one() -> None:
