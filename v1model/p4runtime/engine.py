@@ -49,7 +49,8 @@ class EmbeddedEngine:
             self._reservations.reserve(port, interface)
 
     def load(self, device_config: bytes) -> Switch:
-        """Compiles (or finds compiled) and loads; INVALID_ARGUMENT with place and reason if it can't."""
+        """Compiles (or finds compiled) and loads; INVALID_ARGUMENT with place and reason if it can't,
+        FAILED_PRECONDITION if there is no room for what is compiled."""
         config = DeviceConfig.decode(device_config)
         try:
             tracing = self._recorder.tracing
@@ -57,6 +58,10 @@ class EmbeddedEngine:
             return Switch(compiled, self._cpu_port)
         except CompileError as error:
             raise DataPlaneError("INVALID_ARGUMENT", error.render()) from error
+        except OSError as error:
+            raise DataPlaneError(
+                "FAILED_PRECONDITION", f"the switch can't keep what it compiles: {error}"
+            ) from error
 
     def connect(self, data_plane: DataPlane) -> None:
         """Packets in flight between the two switches are lost. An interface that is gone by now does not

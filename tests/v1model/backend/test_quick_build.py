@@ -164,6 +164,20 @@ def test_a_pipeline_gets_its_full_build_when_it_is_committed(source: Path) -> No
     engine.close()
 
 
+def test_a_pipeline_that_finds_no_room_is_refused_with_the_reason(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    engine = EmbeddedEngine({}, None)
+    monkeypatch.setattr(building, "publish", fail)
+    with pytest.raises(DataPlaneError, match="No space left on device") as refused:
+        engine.load(DeviceConfig(str(source), preprocess(source)).encode())
+    assert refused.value.code == "FAILED_PRECONDITION"
+    engine.close()
+
+
 def test_a_full_build_that_fails_leaves_the_switch_as_it_is(
     source: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
