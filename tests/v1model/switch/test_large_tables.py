@@ -3,6 +3,7 @@ runtime's classifier plan its tuples anew, again and again (runtime/classifier.h
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections.abc import Callable
 
@@ -166,3 +167,35 @@ def test_large_tables_find_what_a_search_of_all_entries_finds(make: Make, kind: 
         switch.delete(entry)
     assert list(switch.entries(TABLE)) == []
     assert [output.port for output in switch.inject(1, frame())] == [0]
+
+
+MALLINFO = (
+    "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+)  # fmt: skip
+
+
+class Mallinfo(ctypes.Structure):
+    """glibc's struct mallinfo2."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in MALLINFO]
+
+
+def allocated_bytes() -> int:
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = Mallinfo
+    info = mallinfo2()
+    return int(info.hblkhd + info.uordblks)
+
+
+def test_an_entry_with_a_short_key_takes_two_cache_lines(make: Make) -> None:
+    entries = 1 << 18
+    switch = make(
+        ingress_declarations=f"""
+        action set(bit<9> port) {{ std.egress_spec = port; }}
+        table t {{ key = {{ hdr.h.d: exact; }} actions = {{ set; NoAction; }} size = {entries}; }}""",
+        ingress="t.apply();",
+    )
+    before = allocated_bytes()
+    for number in range(entries):
+        assert switch.handle.call("insert", 0, number.to_bytes(4), None, 0, bytes(12), bytes(2), 0) == number
+    assert (allocated_bytes() - before) / entries < 2 * 64 + 32  # and its place in the hash table
