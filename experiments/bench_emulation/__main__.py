@@ -110,8 +110,8 @@ def _run(screen: Screen, options: Options) -> int:
     page = _write_page(options, found, limit)
     screen.say(f"Written to {path}; to look at: {page}")
     if options.record:
-        record(found, limit)
-        screen.say(f"Appended what kept up to {HISTORY}")
+        sizes_kept = record(found, limit)
+        screen.say(f"{sizes_kept} of {len(found)} sizes kept up and were appended to {HISTORY}")
     return 0
 
 
@@ -207,8 +207,11 @@ def _print(screen: Screen, found: dict[int, Played], limit: Blast) -> None:
     screen.show(f"Bare datagrams: {limit.datagrams_per_s:,.0f}/s, {limit.cpu_us:.2f} µs of CPU each.")
 
 
-def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> None:
-    """Append one line a size."""
+def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> int:
+    """Append one line for each size that kept up; how many there were."""
+    kept_up = {nodes: played for nodes, played in found.items() if played.kept_up}
+    if not kept_up:
+        return 0
     columns = ["date", "revision", "nodes", "sigma", "fragments_per_s", "cpu_share", "of_blast", "start_s"]
     columns += [f"{role}_{where}_us" for role in ROLES for where in ("program", "kernel")]
     is_new = not path.exists()
@@ -217,13 +220,12 @@ def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> None
         if is_new:
             writer.writerow(columns)
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-        for nodes, played in found.items():
-            if not played.kept_up:
-                continue
+        for nodes, played in kept_up.items():
             row = [today, revision(), nodes, round(played.sigma), played.fragments_per_s, played.cpu_share]
             row += [f"{played.fragments_per_s / limit.datagrams_per_s:.4f}", played.start_s]
             row += [us for role in ROLES for us in (played.program_us[role], played.kernel_us[role])]
             writer.writerow(row)
+    return len(kept_up)
 
 
 if __name__ == "__main__":

@@ -46,8 +46,10 @@ def test_the_history_gets_a_line_for_each_size_that_kept_up(tmp_path: Path) -> N
     good = summarize(5000.0, 3.0, measured(node1=host(100)))
     bad = summarize(160_000.0, 3.0, measured(node1=host(100, completed=0)))
     path = tmp_path / "history.csv"
+    assert record({32: bad}, Blast(1e6, 1.0), path) == 0
+    assert not path.exists()
     for _ in range(2):
-        record({8: good, 32: bad}, Blast(1e6, 1.0), path)
+        assert record({8: good, 32: bad}, Blast(1e6, 1.0), path) == 1
     head, *lines = path.read_text().splitlines()
     assert [line.split(",")[2] for line in lines] == ["8", "8"]
     assert len(head.split(",")) == len(lines[0].split(","))
