@@ -241,8 +241,8 @@ class LearnedValue:
 
 @cache
 def _size_steps(fragments: int) -> int:
-    """What a block's size takes off its worth, in steps of worth."""
-    return round(math.log2(fragments) * STEPS_PER_OCTAVE)
+    """What a block's size takes off its worth, in steps of worth; nothing takes less than a slot."""
+    return round(math.log2(max(1, fragments)) * STEPS_PER_OCTAVE)
 
 
 def _dearest_first(ranked: tuple[float, Cohort]) -> float:

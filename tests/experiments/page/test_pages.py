@@ -89,7 +89,7 @@ def test_congestion(tmp_path: Path) -> None:
 def test_guidelines(tmp_path: Path) -> None:
     case = cases(4)[0]
     found = {case: [Measured(1.25, 30.0, 0), Measured(1.75, 40.0, 2)]}
-    text = text_of(write_guidelines(tmp_path, ABOUT, found, ["2 requests could not be loaded"]))
+    text = text_of(write_guidelines(tmp_path, ABOUT, found, [], ["2 requests could not be loaded"]))
     for shown in ("seed 3", case.label, "1.50", "35.0", "did not keep up: 2 requests could not be loaded"):
         assert shown in text
 
