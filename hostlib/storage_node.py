@@ -237,7 +237,7 @@ class StorageNode:
         message = wire.decode(datagrams[0])
         place = Place(message.tenant, message.key)
         found = None if self._store.on_ssd_only(place) else self._store.find(place)
-        if found is None or not _is_of(message, *found):
+        if found is None or not _is_of(message, wire.fragment_count(found[0]), found[1]):
             replies = [self._on_datagram(address, datagram) for datagram in datagrams]
             return [reply for reply in replies if reply is not None]
         count = len(datagrams)
@@ -322,11 +322,10 @@ class StorageNode:
     def _answer(self, place: Place, message: wire.Message, backlog_ms: int) -> bytes:
         """The reply to a GET, encoded."""
         block = self._store.get(place)
-        write, fragments = message.content, message.fragments
         flags = message.flags & _ECHOED_FLAGS
         if block is not None:
             held = block.fragments
-            if write in (0, block.write) and fragments in (0, held):
+            if _is_of(message, held, block.write):
                 self.stats.values += 1
                 at = message.fragment
                 epoch = self.members.epoch & 0xFF
@@ -335,7 +334,8 @@ class StorageNode:
                 )
             self.stats.other_writes += 1
         self.stats.not_found += 1
-        return wire.encode(self._reply(message, wire.OP_NOT_FOUND, flags, write, fragments, backlog_ms))
+        asked = message.content, message.fragments
+        return wire.encode(self._reply(message, wire.OP_NOT_FOUND, flags, *asked, backlog_ms))
 
     def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
         self.stats.stats += 1
@@ -456,6 +456,6 @@ class StorageNode:
         self.stats.fills += count * bool(flags & wire.FLAG_FILL)
 
 
-def _is_of(message: wire.Message, length: int, write: int) -> bool:
-    """Whether a GET may be answered from a block of this length and write."""
-    return message.content in (0, write) and message.fragments in (0, wire.fragment_count(length))
+def _is_of(message: wire.Message, fragments: int, write: int) -> bool:
+    """Whether a GET may be answered from a block of so many fragments, of this write."""
+    return message.content in (0, write) and message.fragments in (0, fragments)

@@ -132,12 +132,13 @@ class QueuePolicy(Policy):
 
     def _admit(self, key: Key, count: int, fragments: int) -> Sequence[Decision]:
         """The block enters, and as many leave for it as have to; nothing if that is not enough."""
-        room, victims = self.room, list[Key]()
+        room, victims, slots = self.room, list[Key](), 0
         if not room.fits(fragments):
             for other in self._victims():
                 if other not in self.pinned:
                     victims.append(other)
-                    if room.fits(fragments, victims):
+                    slots += room.fragments(other)
+                    if room.fits(fragments, len(victims), slots):
                         break
             else:
                 return NOTHING

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from controller.policies.events import Key
 
 
@@ -17,14 +15,11 @@ class Room:
         self.held_blocks = self.held_slots = 0
         self._fragments: dict[Key, int] = {}
 
-    def fits(self, fragments: int, without: Iterable[Key] = ()) -> bool:
-        """Whether there is room for a block beside what is held, `without` some of that."""
-        gone = list(without)
-        if self.held_blocks - len(gone) >= self.blocks:
+    def fits(self, fragments: int, gone_blocks: int = 0, gone_slots: int = 0) -> bool:
+        """Whether there is room for a block beside what is held, without so many blocks and their slots."""
+        if self.held_blocks - gone_blocks >= self.blocks:
             return False
-        if self.slots is None:
-            return True
-        return self.held_slots - sum(self._fragments[key] for key in gone) + fragments <= self.slots
+        return self.slots is None or self.held_slots - gone_slots + fragments <= self.slots
 
     def fragments(self, key: Key) -> int:
         """Of a block that is held; 1 where nobody counts."""
