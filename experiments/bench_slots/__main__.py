@@ -15,6 +15,7 @@ from controller.policies import OWN_POLICIES
 from experiments.bench_slots.churn import Churn, play
 from experiments.command import Screen, run_command
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
 from workload.compression import BlockSizes, codecs, find_compression
 from workload.generate import DEFAULT_SHAPE, generate
@@ -94,9 +95,29 @@ def _work(screen: Screen, options: Options) -> int:
     options.results.mkdir(parents=True, exist_ok=True)
     summary = options.results / "summary.json"
     summary.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
-    screen.say(f"Written to {summary}")
+    screen.say(f"Written to {summary}; to look at: {_write_page(options.results, about, found)}")
     most = max(options.spare)
     return int(any(one.unusable > MOST_UNUSABLE for _, spare, one in found if spare == most))
+
+
+def _write_page(folder: Path, about: dict[str, object], found: Sequence[tuple[str, float, Churn]]) -> Path:
+    titles = [
+        "policy",
+        "spare, %",
+        "admitted",
+        "evicted for room in one piece",
+        "no slot",
+        "blocks held",
+        "unusable, %",
+    ]
+    rows = [
+        [policy, 100 * spare, one.admitted, one.in_the_way, one.no_slot, one.held_blocks, 100 * one.unusable]
+        for policy, spare, one in found
+    ]
+    labels = [f"{policy}, {spare:.0%} spare" for policy, spare, _ in found]
+    plots = [bars("Unusable slots, %", labels, {"unusable": [100 * one.unusable for _, _, one in found]})]
+    section = Section("Slots after a day", "slots", titles, rows, plots)
+    return write_report(folder, "make bench-slots: what long churn leaves usable", about, [section])
 
 
 def _table(duration_s: float, options: Options, found: Sequence[tuple[str, float, Churn]]) -> Table:

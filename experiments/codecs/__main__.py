@@ -17,6 +17,7 @@ from experiments.codecs.sweep import GPU, MODEL, Codec, replayed, ttft_ms
 from experiments.command import Screen, run_command
 from experiments.intervals import Interval, mean_interval
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.page import Section, write_report
 from experiments.run.result import revision
 from workload.compression import CODERS, NONE
 from workload.shapes import SHAPES
@@ -105,8 +106,25 @@ def _work(screen: Screen, options: Options) -> int:
     summary = options.results / "summary.json"
     plain = {"about": about, "replayed": _plain(hits), "simulated": _plain(times)}
     summary.write_text(json.dumps(plain, indent=1) + "\n")
-    screen.say(f"Written to {summary}")
+    screen.say(f"Written to {summary}; to look at: {_write_page(options.results, about, hits, times)}")
     return 0
+
+
+def _write_page(
+    folder: Path, about: dict[str, Any], hits: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]
+) -> Path:
+    sections = [
+        Section(heading, name, list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
+        for heading, name, rows in (
+            ("Prefix hits of the pool", "replayed", hits),
+            ("Time to first token", "simulated", times),
+        )
+    ]
+    return write_report(folder, "make codecs: compressed blocks or a larger pool", about, sections)
+
+
+def _cell(value: object) -> object:
+    return f"{value.mean:.4g} ± {value.half:.2g}" if isinstance(value, Interval) else value
 
 
 def _hits_table(options: Options, hits: Sequence[dict[str, Any]]) -> Table:

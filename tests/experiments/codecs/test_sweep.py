@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from experiments.codecs.__main__ import main
 from experiments.codecs.sweep import Codec, cost_of, replayed, ttft_ms
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
@@ -49,3 +52,12 @@ def test_a_simulation_sends_less_of_coded_blocks_and_waits_for_their_decoding() 
 def test_a_codec_that_makes_blocks_larger_is_refused_with_its_field() -> None:
     with pytest.raises(ScenarioError, match=r"model\.codec: zstd at level 3 makes blocks no smaller"):
         simulate(Scenario().changed(model={"codec": "zstd"}))
+
+
+def test_the_command_leaves_a_page(tmp_path: Path) -> None:
+    given = ["--shapes", "agents", "--blocks", "300", "--requests", "60", "--simulated-requests", "20"]
+    given += ["--seeds", "2", "--links", "200", "--simulated", "300"]
+    assert main([*given, "--results", str(tmp_path)]) == 0
+    page = (tmp_path / "report.html").read_text()
+    for shown in ("Prefix hits of the pool", "Time to first token", "±"):
+        assert shown in page
