@@ -36,6 +36,10 @@ class ClientOptions:
     blackout_s: float = 5.0
     """How long a transfer waits for any of its homes where there are several and all of them fell silent: a
     switch that was restarted, or this node's own link."""
+    transfer_s: float = 45.0
+    """How long one transfer goes on at most, from when it is asked for, whatever comes of it meanwhile; and
+    `fragment_s` longer for each of its fragments."""
+    fragment_s: float = 0.01
     multicast: bool = True
     """Whether switches on the way copy a PUT to all of its homes; else each gets its own from here."""
     controller: str | None = None
@@ -44,6 +48,10 @@ class ClientOptions:
     latencies_kept: int = 200_000
     new_content: Callable[[], int] = new_content
     """Makes the content id of a write; where a run is to be repeated exactly, from a seed."""
+
+    def longest_s(self, fragments: int) -> float:
+        """How long a transfer of so many fragments may take."""
+        return self.transfer_s + fragments * self.fragment_s
 
 
 @dataclass(slots=True)

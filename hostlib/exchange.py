@@ -2,7 +2,8 @@
 
 A request belongs to an `Asker`: a block being fetched (`hostlib.fetch`), offered to one home
 (`hostlib.offer`) or asked about (`hostlib.presence`). Nothing waits for ever: a fragment has a deadline
-(`hostlib.lane`), and what waits for a home that fell silent is told so (`hostlib.health`).
+(`hostlib.lane`), so has all of a transfer, and what waits for a home that fell silent is told so
+(`hostlib.health`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from hostlib.transport import Transport
 POOL = "pool"
 """In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
 HELLO_EVERY_S = 1.0
+OVERDUE_LOOK_S = 1.0
+"""How often transfers are looked for that have taken longer than they may."""
 
 Handler = Callable[[wire.Message, str, float], None]
 """Of a message, the address it came from, and the time."""
@@ -44,6 +47,13 @@ class Taken(NamedTuple):
 
 class Asker(Protocol):
     """What a request belongs to."""
+
+    @property
+    def until_s(self) -> float:
+        """When it has taken as long as it may."""
+
+    def overdue(self) -> None:
+        """It has: end it."""
 
     def address(self) -> str:
         """Where its requests go."""
@@ -97,6 +107,7 @@ class Exchange:
         self._ticks = _Timer(self.loop, self._on_tick)
         self._signs = _Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
+        self._overdue_look_s = 0.0
         transport.set_receiver(self._on_datagrams)
         self.say_hello()
 
@@ -239,7 +250,15 @@ class Exchange:
                 oldest_s[home] = min(since_s, oldest_s.get(home, since_s))
         if late_s < 2 * self.options.tick_s:  # else it is this process that did not listen
             self._watch(oldest_s, now_s)
+        if now_s >= self._overdue_look_s:
+            self._overdue_look_s = now_s + OVERDUE_LOOK_S
+            self._end_overdue(now_s)
         self._pump()
+
+    def _end_overdue(self, now_s: float) -> None:
+        """Whatever they wait for: a turn in a lane, or a home that gives a little now and then."""
+        for asker in [asker for asker in self.askers if now_s >= asker.until_s]:
+            asker.overdue()
 
     def _watch(self, oldest_s: dict[str, float], now_s: float) -> None:
         asked, dead = self.health.judge(oldest_s, lambda home: self.backlogs.wait_s(home, now_s), now_s)

@@ -83,6 +83,11 @@ class Fetch:
     pool_fragments: int = 0
     merged_fragments: int = 0
 
+    @property
+    def until_s(self) -> float:
+        """When it has taken as long as it may."""
+        return self.wanted_s + self.fetches.longest_s(self.fragments)
+
     def address(self) -> str:
         """The home that is asked now."""
         return self.homes[0]
@@ -123,9 +128,18 @@ class Fetch:
             self.fetches.ask_at_home(self, request)
 
     def gave_up(self, request: Request[Fetch]) -> None:
-        """No answer before the deadline."""
-        self.fetches.stats.timeouts += 1
-        self.fetches.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
+        """No answer before the deadline: the next replica's turn, if there is one."""
+        if request.fragment >= len(self.requests) or self.requests[request.fragment] is not request:
+            return  # another of them was given up before
+        if len(self.homes) > 1:
+            request.done = False  # it is still missing
+            self.fetches.fail_over(self)
+        else:
+            self.fetches.time_out(self, "no answer in time")
+
+    def overdue(self) -> None:
+        """It has taken as long as it may."""
+        self.fetches.time_out(self, f"{self.missing} of {max(1, self.fragments)} fragments did not come in time")
 
     def silent(self, home: str) -> None:
         """Go on with the next replica if it is the one asked."""
@@ -145,6 +159,7 @@ class Fetches:
         self.active: dict[bytes, Fetch] = {}
         self.stats = exchange.stats
         self.tenant = seal.tenant
+        self.longest_s = exchange.options.longest_s
         self._seal = seal
         self._exchange = exchange
         self._pushed = pushed
@@ -200,6 +215,11 @@ class Fetches:
             again = fetch.requests[old.fragment] = Request(fetch, old.fragment, old.flags)
             op = wire.OP_GET if fetch.content else wire.OP_STAT
             self._exchange.ask(self._exchange.lane(home, op), [again])
+
+    def time_out(self, fetch: Fetch, why: str) -> None:
+        """No home gave it in time."""
+        self.stats.timeouts += 1
+        self.finish(fetch, TransferTimeoutError(fetch.block.key, why))
 
     def finish(self, fetch: Fetch, error: TransferError | None = None) -> None:
         """With an error, or (None) cancelled: nobody wants it any more."""
@@ -272,8 +292,7 @@ class Fetches:
                 self._wait(fetch)
                 return
         if fetch.silent_home:
-            self.stats.timeouts += 1
-            self.finish(fetch, TransferTimeoutError(key, "a home that may hold it does not answer"))
+            self.time_out(fetch, "a home that may hold it does not answer")
         else:
             self.stats.not_found += 1
             self.finish(fetch, BlockNotFoundError(key, "none of its homes holds it"))

@@ -50,6 +50,11 @@ class Leg:
     alone: bool = False
     """Whether it gets packets of its own from the start."""
 
+    @property
+    def until_s(self) -> float:
+        """When the offer has taken as long as it may."""
+        return self.offer.until_s
+
     def address(self) -> str:
         """Of the home."""
         return self.member.address
@@ -69,6 +74,10 @@ class Leg:
         """No acknowledgement before the deadline."""
         self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge it in time")
 
+    def overdue(self) -> None:
+        """It has taken as long as it may."""
+        self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge all of it in time")
+
     def silent(self, home: str) -> None:
         """Without a controller nobody is going to name another home."""
         if home == self.member.address and not self.held:
@@ -87,6 +96,8 @@ class Offer:
     durable: bool
     replicas: int
     future: asyncio.Future[None]
+    until_s: float
+    """When it has taken as long as it may."""
     legs: list[Leg] = field(default_factory=list)
     tags: list[bytes] = field(default_factory=list)
     """Of the fragments that were sent so far; empty where one was not."""
@@ -132,6 +143,7 @@ class Offers:
             durable,
             replicas,
             self._exchange.new_future(),
+            self._exchange.loop.time() + self._exchange.options.longest_s(len(tags)),
             tags=tags,
         )
         for at, home in enumerate(homes):
@@ -176,6 +188,8 @@ class Offers:
 
     def gave_up(self, offer: Offer, why: str) -> None:
         """A home did not answer."""
+        if offer.future.done():
+            return  # for another of its fragments, or of its homes
         self.stats.timeouts += 1
         self.finish(offer, TransferTimeoutError(offer.block.key, why))
 

@@ -26,6 +26,8 @@ class Question:
     homes: list[str]
     silent_home: bool
     future: asyncio.Future[bool]
+    until_s: float
+    """When it has taken as long as it may."""
     request: Request[Question] | None = None
 
     def address(self) -> str:
@@ -46,7 +48,11 @@ class Question:
         """Asked again."""
 
     def gave_up(self, request: Request[Question]) -> None:
-        """No answer before the deadline."""
+        """No answer before the deadline: the next home's turn."""
+        self.silent(self.homes[0])
+
+    def overdue(self) -> None:
+        """It has taken as long as it may."""
         self.presence.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
 
     def silent(self, home: str) -> None:
@@ -75,7 +81,8 @@ class Presence:
         if question is not None:
             return question
         homes, silent = self._exchange.health.reads(block.key)
-        question = Question(self, block, homes, silent, self._exchange.new_future())
+        until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
+        question = Question(self, block, homes, silent, self._exchange.new_future(), until_s)
         self.active[block.key] = question
         self._exchange.askers[question] = None
         if homes:

@@ -78,8 +78,10 @@ class World:
 
 
 @lru_cache
-def value_of(key: bytes, fragment: int, flags: int = 0, write: int = 99) -> wire.Message:
-    block = sealed_block(SEAL, key, write, block_content(key, BLOCK_BYTES))
+def value_of(
+    key: bytes, fragment: int, flags: int = 0, write: int = 99, content: bytes | None = None
+) -> wire.Message:
+    block = sealed_block(SEAL, key, write, content or block_content(key, BLOCK_BYTES))
     return wire.Message(
         wire.OP_VALUE, key, fragment, FRAGMENTS, flags, sequence=0xABCDEF, tenant=TENANT, content=write,
         tag=block.tag(fragment), value=block.value(fragment),

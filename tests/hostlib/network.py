@@ -76,12 +76,17 @@ class MemoryNetwork:
                 asyncio.get_running_loop().call_later(delay_s, self.deliver, source, destination, arriving)
 
     def deliver(self, source: str, destination: str, datagram: Buffer) -> None:
+        self.deliver_burst(source, destination, [datagram])
+
+    def deliver_burst(self, source: str, destination: str, datagrams: Sequence[Buffer]) -> None:
+        """All at once, as an endpoint hands over what waits."""
         if source in self.dead or destination in self.dead:
             return
         port = self.ports.get(destination)
         if port is not None and port.receiver is not None:
             # As the endpoint does it: bytes with the compiled core, else views.
-            port.receiver(source, [memoryview(datagram) if native.core() is None else bytes(datagram)])
+            view = memoryview if native.core() is None else bytes
+            port.receiver(source, [view(datagram) for datagram in datagrams])
 
     def _damage(self, datagram: bytes) -> bytes | None:
         """With one bit flipped, now and then. What only UDP's checksum covers is lost, as on a real host:

@@ -23,6 +23,9 @@ from tests.hostlib.client_world import (
     value_of,
 )
 
+LONG = 1000
+"""Fragments."""
+
 pytestmark = pytest.mark.usefixtures("either_core")
 
 
@@ -201,5 +204,68 @@ def test_a_busy_home_does_not_hold_up_what_the_pool_has() -> None:
             assert (await world.client.get(ref)).from_pool
         assert loop.time() - began_s < 0.5
         await asyncio.gather(*slow)
+
+    run_virtual(main())
+
+
+class SlowHome:
+    """In place of a home: answers each GET rightly, `wait_s` later, and questions at once."""
+
+    def __init__(self, world: World, home: str, wait_s: float) -> None:
+        port = world.network.ports[home]
+        honest = port.receiver
+        assert honest is not None
+
+        def receive(source: str, datagrams: object) -> None:
+            for datagram in datagrams:  # type: ignore[attr-defined]  # one signature for all transports
+                asks = wire.decode(datagram).op in (wire.OP_GET, wire.OP_PUT)
+                later = bytes(datagram)
+                asyncio.get_running_loop().call_later(wait_s if asks else 0, honest, source, [later])
+
+        port.set_receiver(receive)
+
+
+@pytest.mark.parametrize("op", ["get", "put"])
+def test_a_home_that_gives_a_little_now_and_then_costs_no_more_than_a_transfer_may_take(op: str) -> None:
+    async def main() -> None:
+        world = World()
+        block, content = refs(1)[0], bytes(LONG * 512)
+        if op == "get":
+            await world.client.put(block, content)
+        SlowHome(world, world.homes(block.key)[0], wait_s=4)
+        loop, most_s = asyncio.get_running_loop(), ClientOptions().longest_s(LONG)
+        started_s = loop.time()
+        with pytest.raises(TransferTimeoutError, match="in time"):
+            await (world.client.get(block) if op == "get" else world.client.put(block, content))
+        assert most_s <= loop.time() - started_s < most_s + 1.1
+        assert world.client.stats.timeouts == 1
+
+    run_virtual(main())
+
+
+def test_what_waits_for_its_turn_does_not_wait_for_ever() -> None:
+    """Only long packets are lost: signs of life come, and what is in flight takes ten seconds to be given up."""
+
+    async def main() -> None:
+        world = World(held=200)
+        for home in HOMES:
+            SlowHome(world, home, wait_s=1e6)
+        reads = [asyncio.create_task(world.client.get(ref)) for ref in refs(200)]
+        await asyncio.wait(reads)
+        assert asyncio.get_running_loop().time() < ClientOptions().longest_s(0) + 1.2
+        assert all(isinstance(read.exception(), TransferTimeoutError) for read in reads)
+        assert world.client.outstanding() == {}
+
+    run_virtual(main())
+
+
+def test_a_home_that_lives_and_does_not_answer_is_left_for_the_replica() -> None:
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        SlowHome(world, world.homes(keys(1)[0])[0], wait_s=1e6)
+        assert (await world.client.get(refs(1)[0])).content == block_content(keys(1)[0], BLOCK_BYTES)
+        limit_s = LaneOptions().deadline_s + LaneOptions().max_timeout_s
+        assert asyncio.get_running_loop().time() < limit_s
+        assert world.client.stats.failovers == 1
 
     run_virtual(main())

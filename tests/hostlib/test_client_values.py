@@ -35,6 +35,8 @@ from tests.hostlib.client_world import (
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, TENANT
 
+A, B = bytes([1]) * BLOCK_BYTES, bytes([2]) * BLOCK_BYTES
+
 pytestmark = pytest.mark.usefixtures("either_core")
 
 
@@ -56,18 +58,26 @@ def test_merged_replies_with_another_nodes_sequence_are_taken() -> None:
     run_virtual(main())
 
 
-def test_fragments_of_another_write_are_not_mixed_in() -> None:
+@pytest.mark.parametrize("other_first", [True, False])
+def test_fragments_of_another_write_are_not_mixed_in(other_first: bool) -> None:
+    """Each is right by itself, and all of them come at once."""
+
     async def main() -> None:
         world = World()
         key = keys(1)[0]
         home = home_of(key, HOMES)
         task = asyncio.create_task(world.client.get(refs(1)[0]))
         await asyncio.sleep(0)
-        for fragment in range(FRAGMENTS):
-            for write in (99, 98):
-                world.network.deliver(home, NODE, wire.encode(value_of(key, fragment, 0, write)))
-        await task
-        assert world.client.stats.late == FRAGMENTS
+        world.network.deliver(home, NODE, wire.encode(value_of(key, 0, 0, 99, A)))
+        both = ((98, B), (99, A)) if other_first else ((99, A), (98, B))
+        burst = [
+            wire.encode(value_of(key, fragment, 0, write, content))
+            for fragment in range(1, FRAGMENTS)
+            for write, content in both
+        ]
+        world.network.deliver_burst(home, NODE, burst)
+        assert (await task).content == A
+        assert world.client.stats.late == FRAGMENTS - 1
         assert world.client.stats.corrupt == 0
 
     run_virtual(main())

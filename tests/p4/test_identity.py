@@ -11,6 +11,7 @@ from tests.p4.rig import (
     CONTROLLER_IP,
     FOREIGN_TENANT,
     NODES,
+    OTHER_STORE,
     STORE,
     TENANT,
     Rig,
@@ -82,6 +83,14 @@ def test_a_flood_of_requests_is_cut_at_the_rate_of_its_port(rig: Rig, meter, out
         rig.send(NODE, rig.get(NODE, KEY, **fields))
     assert rig.outcomes()[outcome] == 100 - ALLOWED
     assert ports(rig.send(OTHER, rig.get(OTHER, key_of("another"), **fields))) == [STORE]
+
+
+@pytest.mark.parametrize("op", [wire.OP_STAT, wire.OP_LIST])
+def test_questions_count_as_requests(rig: Rig, op) -> None:
+    rig.limit(p4.REQUEST_METER, STORE, ALLOWED)
+    for _ in range(100):
+        rig.send(STORE, rig.frame(STORE, OTHER_STORE, KV(op=op, key=KEY, fragments=0)))
+    assert rig.outcomes()["over_requests"] == 100 - ALLOWED
 
 
 def test_what_is_within_the_rate_is_not_touched(rig: Rig) -> None:
