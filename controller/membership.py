@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller.operations import Announce
 from hostlib import wire
-from hostlib.members import HEARTBEAT_S, Member, Members, State, is_later, next_epoch
+from hostlib.members import EPOCHS, HEARTBEAT_S, Member, Members, State, is_later, next_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +31,9 @@ HELD_UP_S: Final = 2 * HEARTBEAT_S
 REPEAT_S: Final = 2.0
 """How often a host is told again what it was told already: a packet may get lost."""
 
+FURTHEST: Final = (1 << 31) - (1 << 28)
+"""So many epochs behind its own first one a controller follows a storage node that says to know a later list.
+Further, and a host that missed some lists would take a later one for an earlier one."""
 EPOCHS_PER_S: Final = 10
 EPOCHS_SINCE_S: Final = 1_760_000_000
 """Since 1970; after 13 years the numbers begin anew, and are later all the same."""
@@ -49,6 +52,7 @@ class Membership:
         """`epoch` is that of the first list, see `first_epoch`; if storage nodes know a higher one, it is
         corrected."""
         self.members = replace(Members.of(map(str, stores), replicas), epoch=epoch)
+        self._first = epoch
         self.counts_heartbeats = False
         """Whether any host said HELLO: without that, none is told anything."""
         self._heard_s: dict[str, float] = {}
@@ -63,9 +67,10 @@ class Membership:
             if member is None:
                 return
             self._heard_s[member.address] = now_s
-            if is_later(answer.message.generation, self.members.epoch):
+            knows_of = answer.message.generation
+            if is_later(knows_of, self.members.epoch) and (knows_of - self._first) % EPOCHS < FURTHEST:
                 # An earlier controller got further, or this machine's clock was set back.
-                self.members = replace(self.members, epoch=next_epoch(answer.message.generation))
+                self.members = replace(self.members, epoch=next_epoch(knows_of))
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = answer.message.generation == self.members.epoch
             if member.state is State.DOWN or (member.state is State.UP and not caught_up):

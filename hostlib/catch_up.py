@@ -4,12 +4,14 @@ lacks.
 Each block is copied whole, from one peer, with its content id and its tags: fragment by fragment, past the
 pool. What a copy must be is what its writer sealed; a storage node has no secret to check that, readers do.
 It goes on in the background, a few fragments at a time, and what a peer does not answer is asked for again a
-few times and then left.
+few times and then left. A peer has so much of a node's time, and more only for what it gives: one that lies
+must not keep a node away from its work.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,6 +33,11 @@ MAX_AGAIN_S = 0.5
 other soon."""
 WINDOW_FRAGMENTS = 16
 BLOCKS_AT_ONCE = 4
+PATIENCE_S = 60.0
+FRAGMENT_S = 0.01
+MAX_EARNED_S = 600.0
+ROOM_LOOK_S = 0.01
+"""How often a disk that is behind is looked at."""
 
 
 @dataclass(slots=True)
@@ -45,10 +52,41 @@ class CatchUpStats:
     """Not to be had from the peer that listed them; the pass counts as incomplete."""
     silent_peers: int = 0
     """Lists given up because the peer did not answer."""
+    impatient: int = 0
+    """Lists given up because the peer took too long for what it gave."""
+
+
+class Patience:
+    """The time that one peer may take: PATIENCE_S, and FRAGMENT_S for each fragment that it gave, at most
+    MAX_EARNED_S."""
+
+    def __init__(self) -> None:
+        self._left_s, self._to_earn_s = PATIENCE_S, MAX_EARNED_S
+        self._began_s = 0.0
+
+    def begin(self, now_s: float) -> None:
+        """It is asked from now on."""
+        self._began_s = now_s
+
+    def end(self, now_s: float) -> None:
+        """It is not asked for a while."""
+        self._left_s -= now_s - self._began_s
+        self._began_s = now_s
+
+    def earned(self, fragments: int) -> None:
+        """It gave so many fragments, or named as many blocks that are here already."""
+        earned_s = min(self._to_earn_s, fragments * FRAGMENT_S)
+        self._to_earn_s -= earned_s
+        self._left_s += earned_s
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether it has taken all of it."""
+        return now_s - self._began_s >= self._left_s
 
 
 class CatchUp:
-    """`holds(place)` says whether a block is here, `keep(place, block)` takes one that was copied."""
+    """`holds(place)` says whether a block is here, `keep(place, block)` takes one that was copied,
+    `has_room()` says whether more may come now."""
 
     def __init__(
         self,
@@ -56,11 +94,12 @@ class CatchUp:
         number: int,
         holds: Callable[[Place], bool],
         keep: Callable[[Place, Block], None],
+        has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         self.stats = CatchUpStats()
         self._transport = transport
         self.number = number
-        self._holds, self._keep = holds, keep
+        self._holds, self._keep, self._has_room = holds, keep, has_room
         self._window = asyncio.Semaphore(WINDOW_FRAGMENTS)
         self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
         """By peer, operation, place and fragment."""
@@ -68,33 +107,43 @@ class CatchUp:
         self._sequence = 0
         self._epoch = 0
 
-    async def run(self, members: Members, own_address: str) -> bool:
+    async def run(
+        self, members: Members, own_address: str, patience: defaultdict[str, Patience] | None = None
+    ) -> bool:
         """Copy what is missing from all peers that are not down; whether all of them answered, and gave what
-        they had listed."""
+        they had listed. Peers that have used up the patience there is with them, by address, count as if they
+        had."""
         self._epoch = members.epoch
         complete = True
+        patience = patience if patience is not None else defaultdict(Patience)
+        now_s = asyncio.get_running_loop().time
         for peer in members.nodes:
             if peer.address != own_address and peer.state is not State.DOWN:
-                complete = await self._from_peer(peer.address) and complete
+                left = patience[peer.address]
+                left.begin(now_s())
+                complete = (await self._from_peer(peer.address, left) or left.is_over(now_s())) and complete
+                left.end(now_s())
         return complete
 
-    async def copy(self, peer: str, entry: Entry) -> bool:
+    async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         """Copy one block; whether it is here now."""
         if self._holds(entry.place) or entry.place in self._copying:
             return True
         self._copying.add(entry.place)
         try:
-            return await self._copy(peer, entry)
+            return await self._copy(peer, entry, patience)
         finally:
             self._copying.discard(entry.place)
 
     async def repair(self, place: Place, peers: list[str]) -> bool:
         """Copy one block from the first of these that has it."""
         for peer in peers:
+            patience = Patience()
+            patience.begin(asyncio.get_running_loop().time())
             found = await self._ask(peer, wire.OP_STAT, place, 0, 0, 0)
             if found is None or found.op != wire.OP_FOUND:
                 continue
-            if await self.copy(peer, Entry(place, found.content, found.fragments)):
+            if await self.copy(peer, Entry(place, found.content, found.fragments), patience):
                 return True
         return False
 
@@ -116,9 +165,12 @@ class CatchUp:
                 return True
         return False
 
-    async def _from_peer(self, peer: str) -> bool:
+    async def _from_peer(self, peer: str, patience: Patience) -> bool:
         start, failed = FIRST, 0
         while start != LAST:
+            if patience.is_over(asyncio.get_running_loop().time()):
+                self.stats.impatient += 1
+                return False
             page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0)
             if page is None or page.op != wire.OP_KEYS:
                 self.stats.silent_peers += 1
@@ -132,19 +184,29 @@ class CatchUp:
             start = following
             missing = [entry for entry in entries if not self._holds(entry.place)]
             self.stats.listed += len(entries)
+            patience.earned(len(entries) - len(missing))
             for at in range(0, len(missing), BLOCKS_AT_ONCE):
+                if patience.is_over(asyncio.get_running_loop().time()):
+                    break
                 group = missing[at : at + BLOCKS_AT_ONCE]
-                done = await asyncio.gather(*(self.copy(peer, entry) for entry in group))
+                done = await asyncio.gather(*(self.copy(peer, entry, patience) for entry in group))
                 failed += done.count(False)
+                while not self._has_room():
+                    await asyncio.sleep(ROOM_LOOK_S)
         self.stats.failed += failed
         self.stats.passes += 1
         return not failed
 
-    async def _copy(self, peer: str, entry: Entry) -> bool:
-        parts = await asyncio.gather(
-            *(self._fragment(peer, entry, fragment) for fragment in range(entry.fragments))
-        )
-        values = [part for part in parts if part is not None]
+    async def _copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
+        values: list[wire.Message] = []
+        for first in range(0, entry.fragments, WINDOW_FRAGMENTS):
+            some = range(first, min(first + WINDOW_FRAGMENTS, entry.fragments))
+            parts = await asyncio.gather(*(self._fragment(peer, entry, fragment) for fragment in some))
+            given = [part for part in parts if part is not None]
+            patience.earned(len(given))
+            values += given
+            if len(given) < len(some) or patience.is_over(asyncio.get_running_loop().time()):
+                break
         if not values or len(values) < entry.fragments or self._holds(entry.place):
             return self._holds(entry.place)
         block = Block(

@@ -139,7 +139,7 @@ class Fetch:
 
     def overdue(self) -> None:
         """It has taken as long as it may."""
-        self.fetches.time_out(self, f"{self.missing} of {max(1, self.fragments)} fragments did not come in time")
+        self.fetches.time_out(self, f"{self.missing} fragments did not come in time")
 
     def silent(self, home: str) -> None:
         """Go on with the next replica if it is the one asked."""
@@ -359,7 +359,10 @@ class Fetches:
         fetch, request = awaited
         short = len(message.value) != wire.VALUE_BYTES and message.fragment + 1 != message.fragments
         if short or not self._seal.is_genuine(message):
-            self._refetch(fetch, request, message.flags, now_s)
+            if address == fetch.homes[0]:
+                self._refetch(fetch, request, message.flags, now_s)
+            else:  # nobody asked that host; a pool answers as the home that was asked
+                self.stats.late += 1
             return
         flags = message.flags
         if flags & wire.FLAG_FROM_POOL:

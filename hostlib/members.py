@@ -29,7 +29,7 @@ MAX_NODES: Final = (wire.VALUE_BYTES - _HEAD.size) // _NODE.size
 HEARTBEAT_S: Final = 0.1
 """How often a storage node says HELLO; three missing ones make it count as down."""
 _ORDERS_KEPT = 65_536
-_EPOCHS: Final = 1 << 32
+EPOCHS: Final = 1 << 32
 _NO_KEY: Final = bytes(wire.KEY_BYTES)
 
 
@@ -131,12 +131,12 @@ def is_later(epoch: int, than: int) -> bool:
     follows. A list from a configuration (0) is the earliest."""
     if not than or not epoch:
         return epoch != than and not than
-    return 0 < (epoch - than) % _EPOCHS < _EPOCHS // 2
+    return 0 < (epoch - than) % EPOCHS < EPOCHS // 2
 
 
 def next_epoch(epoch: int) -> int:
     """Of the list that follows."""
-    return epoch % (_EPOCHS - 1) + 1
+    return epoch % (EPOCHS - 1) + 1
 
 
 def hello(members: Members, tenant: int = wire.TENANT_PUBLIC, caught_up: bool = True) -> wire.Message:

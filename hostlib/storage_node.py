@@ -7,15 +7,16 @@ it.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hostlib import native, wire
 from hostlib.block import Block, Place
-from hostlib.catalog import FIRST, make_page
-from hostlib.catch_up import CatchUp
+from hostlib.catch_up import CatchUp, Patience
 from hostlib.errors import DiskError, MalformedError, UnreadableError
+from hostlib.listing import Listing
 from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later
 from hostlib.ssd_reader import SsdReader
 from hostlib.store import BlockStore, Kept
@@ -111,9 +112,11 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
-        self._listing: list[Place] = []
+        self._listing = Listing(store, lambda: self.members, self._on_page)
         own = self.members.at(self._options.address)
-        self.catch_up = CatchUp(transport, own.number if own else 0, store.__contains__, self._copied)
+        self.catch_up = CatchUp(
+            transport, own.number if own else 0, store.__contains__, self._copied, store.has_room
+        )
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
         """By tenant, for what came last."""
@@ -142,6 +145,7 @@ class StorageNode:
     def close(self) -> None:
         """Read, copy and say nothing any more."""
         self._reader.close()
+        self._listing.close()
         for task in self._tasks:
             task.cancel()
 
@@ -166,19 +170,20 @@ class StorageNode:
 
     async def _join(self) -> None:
         """Twice: what was written to others while the first pass went on is in the second."""
+        patience: defaultdict[str, Patience] = defaultdict(Patience)
         for _ in range(2):
-            await self._copy_all()
+            await self._copy_all(patience)
         self.caught_up = True
 
     async def _settle(self) -> None:
         """Copy what was put meanwhile to other homes, by those who did not know the newest list."""
         await asyncio.sleep(SETTLED_S)
-        await self._copy_all()
+        await self._copy_all(defaultdict(Patience))
 
-    async def _copy_all(self) -> None:
+    async def _copy_all(self, patience: defaultdict[str, Patience]) -> None:
         """All that the others have for this node, as long as there is hope to get it."""
         for _ in range(PASSES):
-            if await self.catch_up.run(self.members, self._options.address):
+            if await self.catch_up.run(self.members, self._options.address, patience):
                 return
             if self._options.controller is None:
                 return  # peers that are not there yet will not be missed by anyone
@@ -259,7 +264,7 @@ class StorageNode:
         elif message.op == wire.OP_STAT:
             reply = self._on_stat(message, backlog_ms)
         elif message.op == wire.OP_LIST and self.members.at(address) is not None:
-            reply = self._on_list(message)
+            self._on_list(address, message)
         elif message.op == wire.OP_MEMBERS:
             self._on_members(message)
         elif message.op not in _REPLIES or not self.catch_up.on_reply(message, address):
@@ -368,7 +373,7 @@ class StorageNode:
         acks = self._unsafe.get(place)
         if acks is not None:
             if len(acks) < MAX_WAITING_ACKS:
-                acks[address, message.fragment] = message
+                acks[address, message.fragment] = message._replace(value=b"")
             else:
                 self.stats.overloaded += 1
             return
@@ -396,26 +401,16 @@ class StorageNode:
         reply = self._reply(message, wire.OP_REFUSED, echoed, *asked, backlog_ms)
         return reply._replace(generation=reason)
 
-    def _on_list(self, message: wire.Message) -> wire.Message | None:
-        """None where the asker knows a newer list of members: by this one, its blocks may be another's. It
-        asks again."""
+    def _on_list(self, address: str, message: wire.Message) -> None:
+        """Not answered where the asker knows a newer list of members: by this one, its blocks may be
+        another's. It asks again."""
         self.stats.lists += 1
-        if is_later(message.generation, self.members.epoch):
-            return None
-        start = Place(message.tenant, message.key)
-        if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
-            self._listing = self._store.places()
-        asker = message.homes[0]
+        if not is_later(message.generation, self.members.epoch):
+            self._listing.ask(address, message)
 
-        def wanted(place: Place) -> tuple[int, int] | None:
-            if not self.members.is_home(asker, place.key):
-                return None
-            found = self._store.find(place)
-            return (found[1], wire.fragment_count(found[0])) if found is not None else None
-
-        page = make_page(self._listing, start, wanted)
+    def _on_page(self, address: str, message: wire.Message, page: bytes) -> None:
         reply = self._reply(message, wire.OP_KEYS, 0, 0, 0, 0)
-        return reply._replace(value=page)
+        self._transport.send(address, [wire.encode(reply._replace(value=page))])
 
     def _on_members(self, message: wire.Message) -> None:
         try:

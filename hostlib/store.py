@@ -239,6 +239,10 @@ class BlockStore:
         """Whether anything can be kept on stable storage."""
         return self._ssd is not None
 
+    def has_room(self) -> bool:
+        """Whether more may be on its way to the disk than is by now."""
+        return self._ssd is None or self._ssd.waiting_bytes <= self._options.max_waiting_bytes
+
     def commit_wait_s(self) -> float:
         """How long a durable PUT waits for the disk now."""
         return self._ssd.wait_s() if self._ssd is not None else 0.0
@@ -279,7 +283,7 @@ class BlockStore:
         """The reason to refuse a fragment of a block that is not here; 0 for none."""
         if durable and self._ssd is None:
             return wire.REFUSED_FULL
-        if self._ssd is not None and self._ssd.waiting_bytes > self._options.max_waiting_bytes:
+        if not self.has_room():
             return wire.REFUSED_BUSY
         most = self._options.tenant_bytes
         if most and self._tenant_bytes[message.tenant] + message.fragments * wire.VALUE_BYTES > most:

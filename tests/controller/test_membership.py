@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from controller.membership import REPEAT_S, SILENCE_S, Announcements, Membership, first_epoch
 from controller.operations import Answer
 from hostlib import wire
-from hostlib.members import HEARTBEAT_S, Members, State
+from hostlib.members import HEARTBEAT_S, Members, State, is_later
 
 STORES = tuple(IPv4Address(f"10.0.0.{number}") for number in (8, 9, 10))
 ONE, TWO, _ = STORES
@@ -75,6 +75,19 @@ def test_who_comes_back_is_joining_until_it_has_caught_up() -> None:
     world.beating[ONE] = True
     world.beat()
     assert world.state(ONE) is State.UP
+
+
+def test_a_store_that_says_to_know_ever_later_lists_leaves_no_host_behind() -> None:
+    world = World()
+    for _ in range(5):
+        ahead = (world.membership.members.epoch + (1 << 31) - 1) % (1 << 32)
+        world.membership.hello(hello(world.membership, ONE, epoch=ahead), world.now_s)
+        ahead = (world.membership.members.epoch + (1 << 29)) % (1 << 32)
+        world.membership.hello(hello(world.membership, ONE, epoch=ahead), world.now_s)
+        assert is_later(world.membership.members.epoch, EPOCH)
+    del world.beating[ONE]
+    world.beat(6)
+    assert is_later(world.membership.members.epoch, EPOCH)
 
 
 def test_who_does_not_know_that_it_was_away_has_not_caught_up() -> None:

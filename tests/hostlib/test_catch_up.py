@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
+from hostlib.block import Place
+from hostlib.catalog import FIRST, PAGE_ENTRIES, make_page
+from hostlib.catch_up import PATIENCE_S
 from hostlib.client_options import ClientOptions
+from hostlib.commit import CommitOptions
+from hostlib.content import derivation
 from hostlib.lane import LaneOptions
+from hostlib.listing import LOOK_S, REST, SORT_S
 from hostlib.members import Members, State
 from hostlib.simulated_disk import SimulatedDisk
+from hostlib.ssd import SsdTier
 from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.store import BlockStore, StoreOptions
 from tests.hostlib.network import Faults
-from tests.hostlib.sealed import place
+from tests.hostlib.sealed import SEAL, place
 from tests.hostlib.world import PATIENT, World, content, key, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
@@ -128,6 +136,28 @@ def test_only_members_are_told_what_is_there() -> None:
     run_virtual(main())
 
 
+def test_a_peer_that_asks_without_end_takes_a_fifth_of_the_time_and_no_other_peers_turn() -> None:
+    """2,000 questions a second, each for a new list."""
+
+    async def main() -> None:
+        world = World(homes=3, replicas=3)
+        home, liar, honest = (member.address for member in world.members.nodes)
+        await put_all(world, 0, BLOCKS)
+        port = world.network.port(liar)
+        asked = wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(2, 0, 0)))
+        world.nodes[honest].start()
+        for _ in range(2_000):
+            port.send(home, [asked])
+            await asyncio.sleep(0.0005)
+        held = len(world.stores[home].places())
+        costs_s = held * SORT_S + PAGE_ENTRIES * LOOK_S
+        answers = [to for to, _ in world.sent(home, wire.OP_KEYS)]
+        assert 5 < answers.count(liar) <= 1 / (REST * costs_s) + 2
+        assert answers.count(honest) >= -(-held // PAGE_ENTRIES)
+
+    run_virtual(main())
+
+
 def test_a_peer_that_never_ends_its_list_is_left() -> None:
     async def main() -> None:
         world = World(homes=2)
@@ -145,6 +175,72 @@ def test_a_peer_that_never_ends_its_list_is_left() -> None:
         await asyncio.sleep(10)
         assert world.nodes[one].caught_up
         assert len(world.sent(one, wire.OP_LIST)) <= 4
+
+    run_virtual(main())
+
+
+LISTED = 65_535
+"""Fragments that a lying peer says its blocks have."""
+
+
+@pytest.mark.parametrize("gives", [False, True])
+def test_a_peer_that_lists_without_end_keeps_nobody_away(gives: bool) -> None:
+    """Page after page of longest blocks, which it then does not give, or slowly."""
+
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, other = (node.address for node in world.members.nodes)
+        port, at = world.network.ports[other], 1
+
+        def answer(source: str, datagrams: list[wire.Buffer]) -> None:
+            nonlocal at
+            for datagram in datagrams:
+                asked = wire.decode(bytes(datagram))
+                if asked.op == wire.OP_LIST:
+                    at += 20
+                    places = [Place(1, (at + n).to_bytes(16, "big")) for n in range(20)]
+                    page = make_page(places, FIRST, lambda place: (5, LISTED))
+                    port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=page))])
+                elif asked.op == wire.OP_GET and gives:
+                    value = asked._replace(op=wire.OP_VALUE, value=bytes(512))
+                    asyncio.get_running_loop().call_later(0.9, port.send, source, [wire.encode(value)])
+
+        port.set_receiver(answer)  # type: ignore[arg-type]  # a list, as this network sends it
+        options = StorageOptions(one, controller="10.255.255.254")
+        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+        node.start()
+        async with asyncio.timeout(PATIENCE_S * 1.5):
+            while not node.caught_up:
+                await asyncio.sleep(0.1)
+        assert not world.stores[one].sizes()["dram"]
+        node.close()
+
+    run_virtual(main())
+
+
+def test_what_is_copied_waits_for_the_disk() -> None:
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, _ = (member.address for member in world.members.nodes)
+        await put_all(world, 0, BLOCKS)
+        world.kill(one)
+
+        async def slow(work: Callable[[], None]) -> None:
+            await asyncio.sleep(1)
+            work()
+
+        most = 20_000
+        ssd = SsdTier(SimulatedDisk(), 1 << 30, CommitOptions(max_batch_bytes=most), run=slow)
+        store = BlockStore(1 << 20, ssd, derivation(SEAL), StoreOptions(max_waiting_bytes=most))
+        world.network.dead.discard(one)
+        node = StorageNode(world.network.port(one), store, StorageOptions(one), world.members)
+        node.start()
+        longest = 100 + 200 * BLOCKS + 1000
+        while not node.caught_up:
+            await asyncio.sleep(0.01)
+            assert ssd.waiting_bytes <= most + 4 * longest
+        assert len(ssd) == BLOCKS
+        node.close()
 
     run_virtual(main())
 

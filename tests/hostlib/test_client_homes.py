@@ -244,7 +244,7 @@ def test_a_home_that_gives_a_little_now_and_then_costs_no_more_than_a_transfer_m
 
 
 def test_what_waits_for_its_turn_does_not_wait_for_ever() -> None:
-    """Only long packets are lost: signs of life come, and what is in flight takes ten seconds to be given up."""
+    """Only long packets are lost: signs of life come, and what is in flight is given up after ten seconds."""
 
     async def main() -> None:
         world = World(held=200)

@@ -114,6 +114,24 @@ def test_another_stores_honest_not_found_changes_nothing() -> None:
     run_virtual(main())
 
 
+def test_garbage_of_another_store_than_the_one_asked_changes_nothing() -> None:
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        key = keys(1)[0]
+        (other,) = set(HOMES) - {world.homes(key)[0]}
+        task = asyncio.create_task(world.client.get(refs(1)[0]))
+        await asyncio.sleep(0)
+        for flags in (0, wire.FLAG_BYPASS, wire.FLAG_FROM_POOL) * 2:
+            for fragment in range(FRAGMENTS):
+                garbage = value_of(key, fragment, flags)._replace(value=bytes(512), tag=bytes(16))
+                world.network.deliver(other, NODE, wire.encode(garbage))
+        assert (await task).content == block_content(key, BLOCK_BYTES)
+        assert world.client.stats.corrupt == 0
+        assert not world.sent_by_client(wire.OP_GET)[-1].flags & (wire.FLAG_BYPASS | wire.FLAG_REPAIR)
+
+    run_virtual(main())
+
+
 def test_a_home_with_another_write_than_the_pool_is_read_from_its_probe_on() -> None:
     """The pool has fragment 0 of an older write; its home has never seen that."""
 
@@ -227,7 +245,7 @@ def test_values_of_the_wrong_length_are_not_stored() -> None:
         message = wire.Message(
             wire.OP_VALUE, keys(1)[0], 0, FRAGMENTS, tenant=TENANT, content=99, tag=tag, value=b"short"
         )
-        world.network.deliver(HOMES[0], NODE, wire.encode(message))
+        world.network.deliver(world.homes(keys(1)[0])[0], NODE, wire.encode(message))
         assert (await task).content == block_content(keys(1)[0], BLOCK_BYTES)
         assert world.client.stats.corrupt == 1
 
