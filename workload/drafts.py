@@ -32,6 +32,8 @@ class Shape:
     what: str
     requests_per_s: float
     sessions: Callable[[Random, float], Sessions]
+    retrieved: str | None = None
+    """How names of segments begin that are looked up in a corpus: blocks of nothing else are chunks."""
 
 
 def lognormal(rng: Random, median: float, sigma: float) -> int:

@@ -1,7 +1,8 @@
 """Seeded traces of Mooncake's schema in shapes that the published ones do not cover.
 
 Blocks are numbered in order of arrival by what they hold and what they follow, so equal prefixes get equal
-ids, as in the published traces. `python -m workload.generate --help` lists the shapes."""
+ids, as in the published traces. Shapes that retrieve documents also number full blocks of nothing else by
+what they hold alone: their chunk ids. `python -m workload.generate --help` lists the shapes."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from itertools import islice
 from random import Random
 
 from workload.drafts import Draft, Sessions
-from workload.shapes import ALL_SHAPES
-from workload.trace import MOONCAKE, Request, Trace
+from workload.shapes import EVERY_SHAPE
+from workload.trace import CHUNK_IDS, MOONCAKE, Request, Trace
 
 DEFAULT_SHAPE = "agents"
 DEFAULT_REQUESTS = 2000
@@ -35,15 +36,16 @@ def generate(
     requests_per_s: float | None = None,
 ) -> Trace:
     """A trace of `requests` requests; the same arguments give the same trace on any machine."""
-    if shape not in ALL_SHAPES:
-        raise GenerateError(f"no shape {shape!r}: choose one of {', '.join(ALL_SHAPES)}")
+    if shape not in EVERY_SHAPE:
+        raise GenerateError(f"no shape {shape!r}: choose one of {', '.join(EVERY_SHAPE)}")
     if requests < 1:
         raise GenerateError(f"there must be at least one request, not {requests}")
-    rate = ALL_SHAPES[shape].requests_per_s if requests_per_s is None else requests_per_s
+    chosen = EVERY_SHAPE[shape]
+    rate = chosen.requests_per_s if requests_per_s is None else requests_per_s
     if not 0 < rate < float("inf"):
         raise GenerateError(f"the rate must be above 0 requests a second, not {rate:g}")
-    drafts = islice(in_order(ALL_SHAPES[shape].sessions(Random(seed), rate)), requests)
-    return Trace(f"{shape} seed {seed}", MOONCAKE, tuple(number_blocks(drafts)))
+    drafts = islice(in_order(chosen.sessions(Random(seed), rate)), requests)
+    return Trace(f"{shape} seed {seed}", MOONCAKE, tuple(number_blocks(drafts, chosen.retrieved)))
 
 
 def in_order(sessions: Sessions) -> Iterator[Draft]:
@@ -56,17 +58,31 @@ def in_order(sessions: Sessions) -> Iterator[Draft]:
             heapq.heappush(waiting, draft)
 
 
-def number_blocks(drafts: Iterator[Draft]) -> Iterator[Request]:
-    """Requests whose block ids are equal where content and everything before it are equal."""
+def number_blocks(drafts: Iterator[Draft], retrieved: str | None = None) -> Iterator[Request]:
+    """Requests whose block ids are equal where content and everything before it are equal.
+
+    With `retrieved`, full blocks of segments whose names begin so have chunk ids, equal where content is.
+    """
     ids: dict[tuple[int, tuple[Slice, ...]], int] = {}
+    chunk_ids: dict[tuple[Slice, ...], int] = {}
     for draft in drafts:
         chain, parent = [], -1
+        chunks: list[int | None] = []
         for content in block_contents(draft.prompt, MOONCAKE.block_tokens):
             parent = ids.setdefault((parent, content), len(ids))
             chain.append(parent)
+            if retrieved is not None:
+                is_chunk = _is_chunk(content, retrieved)
+                chunks.append(chunk_ids.setdefault(content, len(chunk_ids)) if is_chunk else None)
         tokens = sum(tokens for _, tokens in draft.prompt)
         # The schema's timestamps are whole milliseconds: what is generated reads back the same.
-        yield Request(int(draft.arrival_s * 1000) / 1000, tokens, draft.output_tokens, tuple(chain))
+        arrival_s = int(draft.arrival_s * 1000) / 1000
+        yield Request(arrival_s, tokens, draft.output_tokens, tuple(chain), chunks=tuple(chunks))
+
+
+def _is_chunk(content: tuple[Slice, ...], retrieved: str) -> bool:
+    full = sum(tokens for _, _, tokens in content) == MOONCAKE.block_tokens
+    return full and all(name.startswith(retrieved) for name, _, _ in content)
 
 
 def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iterator[tuple[Slice, ...]]:
@@ -89,20 +105,19 @@ def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iter
 
 def to_line(request: Request) -> str:
     """A request as one line of Mooncake's schema."""
-    return json.dumps(
-        {
-            "timestamp": round(request.arrival_s * MOONCAKE.ticks_per_s),
-            "input_length": request.input_tokens,
-            "output_length": request.output_tokens,
-            "hash_ids": list(request.blocks),
-        }
-    )
+    record = {
+        "timestamp": round(request.arrival_s * MOONCAKE.ticks_per_s),
+        "input_length": request.input_tokens,
+        "output_length": request.output_tokens,
+        "hash_ids": list(request.blocks),
+    }
+    return json.dumps(record | ({CHUNK_IDS: list(request.chunks)} if request.chunks else {}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line: JSON lines on standard output."""
     shapes = "\n".join(
-        f"  {shape.name:15} {shape.what} ({shape.requests_per_s:g}/s)" for shape in ALL_SHAPES.values()
+        f"  {shape.name:15} {shape.what} ({shape.requests_per_s:g}/s)" for shape in EVERY_SHAPE.values()
     )
     parser = argparse.ArgumentParser(
         prog="python -m workload.generate",

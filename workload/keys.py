@@ -2,7 +2,11 @@
 
 A key is BLAKE2b-128 of (model, tensor-parallel size and rank, dtype, tokens a block, parent key, token ids
 of the block); for traces, which publish no tokens, the block's hash id stands for its tokens. A tenant's are
-keyed with what follows from its secret, so that nobody else can name its blocks."""
+keyed with what follows from its secret, so that nobody else can name its blocks.
+
+A chunk key names a block by its content alone, whatever is before it (CacheBlend, arXiv 2405.16444). It is as
+wide as a chain key and derived apart from it, so that one is never the other's: a chunk's KV was computed by
+itself and is not what the same tokens have behind a prefix. Who carries or keeps blocks need not know."""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ KEY_BYTES = 16
 FINGERPRINT_BYTES = 8
 NO_PARENT = bytes(KEY_BYTES)
 _PERSON = b"weir-block-key-1"
+_CHUNK_PERSON = b"weir-chunk-key-1"
 _NAME_KEY = "name_key"
 
 _SPREAD = 0x9E3779B97F4A7C15
@@ -69,6 +74,17 @@ class KeySpace:
             parent = self.block_key(parent, (hash_id,))
             yield parent
 
+    def chunk_key(self, token_ids: Iterable[int]) -> bytes:
+        """The 16-byte key of a block of `token_ids` whose KV was computed with nothing before it."""
+        digest = self._chunk_seeded.copy()
+        digest.update(b"".join(token.to_bytes(8, "little") for token in token_ids))
+        return digest.digest()
+
+    def chunks(self, chunk_ids: Iterable[int | None]) -> Iterator[bytes | None]:
+        """Keys of a trace's chunks by their place in the prompt; None where a block is no chunk."""
+        for chunk_id in chunk_ids:
+            yield None if chunk_id is None else self.chunk_key((chunk_id,))
+
     def token_chain(self, token_ids: Sequence[int]) -> Iterator[bytes]:
         """Keys of the blocks of a prompt; the last block may be partial."""
         parent = NO_PARENT
@@ -116,5 +132,12 @@ class KeySpace:
 
     @cached_property
     def _seeded(self) -> blake2b:
+        return self._seeded_for(_PERSON)
+
+    @cached_property
+    def _chunk_seeded(self) -> blake2b:
+        return self._seeded_for(_CHUNK_PERSON)
+
+    def _seeded_for(self, person: bytes) -> blake2b:
         parameters = self.fingerprint + self.to_json().encode()
-        return blake2b(parameters, digest_size=KEY_BYTES, key=self.name_key, person=_PERSON)
+        return blake2b(parameters, digest_size=KEY_BYTES, key=self.name_key, person=person)

@@ -85,6 +85,8 @@ def agents(rng: Random, per_s: float) -> Sessions:
     return mixed(agent_jobs(rng, 0.75 * per_s), one_shots(rng, 0.25 * per_s, 7500, "single"))
 
 
+PASSAGE_TOKENS = 512
+"""A block's, so that a passage is a chunk wherever it stands."""
 RAG_DOCUMENTS = 2000
 RAG_PICKS = 4
 
@@ -104,6 +106,32 @@ def rag(rng: Random, per_s: float) -> Sessions:
         )
         documents = tuple((f"document {document}", sizes[document]) for document in dict.fromkeys(picked))
         prompt = (("system", 512), *documents, (f"question {number}", lognormal(rng, 60, 0.5)))
+        yield [Draft(start_s, prompt, lognormal(rng, 220, 0.6))]
+
+
+PASSAGE_DOCUMENTS = 1000
+PASSAGES_OF_DOCUMENT = 8
+PASSAGES_RETRIEVED = 10
+
+
+def passages(rng: Random, per_s: float) -> Sessions:
+    """Questions over passages of 512 tokens, the best match first: the same passages come in any order."""
+    weights = zipf_weights(PASSAGE_DOCUMENTS, 0.9)
+    for number, start_s in enumerate(starts(rng, per_s)):
+        topic = rng.choices(range(PASSAGE_DOCUMENTS), weights)[0]
+        # A question matches its topic's document best and one that is near it somewhat less.
+        near = [topic, (topic * 7 + 31) % PASSAGE_DOCUMENTS]
+        scores = {
+            f"passage {document}.{part}": rng.gauss(0.7 if document == topic else 0.0, 0.5)
+            for document in dict.fromkeys(near)
+            for part in range(PASSAGES_OF_DOCUMENT)
+        }
+        best = sorted(scores, key=lambda name: -scores[name])[:PASSAGES_RETRIEVED]
+        prompt = (
+            ("system", PASSAGE_TOKENS),
+            *((name, PASSAGE_TOKENS) for name in best),
+            (f"question {number}", lognormal(rng, 60, 0.5)),
+        )
         yield [Draft(start_s, prompt, lognormal(rng, 220, 0.6))]
 
 
@@ -165,10 +193,17 @@ SHAPES = {
     for shape in (
         Shape("agents", "bursts of agent jobs behind a few huge shared tool descriptions", 6.5, agents),
         Shape("chat", "conversations of several turns behind one system prompt", 3.3, chat),
-        Shape("rag", "questions over shared documents in varying order", 4.0, rag),
+        Shape("rag", "questions over shared documents in varying order", 4.0, rag, "document "),
         Shape("scan", "chats disturbed by one-shot scans of many long documents", 4.0, scan),
         Shape("drift", "shared prefixes whose popularity drifts slowly", 5.0, drift),
         Shape("flash", "chats with flash crowds on a new prefix", 5.0, flash),
     )
 }
 ALL_SHAPES = {**SHAPES, **ADVERSARIAL}
+"""Those that policies are compared on."""
+PASSAGES = Shape(
+    "passages", "questions over passages that fill blocks, in any order", 4.0, passages, "passage "
+)
+PLAYED_SHAPES = {**SHAPES, PASSAGES.name: PASSAGES}
+"""Those of real use, with the one that is made for blending."""
+EVERY_SHAPE = {**ALL_SHAPES, PASSAGES.name: PASSAGES}

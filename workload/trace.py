@@ -1,10 +1,15 @@
 """Request traces in Mooncake's and Bailian's schemas, told apart by their fields.
 
+Either may have `chunk_ids` beside `hash_ids`: for each block an id of what it holds, whatever is before it,
+or null where the block is no chunk of its own (system prompts, questions, what does not fill a block). Equal
+ids mean equal content; the published traces have none.
+
 Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas,
-a field that is missing or has the wrong type, an empty chain, a block twice in one chain, an input of zero
-tokens, times that go backwards, two schemas in one file, no requests at all. Warnings (reported, the file
-is used): unknown fields, an output of zero tokens, a gap of more than a minute without arrivals, a chain
-whose length does not fit its tokens, a block that follows two different blocks."""
+a field that is missing or has the wrong type, an empty chain, a block twice in one chain, chunk ids that are
+not one for each block or that name a block that is not full, an input of zero tokens, times that go
+backwards, two schemas in one file, no requests at all. Warnings (reported, the file is used): unknown fields,
+an output of zero tokens, a gap of more than a minute without arrivals, a chain whose length does not fit its
+tokens, a block that follows two different blocks or has two different chunk ids."""
 
 from __future__ import annotations
 
@@ -16,6 +21,9 @@ from typing import Any
 
 GAP_WARNING_S = 60.0
 WARNINGS_SHOWN = 3
+_CHAT = ("chat_id", "parent_chat_id", "turn")
+CHUNK_IDS = "chunk_ids"
+"""The field of a line that says which of its blocks are chunks."""
 
 
 class TraceError(Exception):
@@ -33,6 +41,8 @@ class Request:
     chat_id: int | None = None
     parent_chat_id: int | None = None
     turn: int | None = None
+    chunks: tuple[int | None, ...] = ()
+    """For each block an id of its content, None for one that is no chunk; empty where the trace has none."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +58,19 @@ class Schema:
 
 # Mooncake's open traces (FAST'25): https://github.com/kvcache-ai/Mooncake, in milliseconds.
 MOONCAKE = Schema(
-    "mooncake", 512, 1000.0, frozenset({"timestamp", "input_length", "output_length", "hash_ids"})
+    "mooncake",
+    512,
+    1000.0,
+    frozenset({"timestamp", "input_length", "output_length", "hash_ids"}),
+    frozenset({CHUNK_IDS}),
 )
 # Alibaba's Bailian traces: https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon.
 BAILIAN = Schema(
     "bailian",
     16,
     1.0,
-    MOONCAKE.required | {"chat_id", "parent_chat_id", "turn"},
-    frozenset({"type"}),
+    MOONCAKE.required | set(_CHAT),
+    frozenset({"type", CHUNK_IDS}),
 )
 
 
@@ -84,6 +98,11 @@ class Trace:
     def accesses(self) -> int:
         """Block accesses of all requests."""
         return sum(len(request.blocks) for request in self.requests)
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether any request says which of its blocks are chunks."""
+        return any(request.chunks for request in self.requests)
 
     @property
     def longest_chain(self) -> int:
@@ -136,6 +155,7 @@ class _Reader:
     schema: Schema | None = None
     last_arrival_s: float = 0.0
     parents: dict[int, int] = field(default_factory=dict)
+    chunk_of: dict[int, int | None] = field(default_factory=dict)
     odd: dict[str, list[str]] = field(default_factory=dict)
 
     def read(self, lines: Iterable[str]) -> Iterator[Request]:
@@ -171,11 +191,13 @@ class _Reader:
                 "chain does not fit input_length", number, f"{len(blocks)} blocks, {input_tokens} tokens"
             )
         self._check_parents(number, blocks)
+        chunks = self._chunks(number, record, blocks, input_tokens // schema.block_tokens)
         self.last_arrival_s = arrival_s
+        request = Request(arrival_s, input_tokens, output_tokens, blocks, chunks=chunks)
         if schema is MOONCAKE:
-            return Request(arrival_s, input_tokens, output_tokens, blocks)
-        chat = [self._whole(number, record, key, least=-1) for key in ("chat_id", "parent_chat_id", "turn")]
-        return Request(arrival_s, input_tokens, output_tokens, blocks, *chat)
+            return request
+        chat, parent, turn = (self._whole(number, record, key, least=-1) for key in _CHAT)
+        return replace(request, chat_id=chat, parent_chat_id=parent, turn=turn)
 
     def _record(self, number: int, line: str) -> dict[str, Any]:
         try:
@@ -209,6 +231,31 @@ class _Reader:
                 number, "hash_ids holds a block twice: the ids are prefixes, so they cannot repeat"
             )
         return tuple(chain)
+
+    def _chunks(
+        self, number: int, record: dict[str, Any], blocks: tuple[int, ...], full_blocks: int
+    ) -> tuple[int | None, ...]:
+        chunks = record.get(CHUNK_IDS, [])
+        if not isinstance(chunks, list) or not all(
+            chunk is None or (type(chunk) is int and chunk >= 0) for chunk in chunks
+        ):
+            raise self._error(number, f"{CHUNK_IDS} must be a list of whole numbers, 0 or more, and nulls")
+        if CHUNK_IDS in record and len(chunks) != len(blocks):
+            raise self._error(
+                number,
+                f"{CHUNK_IDS} must have one entry for each of the {len(blocks)} blocks of hash_ids, "
+                f"not {len(chunks)}",
+            )
+        if any(chunk is not None for chunk in chunks[full_blocks:]):
+            raise self._error(
+                number,
+                f"{CHUNK_IDS}: only the {full_blocks} full blocks of the input can be chunks, "
+                "the others must be null",
+            )
+        for block, chunk in zip(blocks, chunks, strict=False):
+            if self.chunk_of.setdefault(block, chunk) != chunk:
+                self._note("a block has two different chunk ids", number, f"block {block}")
+        return tuple(chunks)
 
     def _check_parents(self, number: int, blocks: tuple[int, ...]) -> None:
         parent = -1

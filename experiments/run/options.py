@@ -30,7 +30,7 @@ from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SHAPE
 from workload.schedule import SCHEDULERS
-from workload.shapes import SHAPES
+from workload.shapes import PLAYED_SHAPES
 
 MAX_POOL_BLOCKS = 65536
 """Entries that a pool index is made for."""
@@ -134,7 +134,7 @@ _OPTIONS = (
     Option("ENGINE", one_of(tuple(ENGINES)), "embedded", "switch engine"),
     Option("TOPO", one_of(tuple(TOPOLOGIES)), "star", "topology"),
     Option("TRACE", Path, None, "trace file, Mooncake's or Bailian's JSONL; without it one is generated"),
-    Option("SHAPE", one_of(tuple(SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
+    Option("SHAPE", one_of(tuple(PLAYED_SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
     Option("REQUESTS", whole(1, 1_000_000), None, "requests to play; default: 240 generated, 600 of a TRACE"),
     Option("START", number(0, 1e9), None, "second to begin at; what came before is in the stores"),
     Option(

@@ -15,7 +15,7 @@ from topologies.registry import TOPOLOGIES
 from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import ATTENTION_SHARES, DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.schedule import SCHEDULERS
-from workload.shapes import SHAPES
+from workload.shapes import PLAYED_SHAPES
 
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
@@ -27,7 +27,7 @@ class Workload:
 
     trace: str = ""
     """A trace file (JSONL), relative to the scenario's folder; empty: `shape` is generated."""
-    shape: str = choice("agents", SHAPES)
+    shape: str = choice("agents", PLAYED_SHAPES)
     requests: int = whole(1000, 1, 10_000_000)
     start_s: float | None = number(None, 0.0, 1e9)
     """Second of the trace to begin at, what came before being stored; default: a third into it."""

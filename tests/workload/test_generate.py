@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workload.generate import GenerateError, block_contents, generate, main
-from workload.shapes import SHAPES
+from workload.shapes import PASSAGES, PLAYED_SHAPES
 from workload.trace import parse_trace
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", PLAYED_SHAPES)
 def test_shape_is_a_clean_trace(shape: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--shape", shape, "--requests", "400", "--seed", "5"]) == 0
     trace = parse_trace(capsys.readouterr().out.splitlines(), shape)
     assert trace.requests == generate(shape, 5, 400).requests
     assert not [warning for warning in trace.warnings if "gap" not in warning]
     rate = len(trace.requests) / trace.duration_s
-    assert SHAPES[shape].requests_per_s / 3 < rate < SHAPES[shape].requests_per_s * 3
+    assert PLAYED_SHAPES[shape].requests_per_s / 3 < rate < PLAYED_SHAPES[shape].requests_per_s * 3
 
 
 def test_seeds_differ() -> None:
@@ -36,6 +36,38 @@ def test_agents_look_like_mooncakes_tool_and_agent_trace() -> None:
     assert 0.52 < 1 - distinct / trace.accesses < 0.66
     heads = Counter(request.blocks[:12] for request in requests if len(request.blocks) >= 12)
     assert heads.most_common(1)[0][1] > 0.2 * len(requests)
+
+
+@pytest.mark.parametrize("shape", ["rag", PASSAGES.name])
+def test_chunks_are_what_blocks_hold(shape: str) -> None:
+    """A block of the chain has one content; full blocks of documents alone are chunks, the last never is."""
+    content: dict[int, int | None] = {}
+    for request in generate(shape, 1, 500).requests:
+        assert len(request.chunks) == len(request.blocks)
+        assert request.chunks[0] is None
+        assert request.chunks[-1] is None
+        for block, chunk in zip(request.blocks, request.chunks, strict=True):
+            assert content.setdefault(block, chunk) == chunk
+
+
+def test_passages_come_back_where_their_prefixes_do_not() -> None:
+    seen: set[int] = set()
+    chunks: set[int | None] = set()
+    prefixes = found = 0
+    requests = generate(PASSAGES.name, 1, 2000).requests
+    for request in requests:
+        hits = next(at for at, block in enumerate(request.blocks) if block not in seen)
+        prefixes += hits
+        found += sum(chunk is not None and chunk in chunks for chunk in request.chunks[hits:])
+        seen.update(request.blocks)
+        chunks.update(request.chunks)
+    blocks = sum(len(request.blocks) for request in requests)
+    assert prefixes < 0.2 * blocks
+    assert found > 0.45 * blocks
+
+
+def test_other_shapes_have_no_chunks() -> None:
+    assert not generate("agents", 1, 50).has_chunks
 
 
 def test_agents_come_in_bursts() -> None:

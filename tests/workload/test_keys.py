@@ -1,11 +1,12 @@
 import subprocess
 import sys
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workload.keys import NO_PARENT, KeySpace, KeySpaceError
+from workload.keys import KEY_BYTES, NO_PARENT, KeySpace, KeySpaceError
 
 KEYS = KeySpace()
 
@@ -16,6 +17,29 @@ def test_golden_key() -> None:
 
 
 GOLDEN = ["93ce1fb3f34b70829fd22a2c81694b84", "797e31a3dd741cc558d649429288ff60"]
+
+
+def test_golden_chunk_key() -> None:
+    assert KEYS.chunk_key((7,)).hex() == "6c7004909c4eb1bd78b7d80b860d71e5"
+
+
+@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=20, unique=True), st.randoms())
+def test_chunks_share_keys_in_any_order_and_none_with_chains(ids: list[int], draw: Random) -> None:
+    other = draw.sample(ids, len(ids))
+    keys = dict(zip(ids, KEYS.chunks(ids), strict=True))
+    assert dict(zip(other, KEYS.chunks(other), strict=True)) == keys
+    assert len(set(keys.values())) == len(ids)
+    assert not set(keys.values()) & {*KEYS.chain(ids), *(KEYS.block_key(NO_PARENT, (one,)) for one in ids)}
+    assert {len(key) for key in keys.values() if key} == {KEY_BYTES}
+
+
+def test_what_is_no_chunk_has_no_key() -> None:
+    assert list(KEYS.chunks([None, 3, None])) == [None, KEYS.chunk_key((3,)), None]
+
+
+def test_chunk_keys_of_a_tenant_are_of_its_secret_alone() -> None:
+    mine, theirs = KeySpace(name_key=bytes(range(32))), KeySpace(name_key=bytes(32))
+    assert len({space.chunk_key((1,)) for space in (KEYS, mine, theirs)}) == 3
 
 
 def test_same_key_in_a_process_with_another_hash_seed() -> None:
@@ -52,6 +76,7 @@ def test_prefixes_share_keys_and_differ_after(chain: list[int], data: st.DataObj
 )
 def test_every_parameter_matters(other: KeySpace) -> None:
     assert other.block_key(NO_PARENT, (1,)) != KEYS.block_key(NO_PARENT, (1,))
+    assert other.chunk_key((1,)) != KEYS.chunk_key((1,))
     assert other.fingerprint != KEYS.fingerprint
     with pytest.raises(KeySpaceError, match="cannot be shared"):
         KEYS.check_same(other)

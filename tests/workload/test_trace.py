@@ -40,6 +40,25 @@ def test_bailian_line() -> None:
     assert trace.requests[0].parent_chat_id == -1
 
 
+@pytest.mark.parametrize("line", [GOOD | {"chunk_ids": [8, None]}, CHAT | {"chunk_ids": [8, None]}])
+def test_chunks_are_named_beside_the_chain(line: dict[str, object]) -> None:
+    trace = parse_trace(lines(line), "t")
+    assert trace.requests[0].chunks == (8, None)
+    assert trace.has_chunks
+    assert trace.warnings == ()
+
+
+def test_two_chunks_in_one_block_are_warned_of() -> None:
+    trace = parse_trace(lines(*(GOOD | {"chunk_ids": [chunk, None]} for chunk in (8, 8, 7))), "t")
+    assert trace.warnings == ("t: a block has two different chunk ids: line 3, block 0",)
+
+
+def test_a_trace_may_have_no_chunks() -> None:
+    trace = parse_trace(lines(GOOD), "t")
+    assert trace.requests[0].chunks == ()
+    assert not trace.has_chunks
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -62,6 +81,12 @@ def test_bailian_line() -> None:
             "timestamp must be a number",
         ),
         (json.dumps(GOOD | {"timestamp": 1499}), "before the line above"),
+        (json.dumps(GOOD | {"chunk_ids": 1}), "chunk_ids must be a list of whole numbers"),
+        (json.dumps(GOOD | {"chunk_ids": [1.0, None]}), "chunk_ids must be a list of whole numbers"),
+        (json.dumps(GOOD | {"chunk_ids": [-1, None]}), "chunk_ids must be a list of whole numbers"),
+        (json.dumps(GOOD | {"chunk_ids": [1]}), "one entry for each of the 2 blocks of hash_ids, not 1"),
+        (json.dumps(GOOD | {"chunk_ids": []}), "one entry for each of the 2 blocks of hash_ids, not 0"),
+        (json.dumps(GOOD | {"chunk_ids": [None, 4]}), "only the 1 full blocks of the input can be chunks"),
     ],
 )
 def test_bad_line_is_named(line: str, reason: str) -> None:
