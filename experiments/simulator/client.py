@@ -10,9 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from simpy import Environment
-
 from experiments.simulator.cpu import Process
+from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
 from experiments.simulator.network import Network
@@ -86,12 +85,12 @@ class Client:
     """See the module; a vertex of the network."""
 
     def __init__(
-        self, env: Environment, name: str, network: Network, options: ClientOptions, process: Process
+        self, loop: Loop, name: str, network: Network, options: ClientOptions, process: Process
     ) -> None:
         self.name = name
         self.stats = ClientStats()
         self.get_s: list[float] = []
-        self._env, self._network, self._options, self._process = env, network, options, process
+        self._loop, self._network, self._options, self._process = loop, network, options, process
         self._parts = network.sizes.parts
         self._switch = network.next_hop(name, network.fabric.switches[0])
         self._transfers: dict[bytes, _Transfer] = {}
@@ -103,7 +102,7 @@ class Client:
 
     def backlog_s(self, home: str) -> float:
         """What is left by now of the work that a home last said to wait there."""
-        return self._backlogs.wait_s(home, self._env.now)
+        return self._backlogs.wait_s(home, self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         """Fetch a chain; `finished` gets the source of each block of the prefix that could be had."""
@@ -114,7 +113,7 @@ class Client:
             transfer = self._transfers.get(block.key)
             if transfer is None:
                 missing = set(range(len(self._parts)))
-                transfer = self._transfers[block.key] = _Transfer(block, missing, self._env.now)
+                transfer = self._transfers[block.key] = _Transfer(block, missing, self._loop.now)
                 ask = Ask(block, PROBE, 1, self.name, chain_blocks)
                 self._lane(block.home).waiting.append(ask)
                 homes[block.home] = None
@@ -159,10 +158,10 @@ class Client:
                 continue
             homes[block.home] = None
             if not reply.from_pool:
-                self._backlogs.report(block.home, reply.backlog_ms / 1000, self._env.now)
+                self._backlogs.report(block.home, reply.backlog_ms / 1000, self._loop.now)
             # As hostlib.exchange: neither a pool's answer nor NOT_FOUND says anything of the way to the home.
             backlog_ms = reply.backlog_ms if reply.found and not reply.from_pool else None
-            self._lane(block.home).settle(reply.ask.fragments, self._env.now, backlog_ms, reply.merged)
+            self._lane(block.home).settle(reply.ask.fragments, self._loop.now, backlog_ms, reply.merged)
             transfer.missing.remove(reply.ask.part)
             if reply.found:
                 self._take(transfer, reply)
@@ -173,7 +172,7 @@ class Client:
     def _on_acknowledgements(self, put: Put) -> None:
         self.stats.put += 1
         self._puts_active.discard(put.block.key)
-        self._puts[put.block.home].settle(put.fragments, self._env.now, 0.0)
+        self._puts[put.block.home].settle(put.fragments, self._loop.now, 0.0)
         self._start_puts()
         self._pump_puts(put.block.home)
 
@@ -188,7 +187,7 @@ class Client:
         if not transfer.missing:
             del self._transfers[transfer.block.key]
             self.stats.fetched += 1
-            self.get_s.append(self._env.now - transfer.begun_s)
+            self.get_s.append(self._loop.now - transfer.begun_s)
             source = "pool" if 2 * transfer.pool_fragments > transfer.fragments else "remote"
             for chain, place in transfer.chains:
                 chain.arrived(place, source)
@@ -241,7 +240,7 @@ class Client:
 
     def _pump(self, homes: Iterable[str]) -> None:
         for home in homes:
-            asks = list(self._lane(home).take(self._env.now))
+            asks = list(self._lane(home).take(self._loop.now))
             if asks:
                 self._network.ask(self.name, self._switch, asks)
 
@@ -258,5 +257,5 @@ class Client:
             self._pump_puts(block.home)
 
     def _pump_puts(self, home: str) -> None:
-        for put in self._puts[home].take(self._env.now):
+        for put in self._puts[home].take(self._loop.now):
             self._network.put(self.name, self._switch, put)

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from simpy import Environment
-
 from controller.block_id import key_of
 from controller.config import PoolSize, Thresholds
 from controller.costs import PoolCounts
@@ -31,8 +29,8 @@ from controller.operations import (
 from controller.policies import Policy
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
+from experiments.simulator.events import Loop
 from experiments.simulator.messages import Ask, Block, Put
-from experiments.simulator.network import after
 from experiments.simulator.scenario import Control
 from experiments.simulator.switch import Switch
 from hostlib import wire
@@ -63,7 +61,7 @@ class SwitchControl:
 
     def __init__(
         self,
-        env: Environment,
+        loop: Loop,
         switch: Switch,
         policy: Policy,
         size: PoolSize,
@@ -74,7 +72,7 @@ class SwitchControl:
         residual: ResidualValue,
     ) -> None:
         self.costs = ControlCosts()
-        self._env, self._switch, self._options, self._blocks = env, switch, options, blocks
+        self._loop, self._switch, self._options, self._blocks = loop, switch, options, blocks
         self._homes = homes
         self._parts = parts
         self._busy_until_s = 0.0
@@ -98,7 +96,7 @@ class SwitchControl:
 
     def tick(self) -> float:
         """Do what is due; the time until the next tick."""
-        now_s = self._env.now
+        now_s = self._loop.now
         self.pool.tick(now_s)
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
@@ -112,10 +110,10 @@ class SwitchControl:
         self.costs.writes += 1
         self.costs.updates += len(operations)
         self.costs.message_bytes += len(operations) * self._options.update_bytes
-        begin_s = max(self._env.now + self._options.write_latency_s, self._table_free_s)
+        begin_s = max(self._loop.now + self._options.write_latency_s, self._table_free_s)
         for place, operation in enumerate(operations, 1):
             done_s = begin_s + place / self._options.writes_per_s
-            after(self._env, done_s - self._env.now, self._carry_out, operation)
+            self._loop.after(done_s - self._loop.now, self._carry_out, operation)
         self._table_free_s = begin_s + len(operations) / self._options.writes_per_s
         return [Result.OK] * len(operations)
 
@@ -192,14 +190,14 @@ class SwitchControl:
             waiters=(1 << max(1, waiters)) - 1,
             home=self._homes[block.home],
         )
-        arrival_s = max(self._env.now + self._options.digest_latency_s, self._busy_until_s)
+        arrival_s = max(self._loop.now + self._options.digest_latency_s, self._busy_until_s)
         self._busy_until_s = arrival_s + self._options.digest_cpu_s
         self.costs.cpu_s += self._options.digest_cpu_s
-        after(self._env, self._busy_until_s - self._env.now, self._hot_miss, report)
+        self._loop.after(self._busy_until_s - self._loop.now, self._hot_miss, report)
 
     def _hot_miss(self, report: HotMiss) -> None:
-        self.pool.hot_miss(report, self._env.now)
-        self.pool.commit(self._env.now)
+        self.pool.hot_miss(report, self._loop.now)
+        self.pool.commit(self._loop.now)
 
     def _on_nowhere(self, block: Block) -> None:
         self._answer(wire.OP_NOT_FOUND, block, 0, 0, wire.FLAG_FILL)
@@ -207,5 +205,5 @@ class SwitchControl:
     def _answer(self, op: int, block: Block, part: int, sequence: int, flags: int) -> None:
         self.costs.packets += 1
         message = wire.Message(op, block.key, part, len(self._parts), flags, sequence=sequence)
-        self.pool.answered(Answer(self._homes[block.home], message), self._env.now)
-        self.pool.commit(self._env.now)
+        self.pool.answered(Answer(self._homes[block.home], message), self._loop.now)
+        self.pool.commit(self._loop.now)

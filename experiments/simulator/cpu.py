@@ -13,9 +13,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from simpy import Environment
-
-from experiments.simulator.network import after
+from experiments.simulator.events import Loop
 
 Job = tuple[float, Callable[..., object], tuple[Any, ...]]
 """Seconds that it takes, and what it does."""
@@ -24,8 +22,8 @@ Job = tuple[float, Callable[..., object], tuple[Any, ...]]
 class Cpu:
     """So many cores; work takes longer by a random share, exponentially distributed with mean `slowdown`."""
 
-    def __init__(self, env: Environment, cores: int, slowdown: float, seed: int) -> None:
-        self._env, self._slowdown = env, slowdown
+    def __init__(self, loop: Loop, cores: int, slowdown: float, seed: int) -> None:
+        self._loop, self._slowdown = loop, slowdown
         self._queues: list[deque[Process]] = [deque() for _ in range(cores)]
         self._idle = list(range(cores))
         self._draw = Random(seed)
@@ -42,7 +40,7 @@ class Cpu:
         busy_s = process.wake_s + sum(cost_s for cost_s, _, _ in jobs)
         if self._slowdown:
             busy_s *= 1 + self._draw.expovariate(1 / self._slowdown)
-        after(self._env, busy_s, self._done, core, process, jobs)
+        self._loop.after(busy_s, self._done, core, process, jobs)
 
     def _done(self, core: int, process: Process, jobs: list[Job]) -> None:
         for _, action, arguments in jobs:

@@ -11,11 +11,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from simpy import Environment
-
+from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block
-from experiments.simulator.network import after
 from experiments.simulator.scenario import GB, Direct
 
 LINE_RATE = 1e18
@@ -33,7 +31,7 @@ class DirectStats:
 class DirectPool:
     """The shared memory: least recently used blocks leave when it is full."""
 
-    def __init__(self, env: Environment, options: Direct, block_bytes: float, nodes: int) -> None:
+    def __init__(self, loop: Loop, options: Direct, block_bytes: float, nodes: int) -> None:
         self.stats = DirectStats()
         self.block_bytes = block_bytes
         self.options = options
@@ -49,7 +47,7 @@ class DirectPool:
         adapters = -(-nodes // options.nodes_per_adapter)
         self.readers = [Link(f"adapter {n} in", options.read_gbyte_s * GB, 0.0) for n in range(adapters)]
         self.writers = [Link(f"adapter {n} out", options.write_gbyte_s * GB, 0.0) for n in range(adapters)]
-        self._env = env
+        self._loop = loop
 
     def preload(self, keys: Iterable[bytes]) -> None:
         """Hold these blocks from the start."""
@@ -72,7 +70,7 @@ class DirectPool:
 
     def write(self, key: bytes, adapter: Link) -> float:
         """Store a block; how long that takes."""
-        now_s = self._env.now
+        now_s = self._loop.now
         if key in self._held:
             return 0.0
         device = self._insert(key)
@@ -96,20 +94,20 @@ class DirectPool:
 class DirectClient:
     """One node's way to the pool; fetches as experiments.simulator.client.Client does."""
 
-    def __init__(self, env: Environment, pool: DirectPool, node: int) -> None:
+    def __init__(self, loop: Loop, pool: DirectPool, node: int) -> None:
         self.get_s: list[float] = []
         server = node // pool.options.nodes_per_adapter
-        self._env, self._pool = env, pool
+        self._loop, self._pool = loop, pool
         self._reader, self._writer = pool.readers[server], pool.writers[server]
         self._copier = Link("client", pool.options.copy_gbyte_s * GB or LINE_RATE, 0.0)
 
     def backlog_s(self, home: str) -> float:
         """How long the adapter is busy."""
-        return self._reader.wait_s(self._env.now)
+        return self._reader.wait_s(self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         """Read the longest prefix that the pool holds."""
-        pool, now_s = self._pool, self._env.now
+        pool, now_s = self._pool, self._loop.now
         asked_s = end_s = now_s + pool.options.lookup_s
         devices = pool.prefix(blocks)
         size_bytes = pool.block_bytes
@@ -120,7 +118,7 @@ class DirectClient:
             self._copier.free_s = end_s  # the client takes one block after the other
         pool.stats.read += len(devices)
         self.get_s += [(end_s - now_s) / max(1, len(devices))] * len(devices)
-        after(self._env, end_s - now_s, finished, ["pool"] * len(devices))
+        self._loop.after(end_s - now_s, finished, ["pool"] * len(devices))
 
     def store(self, blocks: Iterable[Block]) -> None:
         """Write new blocks; nobody waits for it."""

@@ -11,28 +11,23 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Generator
-from typing import Any
 
-from simpy import Environment, Event, Resource
-
+from experiments.simulator.events import Event, Loop, Steps, Turn, Turns
 from workload.cost import CostModel
-
-Steps = Generator[Event, Any, None]
 
 
 class Gpu:
     """Use in this order for each request: admit, compute (a fetch or a prefill), decode, leave."""
 
     def __init__(
-        self, env: Environment, cost: CostModel, batched: bool, running_tokens: float, chunk_tokens: int
+        self, loop: Loop, cost: CostModel, batched: bool, running_tokens: float, chunk_tokens: int
     ) -> None:
         self.busy_s = 0.0
-        self._env, self._cost = env, cost
+        self._loop, self._cost = loop, cost
         self._batched, self._chunk_tokens = batched, chunk_tokens
-        self._lock = Resource(env, capacity=1)
-        self._memory = _Memory(env, running_tokens) if batched else None
-        self._batch = _Batch(env, cost)
+        self._lock = Turns(loop)
+        self._memory = _Memory(loop, running_tokens) if batched else None
+        self._batch = _Batch(loop, cost)
 
     def admit(self, tokens: int) -> Steps:
         """Wait until the request's KV has room."""
@@ -44,7 +39,7 @@ class Gpu:
         if self._memory is not None:
             self._memory.give(tokens)
 
-    def exclusive(self) -> Any:
+    def exclusive(self) -> Turn:
         """The turn of one request; wait for it, and use it as a context manager."""
         return self._lock.request()
 
@@ -63,17 +58,17 @@ class Gpu:
     def compute(self, duration_s: float) -> Steps:
         """Work that stops decoding, within one's turn."""
         self._batch.pause()
-        yield self._env.timeout(duration_s)
+        yield duration_s
         self._batch.resume()
         self.busy_s += duration_s
 
     def stall(self, event: Event) -> Steps:
         """Wait for something while nothing is computed."""
-        began_s = self._env.now
+        began_s = self._loop.now
         self._batch.pause()
         yield event
         self._batch.resume()
-        self.busy_s += self._env.now - began_s
+        self.busy_s += self._loop.now - began_s
 
     def decode(self, output_tokens: int, context_tokens: int) -> Steps:
         """Produce the tokens after the first."""
@@ -82,18 +77,18 @@ class Gpu:
         if self._batched:
             yield self._batch.join(output_tokens - 1, context_tokens)
         else:
-            yield self._env.timeout(self._cost.decode_s(output_tokens, context_tokens))
+            yield self._cost.decode_s(output_tokens, context_tokens)
 
 
 class _Memory:
     """Room for tokens, given out in order of arrival; a request larger than all of it runs alone."""
 
-    def __init__(self, env: Environment, tokens: float) -> None:
-        self._env, self._all, self._free = env, tokens, tokens
+    def __init__(self, loop: Loop, tokens: float) -> None:
+        self._loop, self._all, self._free = loop, tokens, tokens
         self._waiting: deque[tuple[float, Event]] = deque()
 
     def take(self, tokens: float) -> Event:
-        event = self._env.event()
+        event = self._loop.event()
         self._waiting.append((min(tokens, self._all), event))
         self._grant()
         return event
@@ -112,8 +107,8 @@ class _Memory:
 class _Batch:
     """Requests that decode together. Progress is counted in iterations since the start of time."""
 
-    def __init__(self, env: Environment, cost: CostModel) -> None:
-        self._env, self._cost = env, cost
+    def __init__(self, loop: Loop, cost: CostModel) -> None:
+        self._loop, self._cost = loop, cost
         self._iterations = 0.0
         self._updated_s = 0.0
         self._paused = 0
@@ -127,7 +122,7 @@ class _Batch:
     def join(self, tokens: int, context_tokens: float) -> Event:
         """Decode so many tokens; the event is their end."""
         self._advance()
-        done = self._env.event()
+        done = self._loop.event()
         self._order += 1
         heapq.heappush(self._members, (self._iterations + tokens, self._order, context_tokens, done))
         self._context_tokens += context_tokens
@@ -164,7 +159,7 @@ class _Batch:
         return count * self._cost.decode_s(1, self._context_tokens / count, batch=count)
 
     def _advance(self) -> None:
-        now_s = self._env.now
+        now_s = self._loop.now
         if self._members and not self._paused:
             self._iterations += (now_s - self._updated_s) / self.step_s()
         self._updated_s = now_s
@@ -174,11 +169,10 @@ class _Batch:
         if not self._members or self._paused:
             return
         left_s = max(0.0, self._members[0][0] - self._iterations) * self.step_s()
-        alarm = self._env.timeout(left_s, value=self._plan)
-        alarm.callbacks.append(self._on_alarm)
+        self._loop.after(left_s, self._on_alarm, self._plan)
 
-    def _on_alarm(self, alarm: Event) -> None:
-        if alarm.value != self._plan:
+    def _on_alarm(self, plan: int) -> None:
+        if plan != self._plan:
             return
         self._advance()
         self._iterations = max(self._iterations, self._members[0][0])

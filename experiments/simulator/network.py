@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from simpy import Environment
-from simpy.events import Timeout
-
+from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Ask, Put, Reply, Sizes, replies_bytes
 from topologies.fabric import Fabric
@@ -26,23 +24,17 @@ class Vertex(Protocol):
         """A block arrives."""
 
 
-def after(env: Environment, delay_s: float, action: Callable[..., None], *arguments: Any) -> None:
-    """Call `action` in `delay_s`."""
-    event = Timeout(env, delay_s)
-    event.callbacks.append(lambda _: action(*arguments))
-
-
 class Network:
     """Moves messages between neighbours; vertices are attached before the first is sent."""
 
     def __init__(
-        self, env: Environment, fabric: Fabric, sizes: Sizes, latency_s: float, burst_s: float = 0.0
+        self, loop: Loop, fabric: Fabric, sizes: Sizes, latency_s: float, burst_s: float = 0.0
     ) -> None:
         self.fabric = fabric
         self.sizes = sizes
         self.links: dict[tuple[str, str], Link] = {}
         self.vertices: dict[str, Vertex] = {}
-        self._env = env
+        self._loop = loop
         self._switches = frozenset(fabric.switches)
         self._value_bytes, self._request_bytes = sizes.value_bytes, sizes.request_bytes
         for one, other, rate_bit_s in fabric.graph.edges(data="rate_bit_s"):
@@ -72,7 +64,7 @@ class Network:
 
     def acknowledge(self, store: str, sender: str, fragments: int) -> float:
         """Send acknowledgements all the way; the time at which the last arrives."""
-        now_s, tail_s, vertex = self._env.now, 0.0, store
+        now_s, tail_s, vertex = self._loop.now, 0.0, store
         while vertex != sender:
             neighbour = self.next_hop(vertex, sender)
             link = self.links[vertex, neighbour]
@@ -90,10 +82,10 @@ class Network:
         deliver: Callable[..., None],
         payload: object,
     ) -> None:
-        now_s = self._env.now
+        now_s = self._loop.now
         passage = self.links[source, target].send(now_s, size_bytes, head_bytes, tail_s)
         arrival_s = passage.head_s if target in self._switches else passage.tail_s
-        after(self._env, arrival_s - now_s, deliver, payload, source, passage.tail_s)
+        self._loop.after(arrival_s - now_s, deliver, payload, source, passage.tail_s)
 
 
 def _next_hops(fabric: Fabric) -> dict[str, dict[str, str]]:

@@ -5,13 +5,12 @@ The steps are those of hostlib.inference; batched decoding and blocking loads ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from simpy import Environment, Event
-
 from experiments.simulator.cpu import Process
+from experiments.simulator.events import Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Nodes
@@ -20,8 +19,6 @@ from hostlib.inference import SOURCES
 from hostlib.tiers import LocalTiers
 from workload.cost import CostModel
 from workload.trace import Request
-
-Steps = Generator[Event, Any, None]
 
 
 class Fetcher(Protocol):
@@ -66,7 +63,7 @@ class Node:
 
     def __init__(
         self,
-        env: Environment,
+        loop: Loop,
         options: Nodes,
         cost: CostModel,
         tiers: LocalTiers[bytes],
@@ -81,7 +78,7 @@ class Node:
         self.records: list[Record] = []
         self.gpu = gpu
         self.fetcher = fetcher
-        self._env, self._options, self._cost, self._tiers = env, options, cost, tiers
+        self._loop, self._options, self._cost, self._tiers = loop, options, cost, tiers
         self._process, self._prepare_block_s = process, prepare_block_s
         block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
@@ -118,7 +115,7 @@ class Node:
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
         """One request, from now on; without `fetch` it is computed behind what the node holds itself."""
-        record = Record(self._env.now, request.input_tokens, request.output_tokens)
+        record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         tokens = request.input_tokens + request.output_tokens
         yield from self.gpu.admit(tokens)
         if self._prepare_block_s:
@@ -128,7 +125,7 @@ class Node:
         if fetch and self._options.loading == "overlapped":
             yield from self._fetch(missing, len(chain), sources, record)
         planned_s = self._prefill_s(request, _prefix(chain, sources))
-        self._gpu_free_s = max(self._env.now, self._gpu_free_s) + planned_s
+        self._gpu_free_s = max(self._loop.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
             yield turn
             if fetch and self._options.loading == "blocking":
@@ -142,17 +139,17 @@ class Node:
                 yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
             yield from self.gpu.prefill(*self._cost.prefill_span(request.input_tokens, hits))
             self._tiers.keep([block.key for block in chain])
-        record.ttft_s = self._env.now - record.arrival_s
+        record.ttft_s = self._loop.now - record.arrival_s
         prefilled()
         self._account(chain, sources, hits, record)
         yield from self.gpu.decode(request.output_tokens, request.input_tokens)
         self.gpu.leave(tokens)
-        record.end_s = self._env.now
+        record.end_s = self._loop.now
         self.records.append(record)
 
     def _prepare(self, blocks: int) -> Steps:
         """What a host does before it asks for anything."""
-        prepared = self._env.event()
+        prepared = self._loop.event()
         self._process.do(blocks * self._prepare_block_s, prepared.succeed)
         yield prepared
 
@@ -176,8 +173,8 @@ class Node:
         missing = missing[: self._admitted(missing, chain_blocks, self.fetcher)]
         if not missing:
             return
-        done = self._env.event()
-        began_s = self._env.now
+        done = self._loop.event()
+        began_s = self._loop.now
         found: list[str] = []
 
         def finished(fetched: list[str]) -> None:
@@ -192,13 +189,13 @@ class Node:
             yield done
         self._asked_blocks -= len(missing)
         if self._decode_s and found:
-            yield self._env.timeout(self._decoding_s(began_s, len(found)))
-        record.fetch_s = self._env.now - began_s
+            yield self._decoding_s(began_s, len(found))
+        record.fetch_s = self._loop.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 
     def _decoding_s(self, began_s: float, blocks: int) -> float:
         """How long a fetch that ends now is decoded on; its blocks came evenly since it began."""
-        now_s = self._env.now
+        now_s = self._loop.now
         first_s = max(self._decoder_free_s, began_s + (now_s - began_s) / blocks)
         self._decoder_free_s = max(now_s, first_s + (blocks - 1) * self._decode_s) + self._decode_s
         return self._decoder_free_s - now_s
@@ -208,8 +205,8 @@ class Node:
         if self._options.gate != "compare":
             return len(missing) if self._options.gate == "always" else 0
         blocking = self._options.loading == "blocking"
-        gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._env.now)
-        coder_s = max(0.0, self._decoder_free_s - self._env.now)
+        gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._loop.now)
+        coder_s = max(0.0, self._decoder_free_s - self._loop.now)
         load = Load(fetcher.backlog_s, self.link_backlog_s, gpu_s, coder_s)
         depths = [block.depth for block in missing]
         return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from simpy import Environment
-
 from experiments.simulator.control import SwitchControl
 from experiments.simulator.direct import DirectPool
+from experiments.simulator.events import Loop
 from experiments.simulator.messages import Block
 from experiments.simulator.node import Node
 from experiments.simulator.scenario import Scenario, Workload
@@ -35,14 +34,14 @@ class ClusterParts:
 class SimulatedCluster:
     """The state of nodes, stores and pools, without the delay of reports (workload.conductor.Cluster)."""
 
-    def __init__(self, env: Environment, parts: ClusterParts) -> None:
+    def __init__(self, loop: Loop, parts: ClusterParts) -> None:
         self.nodes = len(parts.nodes)
-        self._env, self._parts = env, parts
+        self._loop, self._parts = loop, parts
         self._stores = {store.name: store for store in parts.stores}
         self._fetching = any(node.fetcher is not None for node in parts.nodes)
 
     def now_s(self) -> float:
-        return float(self._env.now)
+        return float(self._loop.now)
 
     def held_blocks(self, node: int, request: Request) -> int:
         return self._parts.nodes[node].held(self._parts.library.chain(request))

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from simpy import Environment
-
 from controller.config import PoolSize
 from controller.policies import make_policy
 from controller.residual_value import ResidualValue
@@ -25,13 +23,14 @@ from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
 from experiments.simulator.cpu import Cpu, Process
 from experiments.simulator.direct import DirectClient, DirectPool
+from experiments.simulator.events import Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.lane import lane_options
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block, Put
 from experiments.simulator.money import bill
-from experiments.simulator.network import Network, after
-from experiments.simulator.node import Fetcher, Node, Steps
+from experiments.simulator.network import Network
+from experiments.simulator.node import Fetcher, Node
 from experiments.simulator.result import SimResult, spread, sum_sources
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
@@ -77,7 +76,7 @@ class _Parts:
 class _Simulation:
     def __init__(self, scenario: Scenario, demand: Demand) -> None:
         self._scenario = scenario
-        self._env = Environment()
+        self._loop = Loop()
         self._demand = demand
         self._cost = cost_model(scenario, self._demand.block_tokens)
         self._fabric = make_fabric(scenario)
@@ -86,18 +85,18 @@ class _Simulation:
         self._sizes = sizes(scenario, self._cost)
         latency_s = scenario.network.latency_us * US
         machine, seed = scenario.machine, scenario.workload.seed
-        self._network = Network(self._env, self._fabric, self._sizes, latency_s, machine.link_burst_s)
-        self._cpu = Cpu(self._env, machine.cores, machine.slowdown, seed) if machine.cores else None
+        self._network = Network(self._loop, self._fabric, self._sizes, latency_s, machine.link_burst_s)
+        self._cpu = Cpu(self._loop, machine.cores, machine.slowdown, seed) if machine.cores else None
         self._parts = _Parts([], [], [], [])
         self._controls: dict[str, SwitchControl] = {}
         self._clients: dict[str, Client] = {}
         self._direct: DirectPool | None = None
         self._left = len(self._demand.requests)
-        self._done = self._env.event()
+        self._done = self._loop.event()
         self._build()
 
     def run(self, began_s: float) -> SimResult:
-        scenario, env = self._scenario, self._env
+        scenario, loop = self._scenario, self._loop
         for control in self._parts.controls:
             self._tick(control)
         for switch in self._parts.switches:
@@ -105,10 +104,10 @@ class _Simulation:
         arrivals = self._router.arrivals(self._demand.requests)
         if scenario.workload.clients:
             for _ in range(min(scenario.workload.clients, len(self._demand.requests))):
-                env.process(self._client(arrivals))
+                loop.process(self._client(arrivals))
         else:
-            env.process(self._arrivals(arrivals))
-        env.run(until=self._done)
+            loop.process(self._arrivals(arrivals))
+        loop.run(until=self._done)
         return self._result(time.process_time() - began_s)
 
     # Building.
@@ -118,7 +117,7 @@ class _Simulation:
         past = self._library.by_recency(self._demand.past)
         if scenario.storage.kind == "direct":
             self._direct = DirectPool(
-                self._env, scenario.direct, self._sizes.block_bytes, scenario.nodes.count
+                self._loop, scenario.direct, self._sizes.block_bytes, scenario.nodes.count
             )
             self._direct.preload(block.key for block in past)
         else:
@@ -134,7 +133,7 @@ class _Simulation:
             self._library,
             self._cost,
         )
-        self._router = Router(scenario, SimulatedCluster(self._env, parts))
+        self._router = Router(scenario, SimulatedCluster(self._loop, parts))
 
     def _build_switches(self) -> None:
         pool, machine = self._scenario.pool, self._scenario.machine
@@ -152,7 +151,7 @@ class _Simulation:
             if pool.memory == "dram":
                 memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
             process = Process(self._cpu, machine.switch_wake_s)
-            switch = Switch(self._env, name, self._network, options, memory, process)
+            switch = Switch(self._loop, name, self._network, options, memory, process)
             self._network.vertices[name] = switch
             self._parts.switches.append(switch)
             blocks = pool_blocks(self._scenario, self._sizes)
@@ -171,7 +170,7 @@ class _Simulation:
         )
         residual = ResidualValue(self._cost, scenario.network.link_gbit_s * 1e9)
         control = SwitchControl(
-            self._env, switch, policy, size, scenario.control, homes, self._library.blocks, parts, residual
+            self._loop, switch, policy, size, scenario.control, homes, self._library.blocks, parts, residual
         )
         self._controls[switch.name] = control
         self._parts.controls.append(control)
@@ -180,7 +179,7 @@ class _Simulation:
         storage, block_bytes = self._scenario.storage, self._sizes.block_bytes
         for name in self._fabric.stores:
             store = Store(
-                self._env,
+                self._loop,
                 name,
                 self._network,
                 max(1, int(storage.dram_gb * GB / block_bytes)),
@@ -199,7 +198,7 @@ class _Simulation:
         options = scenario.nodes
         token_bytes = cost.model.kv_bytes_per_token
         running_tokens = options.running_gb * GB / token_bytes
-        gpu = Gpu(self._env, cost, options.decode == "batched", running_tokens, options.chunk_tokens)
+        gpu = Gpu(self._loop, cost, options.decode == "batched", running_tokens, options.chunk_tokens)
         tiers: LocalTiers[bytes] = LocalTiers(
             int(options.gpu_gb * GB / cost.block_bytes),
             int(options.dram_gb * GB / cost.block_bytes),
@@ -209,7 +208,7 @@ class _Simulation:
         if options.gate != "never":
             fetcher = self._fetcher(place, name, process)
         return Node(
-            self._env,
+            self._loop,
             options,
             cost,
             tiers,
@@ -223,13 +222,13 @@ class _Simulation:
 
     def _fetcher(self, place: int, name: str, process: Process) -> Fetcher:
         if self._direct is not None:
-            return DirectClient(self._env, self._direct, place)
+            return DirectClient(self._loop, self._direct, place)
         machine = self._scenario.machine
         options = ClientOptions(
             lane_options(self._scenario.network.target_backlog_ms, machine.pace),
             fragment_s=machine.node_fragment_s,
         )
-        client = Client(self._env, name, self._network, options, process)
+        client = Client(self._loop, name, self._network, options, process)
         self._network.vertices[name] = client
         self._clients[name] = client
         return client
@@ -243,26 +242,26 @@ class _Simulation:
             self._clients[put.sender].acknowledged(put)
 
     def _tick(self, control: SwitchControl) -> None:
-        after(self._env, control.tick(), self._tick, control)
+        self._loop.after(control.tick(), self._tick, control)
 
     def _forget(self, switch: Switch) -> None:
-        if self._env.now > self._demand.requests[-1].arrival_s + LONGEST_DRAIN_S:
+        if self._loop.now > self._demand.requests[-1].arrival_s + LONGEST_DRAIN_S:
             raise ScenarioError(
                 f"{self._left} requests were not served {LONGEST_DRAIN_S:.0f} s after the last came: "
                 "the load is far beyond what this hardware can bear"
             )
         switch.forget_counts()
-        after(self._env, self._scenario.pool.sketch_epoch_s, self._forget, switch)
+        self._loop.after(self._scenario.pool.sketch_epoch_s, self._forget, switch)
 
     def _arrivals(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
         for request, planned in arrivals:
-            if request.arrival_s > self._env.now:
-                yield self._env.timeout(request.arrival_s - self._env.now)
-            self._env.process(self._serve(request, planned))
+            if request.arrival_s > self._loop.now:
+                yield request.arrival_s - self._loop.now
+            self._loop.process(self._serve(request, planned))
 
     def _client(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
         for request, planned in arrivals:
-            yield self._env.process(self._serve(request, planned))
+            yield self._loop.process(self._serve(request, planned))
 
     def _serve(self, request: Request, planned: Route | None) -> Steps:
         route = self._router.route(request, planned)
@@ -280,7 +279,7 @@ class _Simulation:
         parts, scenario = self._parts, self._scenario
         records = [record for node in parts.nodes for record in node.records]
         records.sort(key=lambda record: record.arrival_s)
-        duration_s = max(1e-9, self._env.now - min((record.arrival_s for record in records), default=0.0))
+        duration_s = max(1e-9, self._loop.now - min((record.arrival_s for record in records), default=0.0))
         links = dict(self._links())
         egress = [link for (source, _), link in self._network.links.items() if source in self._fabric.stores]
         served_bytes = sum(switch.stats.served_bytes for switch in parts.switches)

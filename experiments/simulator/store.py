@@ -6,12 +6,11 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from simpy import Environment
-
 from experiments.simulator.cpu import Process
+from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
 from experiments.simulator.messages import PROBE, Ask, Put, Reply
-from experiments.simulator.network import Network, after
+from experiments.simulator.network import Network
 from experiments.simulator.scenario import Machine
 
 Acknowledged = Callable[[Put], None]
@@ -35,7 +34,7 @@ class Store:
 
     def __init__(
         self,
-        env: Environment,
+        loop: Loop,
         name: str,
         network: Network,
         dram_blocks: int,
@@ -47,7 +46,7 @@ class Store:
     ) -> None:
         self.name = name
         self.stats = StoreStats()
-        self._env, self._network, self._acknowledged = env, network, acknowledged
+        self._loop, self._network, self._acknowledged = loop, network, acknowledged
         self._machine, self._process = machine, process
         self._overheads_s: deque[tuple[float, float]] = deque()
         """When what was handed over leaves, and by how much its buffers add to the backlog."""
@@ -80,13 +79,13 @@ class Store:
         for ask in asks:
             self.stats.requests += ask.fragments
             reply = Reply(ask, self._find(ask), backlog_ms)
-            ready_s = self._ssd_link.wait_s(self._env.now) if ask.block.key not in self._dram else 0.0
+            ready_s = self._ssd_link.wait_s(self._loop.now) if ask.block.key not in self._dram else 0.0
             if reply.found:
                 self.stats.values += ask.fragments
             else:
                 self.stats.not_found += ask.fragments
             if reply.found and ready_s:
-                after(self._env, ready_s, self._network.reply, self.name, self._switch, [reply])
+                self._loop.after(ready_s, self._network.reply, self.name, self._switch, [reply])
             else:
                 self._network.reply(self.name, self._switch, [reply])
         self._fill_buffers(_fragments(asks))
@@ -105,7 +104,7 @@ class Store:
             self._insert(key)
         put.held = key in self
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
-        after(self._env, arrival_s - self._env.now, self._acknowledged, put)
+        self._loop.after(arrival_s - self._loop.now, self._acknowledged, put)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Nobody answers a storage node."""
@@ -113,7 +112,7 @@ class Store:
 
     def backlog_ms(self) -> float:
         """How long what waits to leave takes; an emulated host takes its buffers for bytes that wait."""
-        now_s, overheads_s = self._env.now, self._overheads_s
+        now_s, overheads_s = self._loop.now, self._overheads_s
         while overheads_s and overheads_s[0][0] <= now_s:
             overheads_s.popleft()
         return 1000 * (self._egress.wait_s(now_s) + sum(extra_s for _, extra_s in overheads_s))
@@ -136,8 +135,8 @@ class Store:
         if ask.part == PROBE:
             self.stats.ssd_reads += 1
             size_bytes = self._network.sizes.block_bytes
-            passage = self._ssd_link.send(self._env.now, size_bytes, size_bytes)
-            after(self._env, passage.tail_s - self._env.now, self._insert, key)
+            passage = self._ssd_link.send(self._loop.now, size_bytes, size_bytes)
+            self._loop.after(passage.tail_s - self._loop.now, self._insert, key)
         return True
 
     def _insert(self, key: bytes) -> None:

@@ -6,9 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from simpy import Environment
-
 from experiments.simulator.cpu import Process
+from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
 from experiments.simulator.network import Network
@@ -68,7 +67,7 @@ class Switch:
 
     def __init__(
         self,
-        env: Environment,
+        loop: Loop,
         name: str,
         network: Network,
         options: SwitchOptions,
@@ -87,7 +86,7 @@ class Switch:
         self.on_miss: Miss | None = None
         self.on_nowhere: Callable[[Block], None] | None = None
         """A fill found nothing at its home."""
-        self._env, self._network, self._options = env, network, options
+        self._loop, self._network, self._options = loop, network, options
         self._memory, self._process = memory, process
         self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
         self._pending: OrderedDict[tuple[bytes, int], _Claim] = OrderedDict()
@@ -163,7 +162,7 @@ class Switch:
 
     def forget_counts(self) -> None:
         """Drop what the sketch has aged away: no effect but on memory."""
-        epoch = int(self._env.now / self._options.sketch_epoch_s)
+        epoch = int(self._loop.now / self._options.sketch_epoch_s)
         self._counts = {key: count for key, count in self._counts.items() if count[0] + 1 >= epoch}
 
     def _is_here(self, ask: Ask) -> bool:
@@ -185,13 +184,13 @@ class Switch:
         if self._memory is None:
             return 0.0
         size_bytes = fragments * self._value_bytes
-        return self._memory.send(self._env.now, size_bytes, self._value_bytes).tail_s
+        return self._memory.send(self._loop.now, size_bytes, self._value_bytes).tail_s
 
     def _merge(self, ask: Ask, neighbour: str) -> bool:
         """Whether the request is absorbed; otherwise a claim is made for it, if there is room."""
         place = (ask.block.key, ask.part)
         claim = self._pending.get(place)
-        now_s = self._env.now
+        now_s = self._loop.now
         if claim is not None:
             if neighbour not in claim.waiters:
                 claim.waiters.append(neighbour)
@@ -231,7 +230,7 @@ class Switch:
 
     def _count_miss(self, reply: Reply, waiters: int) -> None:
         key = reply.ask.block.key
-        epoch = int(self._env.now / self._options.sketch_epoch_s)
+        epoch = int(self._loop.now / self._options.sketch_epoch_s)
         seen_epoch, count = self._counts.get(key, (epoch, 0))
         if seen_epoch != epoch:
             count = count >> 1 if seen_epoch + 1 == epoch else 0
@@ -249,4 +248,4 @@ class Switch:
 
     def _recirculate(self, group: Sequence[Reply]) -> float:
         size_bytes = self._value_bytes * sum(reply.ask.fragments for reply in group)
-        return self._recirculation.send(self._env.now, size_bytes, self._value_bytes).tail_s
+        return self._recirculation.send(self._loop.now, size_bytes, self._value_bytes).tail_s

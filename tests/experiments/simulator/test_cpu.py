@@ -2,9 +2,8 @@
 
 from itertools import pairwise
 
-from simpy import Environment
-
 from experiments.simulator.cpu import Cpu, Process
+from experiments.simulator.events import Loop
 
 
 def test_without_a_cpu_everything_happens_at_once() -> None:
@@ -14,48 +13,48 @@ def test_without_a_cpu_everything_happens_at_once() -> None:
 
 
 def test_processes_wait_for_a_core() -> None:
-    env = Environment()
-    cpu = Cpu(env, cores=2, slowdown=0.0, seed=1)
+    loop = Loop()
+    cpu = Cpu(loop, cores=2, slowdown=0.0, seed=1)
     done: list[tuple[str, float]] = []
     for name in "abc":
-        Process(cpu, wake_s=0.5).do(1.0, lambda name=name: done.append((name, env.now)))
-    env.run()
+        Process(cpu, wake_s=0.5).do(1.0, lambda name=name: done.append((name, loop.now)))
+    loop.run()
     assert done == [("a", 1.5), ("b", 1.5), ("c", 3.0)]
 
 
 def test_a_process_wakes_once_for_all_that_came_meanwhile() -> None:
-    env = Environment()
-    process = Process(Cpu(env, cores=1, slowdown=0.0, seed=1), wake_s=1.0)
+    loop = Loop()
+    process = Process(Cpu(loop, cores=1, slowdown=0.0, seed=1), wake_s=1.0)
     done: list[tuple[int, float]] = []
     for number in range(3):
-        process.do(0.5, lambda number=number: done.append((number, env.now)))
-    env.run()
+        process.do(0.5, lambda number=number: done.append((number, loop.now)))
+    loop.run()
     # The first is taken alone, the two that came while it ran together.
     assert done == [(0, 1.5), (1, 3.5), (2, 3.5)]
 
 
 def test_a_process_that_is_busy_does_not_take_a_second_core() -> None:
-    env = Environment()
-    process = Process(Cpu(env, cores=2, slowdown=0.0, seed=1))
+    loop = Loop()
+    process = Process(Cpu(loop, cores=2, slowdown=0.0, seed=1))
     done: list[float] = []
-    process.do(1.0, lambda: process.do(1.0, lambda: done.append(env.now)))
-    process.do(1.0, lambda: done.append(env.now))
-    env.run()
+    process.do(1.0, lambda: process.do(1.0, lambda: done.append(loop.now)))
+    process.do(1.0, lambda: done.append(loop.now))
+    loop.run()
     assert done == [3.0, 3.0]
 
 
 def test_work_takes_longer_by_chance_and_never_less() -> None:
-    env = Environment()
-    process = Process(Cpu(env, cores=1, slowdown=0.5, seed=1))
+    loop = Loop()
+    process = Process(Cpu(loop, cores=1, slowdown=0.5, seed=1))
     ends: list[float] = []
 
     def again() -> None:
-        ends.append(env.now)
+        ends.append(loop.now)
         if len(ends) < 400:
             process.do(1.0, again)
 
     process.do(1.0, again)
-    env.run()
+    loop.run()
     spans = [end - begin for begin, end in pairwise(ends)]
     assert min(spans) >= 1.0
     assert 1.4 < sum(spans) / len(spans) < 1.6

@@ -1,37 +1,37 @@
 """A node's accelerators: prefill in chunks among which tokens are decoded."""
 
 import pytest
-from simpy import Environment
 
+from experiments.simulator.events import Loop
 from experiments.simulator.gpu import Gpu
 from workload.cost import make_cost_model
 
 COST = make_cost_model("llama3-70b", "h800")
 
 
-def gpu(env: Environment, chunk_tokens: int) -> Gpu:
-    return Gpu(env, COST, batched=True, running_tokens=1e6, chunk_tokens=chunk_tokens)
+def gpu(loop: Loop, chunk_tokens: int) -> Gpu:
+    return Gpu(loop, COST, batched=True, running_tokens=1e6, chunk_tokens=chunk_tokens)
 
 
 def run_beside_a_prefill(chunk_tokens: int, output_tokens: int) -> tuple[float, float]:
     """When the answer of one request and the prefill of another, begun together, have ended; seconds."""
-    env = Environment()
-    shared = gpu(env, chunk_tokens)
+    loop = Loop()
+    shared = gpu(loop, chunk_tokens)
     ends = {}
 
     def answer():
         yield from shared.decode(output_tokens, 1000)
-        ends["answer"] = env.now
+        ends["answer"] = loop.now
 
     def prefill():
         with shared.exclusive() as turn:
             yield turn
             yield from shared.prefill(32_768, 0)
-        ends["prefill"] = env.now
+        ends["prefill"] = loop.now
 
-    env.process(answer())
-    env.process(prefill())
-    env.run()
+    loop.process(answer())
+    loop.process(prefill())
+    loop.run()
     return ends["answer"], ends["prefill"]
 
 
@@ -48,15 +48,15 @@ def test_an_unchunked_prefill_holds_up_every_token_but_one() -> None:
 
 
 def test_chunks_cost_what_the_whole_costs() -> None:
-    env = Environment()
-    alone = gpu(env, 512)
+    loop = Loop()
+    alone = gpu(loop, 512)
 
     def prefill():
         with alone.exclusive() as turn:
             yield turn
             yield from alone.prefill(10_000, 3_000)
 
-    env.process(prefill())
-    env.run()
-    assert env.now == pytest.approx(COST.prefill_s(10_000, 3_000))
-    assert alone.busy_s == pytest.approx(env.now)
+    loop.process(prefill())
+    loop.run()
+    assert loop.now == pytest.approx(COST.prefill_s(10_000, 3_000))
+    assert alone.busy_s == pytest.approx(loop.now)
