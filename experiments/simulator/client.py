@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
-from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
+from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from hostlib.gate import Backlogs
 from hostlib.lane import LaneOptions
@@ -136,14 +136,13 @@ class Client:
         """Nobody asks an inference node."""
         raise AssertionError("an inference node holds nothing for others")
 
-    def put(self, put: Put, neighbour: str, tail_s: float) -> None:
-        """Nobody stores with an inference node."""
-        raise AssertionError("an inference node is nobody's home")
-
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Replies have arrived in full."""
-        fragments = sum(reply.ask.fragments for reply in replies)
-        self._process.do(fragments * self._options.fragment_s, self._on_replies, replies)
+        if self._process.free:
+            self._on_replies(replies)
+        else:
+            cost_s = fragments_of([reply.ask for reply in replies]) * self._options.fragment_s
+            self._process.do(cost_s, self._on_replies, replies)
 
     def acknowledged(self, put: Put) -> None:
         """A block is at its home."""
@@ -258,4 +257,4 @@ class Client:
 
     def _pump_puts(self, home: str) -> None:
         for put in self._puts[home].take(self._loop.now):
-            self._network.put(self.name, self._switch, put)
+            self._network.put(self.name, put)

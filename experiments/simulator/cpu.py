@@ -58,6 +58,8 @@ class Process:
 
     def __init__(self, cpu: Cpu | None, wake_s: float = 0.0) -> None:
         self.wake_s = wake_s
+        self.free = cpu is None
+        """What it does takes no time: whoever acts often may do so without asking."""
         self._cpu = cpu
         self._jobs: list[Job] = []
         self._awake = False

@@ -75,9 +75,9 @@ class DirectPool:
             return 0.0
         device = self._insert(key)
         self.stats.written += 1
-        passage = adapter.send(now_s, self.block_bytes, self.block_bytes)
+        _, tail_s = adapter.send(now_s, self.block_bytes, self.block_bytes)
         end_s = (
-            self._into_devices[device].send(now_s, self.block_bytes, self.block_bytes, passage.tail_s).tail_s
+            self._into_devices[device].send(now_s, self.block_bytes, self.block_bytes, tail_s)[1]
         )
         return end_s - now_s + self.options.block_s
 
@@ -112,9 +112,9 @@ class DirectClient:
         devices = pool.prefix(blocks)
         size_bytes = pool.block_bytes
         for device in devices:
-            passage = device.send(asked_s, size_bytes, size_bytes)
-            passage = self._reader.send(asked_s, size_bytes, size_bytes, passage.tail_s)
-            end_s = self._copier.send(passage.tail_s, size_bytes, size_bytes).tail_s + pool.options.block_s
+            _, tail_s = device.send(asked_s, size_bytes, size_bytes)
+            _, tail_s = self._reader.send(asked_s, size_bytes, size_bytes, tail_s)
+            end_s = self._copier.send(tail_s, size_bytes, size_bytes)[1] + pool.options.block_s
             self._copier.free_s = end_s  # the client takes one block after the other
         pool.stats.read += len(devices)
         self.get_s += [(end_s - now_s) / max(1, len(devices))] * len(devices)

@@ -1,4 +1,4 @@
-"""The simulation's clock and queue of events; steps of a process are a generator that yields what it waits for.
+"""The simulation's clock and its queue; a process is a generator that yields what it waits for.
 
 What is due at the same time happens in the order in which it was asked for; a process that is started takes
 its first step before anything else that is due. Nothing is allocated for an action but its place in the heap,

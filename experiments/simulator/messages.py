@@ -90,9 +90,20 @@ class Sizes:
         return (1, *(body * (n + 1) // count - body * n // count for n in range(count)))
 
 
+def fragments_of(asks: Sequence[Ask]) -> int:
+    """How many fragments they ask for."""
+    fragments = 0  # a loop, because most bursts are one or two: a generator costs more than it adds up
+    for ask in asks:
+        fragments += ask.fragments
+    return fragments
+
+
 def replies_bytes(replies: Sequence[Reply], value_bytes: float, request_bytes: float) -> float:
     """Size on the wire."""
-    return sum(reply.ask.fragments * (value_bytes if reply.found else request_bytes) for reply in replies)
+    size_bytes = 0.0
+    for reply in replies:
+        size_bytes += reply.ask.fragments * (value_bytes if reply.found else request_bytes)
+    return size_bytes
 
 
 def address(index: int) -> IPv4Address:

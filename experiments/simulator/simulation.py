@@ -191,6 +191,7 @@ class _Simulation:
             )
             store.preload(block.key for block in past if block.home == name)
             self._network.vertices[name] = store
+            self._network.keepers[name] = store.put
             self._parts.stores.append(store)
 
     def _node(self, place: int, name: str) -> Node:

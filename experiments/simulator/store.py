@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
-from experiments.simulator.messages import PROBE, Ask, Put, Reply
+from experiments.simulator.messages import PROBE, Ask, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from experiments.simulator.scenario import Machine
 
@@ -69,9 +69,12 @@ class Store:
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Answer at once from DRAM, later from SSD."""
+        if self._process.free:
+            self._answer(asks)
+            return
         machine = self._machine
         blocks = sum(ask.part == PROBE for ask in asks)
-        cost_s = blocks * machine.store_block_s + _fragments(asks) * machine.store_fragment_s
+        cost_s = blocks * machine.store_block_s + fragments_of(asks) * machine.store_fragment_s
         self._process.do(cost_s, self._answer, asks)
 
     def _answer(self, asks: Sequence[Ask]) -> None:
@@ -88,9 +91,9 @@ class Store:
                 self._loop.after(ready_s, self._network.reply, self.name, self._switch, [reply])
             else:
                 self._network.reply(self.name, self._switch, [reply])
-        self._fill_buffers(_fragments(asks))
+        self._fill_buffers(fragments_of(asks))
 
-    def put(self, put: Put, neighbour: str, tail_s: float) -> None:
+    def put(self, put: Put) -> None:
         """Keep a block, or a part of a reclaimed one, and acknowledge."""
         self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
 
@@ -135,8 +138,8 @@ class Store:
         if ask.part == PROBE:
             self.stats.ssd_reads += 1
             size_bytes = self._network.sizes.block_bytes
-            passage = self._ssd_link.send(self._loop.now, size_bytes, size_bytes)
-            self._loop.after(passage.tail_s - self._loop.now, self._insert, key)
+            _, tail_s = self._ssd_link.send(self._loop.now, size_bytes, size_bytes)
+            self._loop.at(tail_s, self._insert, key)
         return True
 
     def _insert(self, key: bytes) -> None:
@@ -149,6 +152,3 @@ class Store:
             self._ssd.popitem(last=False)
             self.stats.dropped_blocks += 1
 
-
-def _fragments(asks: Sequence[Ask]) -> int:
-    return sum(ask.fragments for ask in asks)

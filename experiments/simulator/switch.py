@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
-from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
+from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 
 
@@ -95,13 +95,19 @@ class Switch:
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """GETs: serve, merge or forward."""
-        fragments = sum(ask.fragments for ask in asks)
-        self._process.do(fragments * self._options.packet_s, self._on_asks, asks, neighbour, tail_s)
+        if self._process.free:
+            self._on_asks(asks, neighbour, tail_s)
+        else:
+            cost_s = fragments_of(asks) * self._options.packet_s
+            self._process.do(cost_s, self._on_asks, asks, neighbour, tail_s)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Replies: fill, count, and pass on to who waits."""
-        fragments = sum(reply.ask.fragments for reply in replies)
-        self._process.do(fragments * self._options.packet_s, self._on_replies, replies, tail_s)
+        if self._process.free:
+            self._on_replies(replies, tail_s)
+        else:
+            cost_s = fragments_of([reply.ask for reply in replies]) * self._options.packet_s
+            self._process.do(cost_s, self._on_replies, replies, tail_s)
 
     def _on_asks(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         forward: dict[str, list[Ask]] = {}
@@ -136,10 +142,6 @@ class Switch:
             late_s = tail_s if self._options.multicast or place == 0 else self._recirculate(group)
             self._network.reply(self.name, target, group, late_s)
 
-    def put(self, put: Put, neighbour: str, tail_s: float) -> None:
-        """Blocks on their way to their homes only pass."""
-        self._network.put(self.name, self._network.next_hop(self.name, put.block.home), put, tail_s)
-
     def install(self, key: bytes, base_slot: int) -> None:
         """A new entry, not filled yet."""
         self.index[key] = Entry(base_slot)
@@ -157,7 +159,7 @@ class Switch:
         entry = self.index.get(put.block.key)
         if entry is None or len(entry.filled) < parts:
             return False
-        self.put(put, self.name, self._read_s(put.fragments))
+        self._network.put(self.name, put, self._read_s(put.fragments))
         return True
 
     def forget_counts(self) -> None:
@@ -184,7 +186,7 @@ class Switch:
         if self._memory is None:
             return 0.0
         size_bytes = fragments * self._value_bytes
-        return self._memory.send(self._loop.now, size_bytes, self._value_bytes).tail_s
+        return self._memory.send(self._loop.now, size_bytes, self._value_bytes)[1]
 
     def _merge(self, ask: Ask, neighbour: str) -> bool:
         """Whether the request is absorbed; otherwise a claim is made for it, if there is room."""
@@ -248,4 +250,4 @@ class Switch:
 
     def _recirculate(self, group: Sequence[Reply]) -> float:
         size_bytes = self._value_bytes * sum(reply.ask.fragments for reply in group)
-        return self._recirculation.send(self._loop.now, size_bytes, self._value_bytes).tail_s
+        return self._recirculation.send(self._loop.now, size_bytes, self._value_bytes)[1]
