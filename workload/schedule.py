@@ -8,8 +8,9 @@ played. The conductor (`workload.conductor`) decides when a request comes, by th
 from __future__ import annotations
 
 import random
+from bisect import insort
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from workload.trace import Request
@@ -86,39 +87,57 @@ class BalancedScheduler:
 
 
 class LocalityScheduler:
-    """The node that has least to do, where a prefix it was sent lately is nothing to do."""
+    """The node that has least to do, where a prefix it was sent lately is nothing to do; ties by lot."""
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._random = random.Random(seed)
+        self._nodes = nodes
         self._seen: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(nodes)]
-        self._computed_tokens = [0] * nodes
+        self._seen_at: dict[int, int] = {}
+        """Block -> bit n set where `_seen[n]` has it: so hundreds of nodes are compared at once."""
+        self._computed_tokens = [(0, node) for node in range(nodes)]
+        """(tokens, node), ascending."""
 
     def assign(self, request: Request) -> Route:
-        costs = []
-        for node, computed_tokens in enumerate(self._computed_tokens):
-            new_share = 1 - self._prefix(node, request) / len(request.blocks)
-            costs.append(
-                (computed_tokens + round(new_share * request.input_tokens), self._random.random(), node)
-            )
-        computed_tokens, _, node = min(costs)
-        self._computed_tokens[node] = computed_tokens
+        lots = [self._random.random() for _ in range(self._nodes)]
+        best = (1 << 62, 0.0, 0, 0)
+        for depth, group in self._by_prefix(request):
+            new_share = 1 - depth / len(request.blocks)
+            new_tokens = round(new_share * request.input_tokens)
+            for place, (computed_tokens, node) in enumerate(self._computed_tokens):
+                if computed_tokens + new_tokens > best[0]:
+                    break
+                if group >> node & 1:
+                    best = min(best, (computed_tokens + new_tokens, lots[node], node, place))
+        computed_tokens, _, node, place = best
+        del self._computed_tokens[place]
+        insort(self._computed_tokens, (computed_tokens, node))
         self._remember(node, request)
         return Route(node)
 
-    def _prefix(self, node: int, request: Request) -> int:
-        seen = self._seen[node]
+    def _by_prefix(self, request: Request) -> Iterator[tuple[int, int]]:
+        """(blocks seen from the first on, the nodes of which this is true as bits)."""
+        holders = (1 << self._nodes) - 1
         for depth, block in enumerate(request.blocks):
-            if block not in seen:
-                return depth
-        return len(request.blocks)
+            further = holders & self._seen_at.get(block, 0)
+            if further != holders:
+                yield depth, holders ^ further
+            if not further:
+                return
+            holders = further
+        yield len(request.blocks), holders
 
     def _remember(self, node: int, request: Request) -> None:
-        seen = self._seen[node]
+        seen, seen_at, bit = self._seen[node], self._seen_at, 1 << node
         for block in request.blocks:
             seen[block] = None
             seen.move_to_end(block)
+            seen_at[block] = seen_at.get(block, 0) | bit
         while len(seen) > LOCALITY_BLOCKS:
-            seen.popitem(last=False)
+            block, _ = seen.popitem(last=False)
+            seen_at[block] ^= bit
+            if not seen_at[block]:
+                del seen_at[block]
 
 
 PLANNED: dict[str, Callable[[int, int], PlannedScheduler]] = {

@@ -1,8 +1,9 @@
 """What simulating costs: CPU time over requests and nodes.
 
-    python -m experiments.simulator.bench [--trace FILE]
+    python -m experiments.simulator.bench [--trace FILE] [--hour]
 
-The load grows with the nodes. With a trace, its first hour on 16 nodes as well.
+The load grows with the nodes. With a trace, its first hour on 16 nodes as well; with --hour, an hour of
+conversations on 256 nodes, at the rate a node of Mooncake's trace on 16.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import simulate
+from workload.shapes import SHAPES
 
 NODES = (1, 4, 16, 60, 256)
 REQUESTS = (500, 2000)
 TRACE_REQUESTS = 1_000_000
 """As many as the trace has."""
+HOUR_LOAD = 256 / 16
+HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,12 @@ def generated(requests: int, nodes: int) -> Scenario:
     )
 
 
+def hour() -> Scenario:
+    """An hour of conversations on 256 nodes."""
+    requests = round(SHAPES["chat"].requests_per_s * HOUR_LOAD * HOUR_S)
+    return generated(requests, 256).changed(workload={"shape": "chat", "load": HOUR_LOAD})
+
+
 def costs(requests: Sequence[int] = REQUESTS, nodes: Sequence[int] = NODES) -> Iterator[Cost]:
     """All combinations."""
     for count in nodes:
@@ -61,6 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where the trace can't be used."""
     parser = argparse.ArgumentParser(prog="python -m experiments.simulator.bench", description=__doc__)
     parser.add_argument("--trace", type=Path, help="a trace file")
+    parser.add_argument("--hour", action="store_true", help="an hour on 256 nodes as well: minutes")
     chosen = parser.parse_args(arguments)
     table = Table("workload", "nodes", "requests", "CPU, s", "CPU a request, ms")
     found = [("agents", cost) for cost in costs()]
@@ -74,6 +85,8 @@ def main(arguments: Sequence[str]) -> int:
         except ScenarioError as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
+    if chosen.hour:
+        found.append(("chat, an hour", Cost(256, simulate(hour()))))
     for name, cost in found:
         result = cost.result
         table.add_row(

@@ -190,6 +190,7 @@ class Client:
             source = "pool" if 2 * transfer.pool_fragments > transfer.fragments else "remote"
             for chain, place in transfer.chains:
                 chain.arrived(place, source)
+            transfer.chains.clear()
 
     def _not_found(self, transfer: _Transfer, part: int) -> dict[str, None]:
         """The block is nowhere: every chain through it ends before it. The homes that this relieves."""
@@ -202,6 +203,7 @@ class Client:
             if place < chain.length:
                 relieved.update(self._cut(chain, place))
                 chain.check()
+        transfer.chains.clear()
         return relieved
 
     def _cut(self, chain: ChainFetch, length: int) -> dict[str, None]:

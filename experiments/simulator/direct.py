@@ -76,9 +76,7 @@ class DirectPool:
         device = self._insert(key)
         self.stats.written += 1
         _, tail_s = adapter.send(now_s, self.block_bytes, self.block_bytes)
-        end_s = (
-            self._into_devices[device].send(now_s, self.block_bytes, self.block_bytes, tail_s)[1]
-        )
+        end_s = self._into_devices[device].send(now_s, self.block_bytes, self.block_bytes, tail_s)[1]
         return end_s - now_s + self.options.block_s
 
     def _insert(self, key: bytes) -> int:

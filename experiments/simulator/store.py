@@ -79,19 +79,32 @@ class Store:
 
     def _answer(self, asks: Sequence[Ask]) -> None:
         backlog_ms = self.backlog_ms()
+        nowhere: list[Reply] = []
         for ask in asks:
             self.stats.requests += ask.fragments
             reply = Reply(ask, self._find(ask), backlog_ms)
-            ready_s = self._ssd_link.wait_s(self._loop.now) if ask.block.key not in self._dram else 0.0
-            if reply.found:
-                self.stats.values += ask.fragments
-            else:
+            if not reply.found:
                 self.stats.not_found += ask.fragments
-            if reply.found and ready_s:
+                nowhere.append(reply)
+                continue
+            self.stats.values += ask.fragments
+            nowhere = self._deny(nowhere)
+            ready_s = 0.0 if ask.block.key in self._dram else self._ssd_link.wait_s(self._loop.now)
+            if ready_s:
                 self._loop.after(ready_s, self._network.reply, self.name, self._switch, [reply])
             else:
                 self._network.reply(self.name, self._switch, [reply])
-        self._fill_buffers(fragments_of(asks))
+        self._deny(nowhere)
+        self._fill_buffers(asks)
+
+    def _deny(self, nowhere: list[Reply]) -> list[Reply]:
+        """Send so many NOT_FOUND, and begin anew."""
+        if nowhere and self._process.free:
+            self._network.reply(self.name, self._switch, nowhere)
+        else:  # on a machine, each wakes those whom it passes
+            for reply in nowhere:
+                self._network.reply(self.name, self._switch, [reply])
+        return []
 
     def put(self, put: Put) -> None:
         """Keep a block, or a part of a reclaimed one, and acknowledge."""
@@ -120,11 +133,11 @@ class Store:
             overheads_s.popleft()
         return 1000 * (self._egress.wait_s(now_s) + sum(extra_s for _, extra_s in overheads_s))
 
-    def _fill_buffers(self, fragments: int) -> None:
+    def _fill_buffers(self, asks: Sequence[Ask]) -> None:
         """Note what the buffers of so many datagrams are larger than these."""
         machine = self._machine
         if machine.buffer_share:
-            lumps = -(-fragments // machine.lump_fragments)
+            lumps = -(-fragments_of(asks) // machine.lump_fragments)
             extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
             self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
 
@@ -151,4 +164,3 @@ class Store:
         while len(self._ssd) > self._ssd_blocks:
             self._ssd.popitem(last=False)
             self.stats.dropped_blocks += 1
-

@@ -113,18 +113,19 @@ class Library:
     def chain(self, request: Request) -> list[Block]:
         """The blocks of a request."""
         chain: list[Block] = []
-        parent, parent_fingerprint = NO_PARENT, 0
+        parent = NO_PARENT
         for depth, number in enumerate(request.blocks):
             block = self._by_id.get((parent, number))
             if block is None:
-                block = self._new(parent, number, depth, parent_fingerprint)
+                block = self._new(parent, number, depth)
             chain.append(block)
-            parent, parent_fingerprint = block.key, fingerprint(block.key)
+            parent = block.key
         return chain
 
-    def _new(self, parent: bytes, number: int, depth: int, parent_fingerprint: int) -> Block:
+    def _new(self, parent: bytes, number: int, depth: int) -> Block:
         key = self._space.block_key(parent, (number,))
         home = self._names[home_of(key, self._addresses)] if self._addresses else ""
+        parent_fingerprint = fingerprint(parent) if depth else 0
         block = self._by_id[parent, number] = self.blocks[key] = Block(key, depth, parent_fingerprint, home)
         return block
 

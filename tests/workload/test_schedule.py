@@ -1,7 +1,9 @@
-from collections import Counter
+import random
+from collections import Counter, OrderedDict
 
 import pytest
 
+from workload import schedule
 from workload.generate import generate
 from workload.schedule import PLANNED, ScheduleError, make_scheduler
 
@@ -43,6 +45,31 @@ def test_locality_keeps_conversations_together() -> None:
         return local
 
     assert local_blocks("locality") > 1.5 * local_blocks("random")
+
+
+def test_locality_chooses_as_a_comparison_of_all_nodes_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "LOCALITY_BLOCKS", 60)  # so that nodes forget
+    requests = generate("agents", 2, 400).requests
+    scheduler, lot = make_scheduler("locality", 12, seed=3), random.Random(3)
+    seen, computed = [OrderedDict[int, None]() for _ in range(12)], [0] * 12
+
+    def prefix(node: int, blocks: tuple[int, ...]) -> int:
+        return next((at for at, block in enumerate(blocks) if block not in seen[node]), len(blocks))
+
+    for request in requests:
+        shares = [1 - prefix(node, request.blocks) / len(request.blocks) for node in range(12)]
+        costs = [
+            (computed[node] + round(shares[node] * request.input_tokens), lot.random(), node)
+            for node in range(12)
+        ]
+        computed_tokens, _, node = min(costs)
+        assert scheduler.assign(request).node == node
+        computed[node] = computed_tokens
+        for block in request.blocks:
+            seen[node][block] = None
+            seen[node].move_to_end(block)
+        while len(seen[node]) > 60:
+            seen[node].popitem(last=False)
 
 
 def test_errors() -> None:

@@ -1,0 +1,41 @@
+"""What simulations said hop by hop, event by event, before ways were taken in one step: still said."""
+
+import pytest
+
+from experiments.simulator.bench import generated
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.simulation import simulate
+
+BUSY: dict[str, object] = {"requests": 600, "load": 4.0}
+CASES = {
+    "a fabric of 256 nodes": generated(600, 256),
+    "a gate that compares": Scenario().changed(
+        workload=BUSY | {"scheduler": "locality", "load": 8.0},
+        nodes={"count": 16, "gate": "compare"},
+        network={"segments": 4},
+    ),
+    "continuous batching": Scenario().changed(
+        workload=BUSY, nodes={"decode": "batched", "engine_token_us": 5.0}
+    ),
+    "a pool read directly": Scenario().changed(
+        workload=BUSY, storage={"kind": "direct"}, direct={"interleaved": False}
+    ),
+}
+FIGURES = {
+    "a fabric of 256 nodes": (0.636474, 0.411074, 4.274338, 0.0653763, 2.79595e10),
+    "a gate that compares": (2.493512, 2.207542, 14.944133, 0.0271683, 3.18427e10),
+    "continuous batching": (10.065353, 7.882705, 24.121037, 0.0249274, 4.75887e10),
+    "a pool read directly": (7.849028, 5.197737, 19.779459, 0.0209273, 1.66849e11),
+}
+"""TTFT mean, p50, p99 and mean GET in s, bytes that storage nodes sent."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_figures_are_those_of_every_hop_simulated(name: str) -> None:
+    result = simulate(CASES[name])
+    mean_s, p50_s, p99_s, get_s, sent_bytes = FIGURES[name]
+    assert result.ttft_s.mean == pytest.approx(mean_s, rel=0.005)
+    assert result.ttft_s.p50 == pytest.approx(p50_s, rel=0.01)
+    assert result.ttft_s.p99 == pytest.approx(p99_s, rel=0.005)
+    assert result.get_s.mean == pytest.approx(get_s, rel=0.02)
+    assert result.storage_egress_bytes == pytest.approx(sent_bytes, rel=0.02)
