@@ -14,6 +14,8 @@ class Standing:
 
     name: str
     saved_s: float
+    weight: float
+    """Part of all votes."""
     holds: bool
 
 
@@ -34,9 +36,11 @@ class Account:
     value: float
     """Of its value and the cheapest block's, only the ratio says something."""
     cheapest_value: float | None
-    leads: str
     experts: Sequence[Standing]
-    is_stale: bool
+    votes: float
+    """Part of all votes that it has."""
+    votes_needed: float
+    """What the next block to leave has; 0 where there is room."""
     parent: Key | None
     parent_held: bool
 
@@ -51,9 +55,8 @@ def in_words(account: Account) -> list[str]:
             else "not in the pool: never heard of"
         )
         return [f"{key} is {where}."]
-    leader = next(expert for expert in account.experts if expert.name == account.leads)
     return [
-        f"{key} is {'in' if account.in_pool else 'not in'} the pool, {_reason(account, leader)}.",
+        f"{key} is {'in' if account.in_pool else 'not in'} the pool, {_reason(account)}.",
         f"It was asked for {account.asked:,} times, last {account.accesses_ago:,} accesses ago; "
         f"the chance that it is asked for again is {account.chance:.0%}.",
         f"A hit saves {1e3 * account.worth_s:.1f} ms: fetching it from home {account.home} takes "
@@ -62,21 +65,23 @@ def in_words(account: Account) -> list[str]:
         _by_value(account),
         "Saved so far by each expert's own pool: "
         + ", ".join(
-            f"{expert.name} {expert.saved_s:.2f} s ({'holds it' if expert.holds else 'does not hold it'})"
+            f"{expert.name} {expert.saved_s:.2f} s ({expert.weight:.0%} of the votes)"
             for expert in account.experts
         )
         + ".",
     ]
 
 
-def _reason(account: Account, leader: Standing) -> str:
-    if account.in_pool and account.is_stale:
-        return f"and among the next to leave: {leader.name}, which leads, does not hold it"
+def _reason(account: Account) -> str:
+    holders = ", ".join(expert.name for expert in account.experts if expert.holds) or "no expert"
+    wants = f"{holders} would have it, with {account.votes:.0%} of the votes"
+    if account.in_pool and account.votes <= account.votes_needed:
+        return f"and among the next to leave: {wants}"
     if account.in_pool:
-        return f"because {leader.name}, which leads, holds it"
-    if leader.holds:
-        return f"although {leader.name}, which leads, holds it: it enters when it is asked for again"
-    return f"because {leader.name}, which leads, does not hold it"
+        return f"because {wants}; what leaves first has {account.votes_needed:.0%}"
+    if account.votes and account.votes >= account.votes_needed:
+        return f"although {wants}: it enters when it is asked for again"
+    return f"because {wants}; what leaves first has {account.votes_needed:.0%}"
 
 
 def _by_value(account: Account) -> str:

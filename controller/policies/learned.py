@@ -74,10 +74,6 @@ class LearnedValue:
     def __iter__(self) -> Iterator[Key]:
         return iter(self._held)
 
-    def last_asked(self, accesses: int) -> list[Key]:
-        """What was asked for last, the oldest first: at least so many accesses, if they are remembered."""
-        return self._history.last_asked(accesses)
-
     def passed(self, times: int) -> bool:
         """So many requests are about to be counted; whether a tick ended before them."""
         history = self._history

@@ -1,37 +1,29 @@
-"""The project's own policy: follows the expert that saves most seconds, by shadow caches of them all.
+"""The project's own policy: experts vote, each with the weight that its savings earned.
 
-Experts are the learned value (`learned.py`) and published policies (`shadows.py`). Each says what it would
-hold; `leader.py` chooses the one to follow. The pool holds what the leader holds, as far as that was asked
-for since it leads: a block enters when it is asked for and the leader holds it, and what leaves first is what
-the leader does not hold. So a change of leader writes nothing by itself."""
+Experts are the learned value (`learned.py`) and published policies (`shadows.py`), each a cache of the pool's
+size without blocks. A block enters when it is asked for, if the experts that hold it then have no less weight
+than those of what it displaces; what leaves first is what has the least votes, of that the block whose votes
+changed longest ago (`votes.py`). So weights that shift write nothing by themselves."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
 from controller.policies.base import NOTHING, Policy
 from controller.policies.events import Admit, Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss
 from controller.policies.explain import Account, Standing
-from controller.policies.leader import Leader
 from controller.policies.learned import LearnedValue
 from controller.policies.reuse_history import Block
 from controller.policies.reuse_model import TICK_ACCESSES
 from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.shadows import MIN_BLOCKS, SHADOWS, Shadow
+from controller.policies.shadows import MIN_BLOCKS, Shadow, make_shadows
 from controller.policies.tenants import Shares
+from controller.policies.votes import Votes
 from controller.policies.worth import Worth
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
-PRICED_BLOCKS = 256
-"""Blocks looked at for the price of a change."""
-SHADOW_BLOCKS = 256
-"""Shadows of larger pools are sampled by key (Waldspurger et al., FAST'15): a shadow of a half, a quarter or
-less of the pool's size is asked for that share of all blocks, and is no smaller than this. What
-smaller ones hit depends on which hot blocks happen to be in the sample."""
-MAX_SAMPLE = 64
-REPLAYED = 4
-"""Accesses a slot of the pool from which an expert's content is made up when it begins to lead."""
+LOOKED_AT = 64
+"""Blocks with the least votes of which one is sought that a tenant may take."""
 
 
 class Reuse(Policy):
@@ -52,39 +44,30 @@ class Reuse(Policy):
         parts = parts or Parts()
         self._worth = Worth(cost or CostModel(), link_bit_s, uniform=not parts.worth)
         self._learned = LearnedValue(capacity_blocks, self._worth, parts, tuning, capacity_slots)
-        self._sample = sample_of(capacity_blocks)
-        shadows = SHADOWS if parts.experts and capacity_blocks >= MIN_BLOCKS else ()
+        shadows = self._make_shadows() if parts.experts and capacity_blocks >= MIN_BLOCKS else []
         self._published: list[tuple[int, Shadow]] = [
-            (2 << number, make(capacity_blocks // self._sample, self._sample))
-            for number, make in enumerate(shadows)
+            (2 << number, shadow) for number, shadow in enumerate(shadows)
         ]
-        self._experts: list[LearnedValue | Shadow] = [
-            self._learned,
-            *(shadow for _, shadow in self._published),
-        ]
-        check_ticks = max(1, capacity_blocks // TICK_ACCESSES)
-        self.leader = Leader(len(self._experts), check_ticks, first=0 if parts.learned or not shadows else 1)
-        self._followed = self._full_size(self.leader.now)
-        self._is_apart = self._followed not in self._experts
-        """Whether what is followed has to be asked on its own."""
         self._everyone = (2 << len(shadows)) - 1
-        """All experts, as bits."""
-        self._pool: dict[Key, None] = {}
-        self._stale: OrderedDict[Key, None] = OrderedDict()
-        """Blocks in the pool that the leader does not hold: they leave first."""
+        """All experts, as bits; the learned value is the first."""
+        silent = 0 if parts.learned or not shadows else 1
+        self.votes = Votes(1 + len(shadows), capacity_blocks, silent)
+        """What the pool holds, and for whom."""
+        self._holders: dict[Key, int] = {}
+        """Experts (bits) that hold a block, in the pool or not."""
         self._tenant = 0
         """Whose request is being answered."""
         self._shares: Shares | None = None
         """Who owns what, once there is more than one tenant."""
 
     def __contains__(self, key: object) -> bool:
-        return key in self._pool
+        return key in self.votes
 
     def __len__(self) -> int:
-        return len(self._pool)
+        return len(self.votes)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._pool)
+        return iter(self.votes)
 
     def miss(self, event: Miss) -> Sequence[Decision]:
         key, _, depth, chain_blocks, parent_key, times, home, recompute_s, tenant, fragments = event
@@ -116,16 +99,16 @@ class Reuse(Policy):
         self._pass_and_ask(block, event.times, may_admit=False)
 
     def lost(self, event: Lost) -> None:
-        if event.key in self._pool:
+        if event.key in self.votes:
             self._leave(event.key)
 
     def found(self, event: Found) -> Sequence[Decision]:
         key = event.key
-        if key in self._pool:
+        if key in self.votes:
             return NOTHING
         evicted: list[Decision] = []
         while not self.room.fits(event.fragments):
-            victim = self._victim() or next((k for k in self._pool if k not in self.pinned), None)
+            victim = self._victim() or next((k for k in self.votes if k not in self.pinned), None)
             if victim is None:
                 return (*evicted, Evict(key))
             evicted.append(self._evict(victim))
@@ -141,11 +124,13 @@ class Reuse(Policy):
         block = learned.blocks.get(key)
         place = block.place if block else 0
         home, compute_s, fetch_s = worth.describe(place)
-        names = [expert.name for expert in self._experts]
         parent = block.parent if block else None
+        names = [learned.name, *(shadow.name for _, shadow in self._published)]
+        holders, total = self._holders.get(key, 0), sum(self.votes.weights)
+        next_to_leave = next(self.votes.least_first(), None) if not self.room.fits(1) else None
         return Account(
             key=key,
-            in_pool=key in self._pool,
+            in_pool=key in self.votes,
             asked=block.count if block else 0,
             accesses_ago=learned.age(block) * TICK_ACCESSES if block else 0,
             home=home,
@@ -155,33 +140,41 @@ class Reuse(Policy):
             chance=learned.chance(block) if block else 0.0,
             value=learned.value(block) if block else 0.0,
             cheapest_value=learned.cheapest_value(),
-            leads=names[self.leader.now],
             experts=[
-                Standing(
-                    name,
-                    saved_s,
-                    key in (self._followed if number == self.leader.now else expert),
-                )
-                for number, (name, saved_s, expert) in enumerate(
-                    zip(names, self.leader.saved_s, self._experts, strict=True)
+                Standing(name, saved_s, weight / total, bool(holders >> number & 1))
+                for number, (name, saved_s, weight) in enumerate(
+                    zip(names, self.votes.saved_s, self.votes.weights, strict=True)
                 )
             ],
-            is_stale=key in self._stale,
+            votes=self.votes.of_set[holders] / total,
+            votes_needed=next_to_leave[1] / total if next_to_leave else 0.0,
             parent=parent.key if parent else None,
             parent_held=parent.held if parent else False,
         )
 
+    def _make_shadows(self) -> list[Shadow]:
+        slots = self.capacity_slots
+        if slots is None:
+            return make_shadows(self.capacity_blocks)
+        return make_shadows(self.capacity_blocks * slots, largest=slots)
+
+    def _size(self, fragments: int) -> int:
+        """What a block takes of a shadow: its part of the slots, or of the entries if that is more."""
+        slots = self.capacity_slots
+        return 1 if slots is None else max(fragments * self.capacity_blocks, slots)
+
     def _asked_by(self, tenant: int) -> None:
         if self._shares is None:
-            self._shares = Shares(self.capacity_blocks, self._pool, self._tenant)
+            held = {key: self.room.fragments(key) for key in self.votes}
+            capacity = self.capacity_slots or self.capacity_blocks
+            self._shares = Shares(capacity, self.capacity_blocks, held, self._tenant)
         self._tenant = tenant
         self._shares.asked(tenant)
 
     def _pass_and_ask(self, block: Block, times: int, may_admit: bool = True) -> Sequence[Decision]:
         """The clock goes on, then the block is asked for: it may have been forgotten in between."""
         if self._learned.passed(times):
-            if len(self._experts) > 1 and self.leader.tick(self._price_s):
-                self._follow()
+            self.votes.tick(TICK_ACCESSES)
             if block.count and block.key not in self._learned.blocks:
                 forgotten = block
                 block = self._new(block.key, block.parent, block.place, block.is_last)
@@ -190,56 +183,76 @@ class Reuse(Policy):
         return self._asked(block, times, may_admit)
 
     def _new(self, key: Key, parent: Block | None, place: int, is_last: bool) -> Block:
-        block = Block(key, parent, place, is_last)
-        block.sampled = self._sample == 1 or spread(key) % self._sample == 0
-        return block
+        return Block(key, parent, place, is_last)
 
     def _asked(self, block: Block, times: int, may_admit: bool) -> Sequence[Decision]:
-        """Ask all experts for the block, count what it saved each, and follow the leader."""
-        key, followed = block.key, self._followed
-        had = 1 if self._learned.ask(block, times) else 0
+        """Ask all experts for the block, count what it saved each, and do as they vote."""
+        key, votes, shares = block.key, self.votes, self._shares
+        had = self._holders.get(key, 0)
         parent = block.parent
-        served = self._everyone if parent is None else parent.served
-        if block.sampled:
-            for bit, shadow in self._published:
-                if shadow.ask(key):
-                    had |= bit
-            served &= had
-            if served:
-                self.leader.gains[served] += times * self._sample * self._worth.seconds[block.place]
-        block.served = served
-        if self._is_apart:
-            followed.ask(key)  # type: ignore[call-arg, arg-type]  # only shadows are apart
-        pool = self._pool
-        for evicted in followed.evicted:
-            if evicted in pool:
-                self._stale[evicted] = None
-        shares = self._shares
-        if key in pool:
-            if key in self._stale and key in followed:
-                del self._stale[key]
+        block.served = served = had & (self._everyone if parent is None else parent.served)
+        if served:
+            votes.gains[served] += times * self._worth.seconds[block.place]
+        holders = self._ask_experts(block, times)
+        if key in votes:
+            votes.put(key, holders)
             if shares is not None:
                 shares.touched(key)
             return NOTHING
-        wanted = key in followed or (shares is not None and shares.is_below(self._tenant))
-        if not may_admit or not wanted:
+        is_due = shares is not None and shares.is_below(self._tenant)
+        if not may_admit or not (holders or is_due):
             return NOTHING
+        wanted = votes.of_set[holders]
         leaving: list[Decision] = []
         while not self.room.fits(block.fragments):
-            victim = self._victim()
+            victim = self._victim(None if is_due else wanted)
             if victim is None:
                 return leaving
             leaving.append(self._evict(victim))
         self._enter(key, block.fragments)
         return (*leaving, Admit(key))
 
-    def _victim(self) -> Key | None:
-        """The block to evict next: one that the leader does not hold, if its tenant has to give it."""
+    def _ask_experts(self, block: Block, times: int) -> int:
+        """Ask each for the block; who holds it now."""
+        key = block.key
+        learned = self._learned
+        learned.ask(block, times)
+        for evicted in learned.evicted:
+            self._let_go(evicted, 1)
+        holders = 1 if block.held else 0
+        size = self._size(block.fragments)
+        for bit, shadow in self._published:
+            shadow.ask(key, size)
+            holders |= bit
+            for evicted in shadow.evicted:
+                self._let_go(evicted, bit)
+        if holders:
+            self._holders[key] = holders
+        else:
+            self._holders.pop(key, None)
+        return holders
+
+    def _let_go(self, key: Key, bit: int) -> None:
+        """An expert does not hold a block any more."""
+        holders = self._holders.get(key, 0) & ~bit
+        if holders:
+            self._holders[key] = holders
+        else:
+            self._holders.pop(key, None)
+        if key in self.votes:
+            self.votes.put(key, holders)
+
+    def _victim(self, at_most: float | None = None) -> Key | None:
+        """The block to evict next, if its tenant has to give it and it has no more votes than that."""
         shares, tenant = self._shares, self._tenant
-        for key in self._stale:
+        for looked_at, (key, votes) in enumerate(self.votes.least_first()):
+            if at_most is not None and votes > at_most:
+                return None
             if key not in self.pinned and (shares is None or shares.may_take(key, tenant)):
                 return key
-        return None if shares is None else shares.victim(tenant, self.pinned)
+            if shares is not None and looked_at >= LOOKED_AT:
+                return shares.victim(tenant, self.pinned)
+        return None
 
     def _evict(self, key: Key) -> Evict:
         self._leave(key)
@@ -247,64 +260,13 @@ class Reuse(Policy):
         return Evict(key, None if block is None else self._learned.chance(block))
 
     def _enter(self, key: Key, fragments: int) -> None:
-        self._pool[key] = None
+        self.votes.put(key, self._holders.get(key, 0))
         self.room.entered(key, fragments)
-        if key not in self._followed:
-            self._stale[key] = None
         if self._shares is not None:
-            self._shares.entered(key, self._tenant)
+            self._shares.entered(key, self._tenant, self.room.fragments(key))
 
     def _leave(self, key: Key) -> None:
-        del self._pool[key]
+        self.votes.remove(key)
         self.room.left(key)
-        self._stale.pop(key, None)
         if self._shares is not None:
             self._shares.left(key)
-
-    def _price_s(self, expert: int) -> float:
-        """What going over to an expert costs: its blocks that the pool lacks and that will be asked for."""
-        lacking = [key for key in self._experts[expert] if key not in self._pool]
-        seen = lacking[:: len(lacking) // PRICED_BLOCKS + 1]
-        cost_s = sum(self._expected_s(key) for key in seen)
-        return cost_s * len(lacking) / len(seen) * self._share(expert) if seen else 0.0
-
-    def _expected_s(self, key: Key) -> float:
-        """Seconds that holding a block saves, times the chance that it is asked for."""
-        block = self._learned.blocks.get(key)
-        return 0.0 if block is None else self._learned.chance(block) * self._worth.seconds[block.place]
-
-    def _share(self, expert: int) -> int:
-        """One of how many blocks the expert is asked for; the learned value, for all."""
-        return self._sample if expert else 1
-
-    def _full_size(self, expert: int) -> LearnedValue | Shadow:
-        """What an expert would hold; of a sampled shadow, one of the pool's size that was asked the same."""
-        if self._share(expert) == 1:
-            return self._experts[expert]
-        shadow = SHADOWS[expert - 1](self.capacity_blocks)
-        for key in self._learned.last_asked(REPLAYED * self.capacity_blocks):
-            shadow.ask(key)
-        return shadow
-
-    def _follow(self) -> None:
-        """Another expert leads: what it does not hold leaves from now on, the longest unused first."""
-        self._followed = self._full_size(self.leader.now)
-        self._is_apart = self._followed not in self._experts
-        blocks = self._learned.blocks
-
-        def last_tick(key: Key) -> int:
-            block = blocks.get(key)
-            return -1 if block is None else block.cohort.tick
-
-        stale = [key for key in self._pool if key not in self._followed]
-        self._stale = OrderedDict.fromkeys(sorted(stale, key=last_tick))
-
-
-def sample_of(capacity_blocks: int) -> int:
-    """One of how many blocks the shadows of a pool of this size are asked for: a power of two."""
-    return min(MAX_SAMPLE, 1 << max(0, (capacity_blocks // SHADOW_BLOCKS).bit_length() - 1))
-
-
-def spread(key: Key) -> int:
-    """A number that says nothing about the order of keys: part of a block key, or a trace's id, scattered."""
-    return key[0] if isinstance(key, bytes) else (key * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 56

@@ -52,7 +52,6 @@ class Block:
         "lineage",
         "parent",
         "place",
-        "sampled",
         "served",
     )
 
@@ -65,8 +64,6 @@ class Block:
         """What a hit saves, as a place of Worth."""
         self.fragments = 1
         """Slots that it takes."""
-        self.sampled = False
-        """Whether the shadow caches are asked for it."""
         self.served = 0
         """Experts (bits) that had it and all blocks before it in its chain when it was asked for last."""
         self.count = 0
@@ -143,16 +140,6 @@ class History:
     def released(self, block: Block) -> None:
         """A block is no longer held and may be forgotten one day."""
         self._released.append(block.key)
-
-    def last_asked(self, accesses: int) -> list[Key]:
-        """At least so many of the last accesses, if they are remembered, the oldest first."""
-        ticks: list[list[Key]] = []
-        for _, asked, _ in reversed(self._log):
-            if accesses <= 0:
-                break
-            accesses -= len(asked)
-            ticks.append(asked)
-        return [key for asked in reversed(ticks) for key in asked]
 
     def _forget(self) -> None:
         """Start a new log and forget what was asked for longest ago; what is held is not forgotten."""

@@ -1,12 +1,13 @@
 """Fair shares of a pool: no tenant loses a block to another while it holds no more than its share.
 
-A share is the pool divided by the tenants that asked lately. What a tenant does not use, others may borrow: a
-tenant below its share takes from those above theirs, whatever the blocks are worth."""
+A share is the pool's slots (where nobody counts those, its entries) divided by the tenants that asked lately.
+What a tenant does not use, others may borrow: a tenant below its share takes from those above theirs,
+whatever the blocks are worth."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Mapping
 
 from controller.policies.events import Key
 
@@ -17,21 +18,26 @@ IDLE_POOLS = 8
 class Shares:
     """Who owns which block of the pool. A block belongs to the tenant whose request brought it in."""
 
-    def __init__(self, capacity_blocks: int, held: Iterable[Key], tenant: int) -> None:
-        self._capacity_blocks = capacity_blocks
+    def __init__(self, capacity: int, capacity_blocks: int, held: Mapping[Key, int], tenant: int) -> None:
+        """`capacity` is in what sizes are in: slots, or blocks where each counts as one.
+
+        What is held already, by size, is that tenant's.
+        """
+        self._capacity, self._capacity_blocks = capacity, capacity_blocks
         self._owners: dict[Key, int] = dict.fromkeys(held, tenant)
-        self._blocks: dict[int, OrderedDict[Key, None]] = {tenant: OrderedDict.fromkeys(self._owners)}
-        """By tenant, what was asked for longest ago first."""
+        self._blocks: dict[int, OrderedDict[Key, int]] = {tenant: OrderedDict(held)}
+        """By tenant, sizes by key, what was asked for longest ago first."""
+        self._held: dict[int, int] = {tenant: sum(held.values())}
         self._asked_at: dict[int, int] = {tenant: 0}
         self._now = 0
 
     def held(self, tenant: int) -> int:
-        """Blocks of a tenant in the pool."""
-        return len(self._blocks.get(tenant, ()))
+        """What a tenant has in the pool."""
+        return self._held.get(tenant, 0)
 
     def share(self) -> int:
-        """Blocks that each tenant may have in any case."""
-        return self._capacity_blocks // len(self._asked_at)
+        """What each tenant may have in any case."""
+        return self._capacity // len(self._asked_at)
 
     def asked(self, tenant: int) -> None:
         """A tenant asked for a block."""
@@ -48,18 +54,19 @@ class Shares:
             self._blocks[owner].move_to_end(key)
             self._asked_at[owner] = self._now
 
-    def entered(self, key: Key, tenant: int) -> None:
+    def entered(self, key: Key, tenant: int, size: int = 1) -> None:
         """A tenant's block entered the pool."""
         self._owners[key] = tenant
-        self._blocks.setdefault(tenant, OrderedDict())[key] = None
+        self._blocks.setdefault(tenant, OrderedDict())[key] = size
+        self._held[tenant] = self._held.get(tenant, 0) + size
 
     def left(self, key: Key) -> None:
         """A block left the pool."""
         owner = self._owners.pop(key, None)
         if owner is not None:
-            del self._blocks[owner][key]
+            self._held[owner] -= self._blocks[owner].pop(key)
             if not self._blocks[owner]:
-                del self._blocks[owner]
+                del self._blocks[owner], self._held[owner]
 
     def is_below(self, tenant: int) -> bool:
         """Whether a tenant has less than its share."""
@@ -71,7 +78,7 @@ class Shares:
         return self._is_above(owner) or (owner == tenant and not self.is_below(tenant))
 
     def victim(self, tenant: int, pinned: Container[Key]) -> Key | None:
-        """The block that leaves for one of a tenant, if the leader has none to give."""
+        """The block that leaves for one of a tenant, if none of those with the least votes may."""
         above = [owner for owner in self._blocks if owner != tenant and self._is_above(owner)]
         above.sort(key=self.held, reverse=True)
         owners = [*above, tenant] if self.is_below(tenant) else [tenant, *above]

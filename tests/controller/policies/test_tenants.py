@@ -52,3 +52,22 @@ def test_what_a_tenant_leaves_another_may_borrow() -> None:
     for key in range(200):
         policy.handle(Miss(key, 1.0, tenant=0))
     assert len(policy) == CAPACITY
+
+
+def test_shares_count_slots_where_blocks_differ_in_length() -> None:
+    policy, owners = Checked(Reuse(40, capacity_slots=160)), {}
+    for step in range(3000):
+        tenant = step % 10 == 0
+        key = step % 70 if tenant else 1000 + step % 900
+        length = 4 if tenant else 1 + step % 2
+        event = Hits(key, step) if key in policy else Miss(key, step, tenant=int(tenant), fragments=length)
+        for decision in policy.handle(event):
+            if isinstance(decision, Admit):
+                owners[decision.key] = tenant, length
+            elif isinstance(decision, Evict):
+                loser, _ = owners[decision.key]
+                slots = sum(length for owner, length in owners.values() if owner == loser)
+                assert loser == tenant or slots > 80
+                del owners[decision.key]
+    assert sum(length for owner, length in owners.values() if owner) > 0
+    policy.check_all()
