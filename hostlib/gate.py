@@ -9,12 +9,19 @@ rate. Here both sides also wait for their turn:
 
 Blocks that no codec wrote take no time to decode. A fetch runs while the GPU is busy with other requests, so
 only what outlasts that counts. The gate lets the k through that save most; none where nothing is saved.
+
+Behind the prefix that could be had, chunks may be blended (workload/blend.py), k of the missing ones fetched
+and the others computed by themselves, or everything be computed exactly, whichever has its first token
+sooner:
+
+    blended(k) = max(gpu_wait + chunks by themselves + blending,  ready(k) + last layer)
+    exact      = gpu_wait + prefill
 Pure: hosts, replays and the simulator ask the same code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +37,10 @@ class GateStats:
     """Let through in part."""
     closed: int = 0
     refused_blocks: int = 0
+    blended: int = 0
+    """Requests whose chunks were let through to be blended, all or in part."""
+    exact: int = 0
+    """Requests with chunks that were computed exactly instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +81,48 @@ class Gate:
         """
         if not depths:
             return 0
-        best, best_s, fetch_s = 0, 0.0, 0.0
+        best, best_s = 0, 0.0
         first, tokens = depths[0], self._block_tokens
-        ready_s: dict[Hashable, float] = {}
-        for count, home in enumerate(homes, 1):
-            ready_s[home] = (ready_s[home] if home in ready_s else load.home_s(home)) + self.block_s
-            fetch_s = max(fetch_s, load.link_s + count * self.block_s, ready_s[home])
+        for count, ready_s in enumerate(self._ready_s(homes, load), 1):
             end = depths[count] if count < len(depths) else chain_blocks
             computed_s = self._prefill_s((end - first) * tokens, first * tokens)
-            decoding_s = load.coder_s + (count - 1) * self._decode_s
-            saved_s = computed_s - max(0.0, max(fetch_s, decoding_s) + self._decode_s - load.gpu_s)
+            saved_s = computed_s - max(0.0, ready_s - load.gpu_s)
             if saved_s >= best_s:
                 best, best_s = count, saved_s
         self._count(best, len(depths))
         return best
+
+    def blends(
+        self,
+        homes: Sequence[Hashable],
+        exact_s: float,
+        work_s: Callable[[int], float],
+        last_s: float,
+        load: Load,
+    ) -> int | None:
+        """How many of the missing chunks, by home, to fetch and blend; None: compute exactly.
+
+        `exact_s`: to compute everything behind the prefix; `work_s(k)`: to blend when k of the missing are
+        fetched, the others computed by themselves included; `last_s`: of that its last layer.
+        """
+        best, best_s = None, load.gpu_s + exact_s
+        for count, ready_s in enumerate((0.0, *self._ready_s(homes, load))):
+            end_s = max(load.gpu_s + work_s(count), ready_s + last_s)
+            if end_s <= best_s:
+                best, best_s = count, end_s
+        self.stats.blended += best is not None
+        self.stats.exact += best is None
+        return best
+
+    def _ready_s(self, homes: Sequence[Hashable], load: Load) -> Iterator[float]:
+        """When the first, the first two, ... of the blocks at these homes are there and decoded."""
+        fetch_s = 0.0
+        at_home_s: dict[Hashable, float] = {}
+        for count, home in enumerate(homes, 1):
+            at_home_s[home] = (at_home_s[home] if home in at_home_s else load.home_s(home)) + self.block_s
+            fetch_s = max(fetch_s, load.link_s + count * self.block_s, at_home_s[home])
+            decoding_s = load.coder_s + (count - 1) * self._decode_s
+            yield max(fetch_s, decoding_s) + self._decode_s
 
     def _count(self, admitted: int, missing: int) -> None:
         self.stats.opened += admitted == missing

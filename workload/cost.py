@@ -1,5 +1,5 @@
-"""What computing and moving KV costs: model and GPU presets, prefill, decode, transfer, and the gate
-between them.
+"""What computing and moving KV costs: model and GPU presets, prefill, blending, decode, transfer, and the
+gate between them.
 
 Arithmetic of Mooncake (FAST'25, section 3.1): a prefill of n tokens takes layers * (a*n^2*d + b*n*d^2)
 operations with a = 4 and b = 22; fetching a prefix of p tokens beats computing it when bandwidth over
@@ -13,6 +13,22 @@ ATTENTION_OPS = 4.0
 ATTENTION_SHARES = {"full": 1.0, "causal": 0.5}
 """Of ATTENTION_OPS: Mooncake counts every pair of tokens, engines' kernels compute half of them."""
 LINEAR_OPS = 22.0
+
+
+@dataclass(frozen=True, slots=True)
+class BlendWork:
+    """A prompt of which chunks are blended (workload/blend.py): tokens in the order of their places."""
+
+    context_tokens: int
+    """The exact prefix, of which nothing is computed."""
+    chunk_tokens: int
+    """Of chunks, blended: computed in the first layer, and a share of them in all others."""
+    new_tokens: int
+    """Behind the chunks, computed in all layers; a new token before a chunk counts as if it were here."""
+    share: float
+    """Of the chunks' tokens that are recomputed, mean over the layers behind the first."""
+    alone_chunks: int = 0
+    """Of the chunks those that nobody had: each is computed by itself before all are blended."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +68,15 @@ class ModelSpec:
         attention = ATTENTION_OPS * self.attention_share * squares * width * self.layers
         linear = self.linear_ops_per_token or LINEAR_OPS * self.hidden * self.hidden * self.layers
         return attention + linear * new_tokens
+
+    def blend_ops(self, work: BlendWork) -> tuple[float, float]:
+        """Operations of the first layer, and of each layer behind it; chunks computed alone not counted.
+
+        The recomputed tokens lie evenly among the chunks' and attend to all tokens before them.
+        """
+        chunks = self.prefill_ops(work.chunk_tokens, work.context_tokens) / self.layers
+        new = self.prefill_ops(work.new_tokens, work.context_tokens + work.chunk_tokens) / self.layers
+        return chunks + new, work.share * chunks + new
 
 
 @dataclass(frozen=True)
@@ -149,6 +174,35 @@ class CostModel:
         """Of a request: tokens to compute behind `held_blocks`, at least the last one; and those before."""
         new_tokens = max(1, input_tokens - held_blocks * self.block_tokens)
         return new_tokens, input_tokens - new_tokens
+
+    def blend_s(self, work: BlendWork, load_s: float = 0.0) -> float:
+        """Time to compute chunks that nobody had and to blend, if loading the others begins together with it.
+
+        As in CacheBlend (arXiv 2405.16444) a layer is computed when the layer before is done and its own KV
+        is there, so loading one layer overlaps with computing the one before. Layers load evenly.
+        """
+        alone_s, first_s, later_s = self._blend_parts_s(work)
+        behind, loaded_s = self.model.layers - 1, load_s / self.model.layers
+        begun_s = alone_s + first_s
+        if not behind:
+            return begun_s
+        return max(max(begun_s, 2 * loaded_s) + behind * later_s, load_s + later_s)
+
+    def blend_rest_s(self, work: BlendWork, idle_s: float) -> float:
+        """What is left of `blend_s` when all is loaded, on a GPU that was idle so long until then.
+
+        It began just in time to be held up by no layer. The last cannot be computed before all is loaded.
+        """
+        return max(self.blend_last_s(work), self.blend_s(work) - idle_s)
+
+    def blend_last_s(self, work: BlendWork) -> float:
+        """Time to compute the last layer."""
+        return self._blend_parts_s(work)[2]
+
+    def _blend_parts_s(self, work: BlendWork) -> tuple[float, float, float]:
+        """Chunks by themselves, the first layer, each layer behind it."""
+        first, later = (ops / self._prefill_ops_per_s for ops in self.model.blend_ops(work))
+        return work.alone_chunks * self.prefill_s(self.block_tokens), first, later
 
     def decode_s(self, output_tokens: int, context_tokens: float, batch: int = 1) -> float:
         """Time to decode, bound by memory: weights shared by `batch` requests, KV read by each alone."""

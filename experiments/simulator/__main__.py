@@ -69,6 +69,7 @@ def _table(name: str, result: SimResult) -> Table:
         **{
             f"blocks: {source}": f"{count:,} ({count / total:.1%})" for source, count in result.blocks.items()
         },
+        **_blended(result),
         "storage sent": f"{result.storage_egress_bytes / 1e12:.3f} TB",
         "busiest storage link": f"{result.storage_busy_share:.1%}",
         "switches served": f"{result.switch_served_bytes / 1e12:.3f} TB",
@@ -86,6 +87,18 @@ def _table(name: str, result: SimResult) -> Table:
     for label, value in rows.items():
         table.add_row(label, value)
     return table
+
+
+def _blended(result: SimResult) -> dict[str, str]:
+    totals = result.blended
+    if totals is None:
+        return {}
+    return {
+        "requests blended": f"{totals.requests:,}",
+        "chunks blended": f"{totals.chunks:,}, {totals.alone:,} of them computed by themselves",
+        "tokens of chunks recomputed": f"{totals.tokens:,}",
+        "operations saved by blending": f"{totals.ops_saved:.1%}",
+    }
 
 
 def _seconds(*values: float) -> str:

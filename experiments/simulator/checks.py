@@ -69,8 +69,18 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "nodes.gpu_gb", f"{block}: the GPU memory for blocks does not hold one"
     if scenario.network.segments >= scenario.network.fragments > 1:
         yield "network.segments", f"must be fewer than the {scenario.network.fragments} fragments of a block"
+    if scenario.nodes.blend:
+        yield from _blend_impossibilities(scenario)
     if scenario.workload.clients and scenario.workload.load != 1.0:
         yield "workload.load", "a closed loop has no rate of arrival: leave out load or clients"
+
+
+def _blend_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    nodes = scenario.nodes
+    if nodes.gate == "never":
+        yield "nodes.blend", 'blends what is fetched: nodes.gate must be "always" or "compare"'
+    if nodes.decode != "apart" or nodes.loading != "overlapped":
+        yield "nodes.blend", 'needs nodes.decode = "apart" and nodes.loading = "overlapped"'
 
 
 def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterator[tuple[str, str]]:

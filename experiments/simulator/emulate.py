@@ -188,6 +188,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
     model, nodes = scenario.model, scenario.nodes
     if model.codec != NONE:
         yield "model.codec", "a codec is played by make run CODEC, but not compared with it here: use none"
+    if nodes.blend:
+        yield "nodes.blend", "blending is not compared with the emulator here: use false"
     if scenario.storage.kind != "stores":
         yield "storage.kind", "the emulator has storage nodes only"
     if (nodes.decode, nodes.loading) != ("apart", "overlapped") or nodes.gate == "never":

@@ -23,6 +23,8 @@ class Gpu:
         self, loop: Loop, cost: CostModel, batched: bool, running_tokens: float, chunk_tokens: int
     ) -> None:
         self.busy_s = 0.0
+        self.free_since_s = 0.0
+        """When it last had nothing more to compute; while it computes, when it had before."""
         self._loop, self._cost = loop, cost
         self._batched, self._chunk_tokens = batched, chunk_tokens
         self._lock = Turns(loop)
@@ -61,6 +63,12 @@ class Gpu:
         yield duration_s
         self._batch.resume()
         self.busy_s += duration_s
+        self.free_since_s = self._loop.now
+
+    def blend(self, work_s: float, rest_s: float) -> Steps:
+        """Work of which only the rest is left, because the GPU began it before its turn, when it was idle."""
+        yield from self.compute(rest_s)
+        self.busy_s += work_s - rest_s
 
     def stall(self, event: Event) -> Steps:
         """Wait for something while nothing is computed."""

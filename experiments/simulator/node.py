@@ -5,18 +5,21 @@ The steps are those of hostlib.inference; batched decoding and blocking loads ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from experiments.simulator.chunks import fetch_chunks
 from experiments.simulator.cpu import Process
-from experiments.simulator.events import Loop, Steps
+from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Nodes
+from hostlib.blending import Blending, BlendRecord, Chunks
 from hostlib.gate import Gate, Load
 from hostlib.inference import SOURCES
 from hostlib.tiers import LocalTiers
+from workload.blend import BlendPlan
 from workload.cost import CostModel
 from workload.trace import Request
 
@@ -48,6 +51,8 @@ class Record:
     prefill_s: float = 0.0
     saved_s: float = 0.0
     """Prefill that the blocks found elsewhere made unnecessary."""
+    blend: BlendRecord | None = None
+    """Where chunks were blended."""
     ttft_s: float = 0.0
     end_s: float = 0.0
 
@@ -82,6 +87,7 @@ class Node:
         self._process, self._prepare_block_s = process, prepare_block_s
         block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
+        self._blending = Blending(cost, options.blend_share)
         self._decode_s = decode_s
         self._decoder_free_s = 0.0
         self._asked_blocks = 0
@@ -111,10 +117,14 @@ class Node:
         self,
         request: Request,
         chain: Sequence[Block],
+        chunks: Mapping[int, Block],
         fetch: bool = True,
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
-        """One request, from now on; without `fetch` it is computed behind what the node holds itself."""
+        """One request, from now on; without `fetch` it is computed behind what the node holds itself.
+
+        `chunks`: those of its blocks that may be blended, by place.
+        """
         record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         tokens = request.input_tokens + request.output_tokens
         yield from self.gpu.admit(tokens)
@@ -124,7 +134,10 @@ class Node:
         missing = self._look_up(chain, sources)
         if fetch and self._options.loading == "overlapped":
             yield from self._fetch(missing, len(chain), sources, record)
-        planned_s = self._prefill_s(request, _prefix(chain, sources))
+        had = None
+        if fetch and chunks:
+            had = yield from self._load(request, _prefix(chain, sources), chunks)
+        planned_s = self._work_s(request, _prefix(chain, sources), had)
         self._gpu_free_s = max(self._loop.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
             yield turn
@@ -132,16 +145,27 @@ class Node:
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
             hits = _prefix(chain, sources)
-            record.prefill_s = self._prefill_s(request, hits)
+            record.prefill_s = self._work_s(request, hits, had)
             record.saved_s = self._prefill_s(request, 0) - record.prefill_s
             self._gpu_free_s -= planned_s - record.prefill_s
             if self._options.engine_token_us:
                 yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
-            yield from self.gpu.prefill(*self._cost.prefill_span(request.input_tokens, hits))
-            self._tiers.keep([block.key for block in chain])
+            plan = self._blending.planned(request, hits, had) if had is not None else None
+            if plan is not None and had is not None:
+                idle_s = max(0.0, had.loaded_s - max(had.began_s, self.gpu.free_since_s))
+                yield from self.gpu.blend(record.prefill_s, self._blending.rest_s(plan, idle_s))
+                record.blend = self._blending.record(plan, had)
+                kept = [*chain[: plan.exact_blocks], *(chunks[place] for place in plan.places)]
+            else:
+                yield from self.gpu.prefill(*self._cost.prefill_span(request.input_tokens, hits))
+                kept = [*chain]
+            self._tiers.keep([block.key for block in kept])
         record.ttft_s = self._loop.now - record.arrival_s
         prefilled()
-        self._account(chain, sources, hits, record)
+        if plan is not None and had is not None:
+            self._account_blended(chain, hits, sources, plan, had, chunks, record)
+        else:
+            self._account(chain, sources, hits, record)
         yield from self.gpu.decode(request.output_tokens, request.input_tokens)
         self.gpu.leave(tokens)
         record.end_s = self._loop.now
@@ -193,6 +217,35 @@ class Node:
         record.fetch_s = self._loop.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 
+    def _load(
+        self, request: Request, prefix_blocks: int, chunks: Mapping[int, Block]
+    ) -> Generator[Event | float, None, Chunks | None]:
+        """Come by the chunks behind the prefix; None: there are none, or computing exactly is sooner."""
+        plan = self._blending.plan(request, prefix_blocks)
+        if plan is None:
+            return None
+        now_s = self._loop.now
+        held = {place: self._tiers.use(chunks[place].key) for place in plan.places}
+        had = Chunks(now_s, now_s, {place: tier for place, tier in held.items() if tier is not None})
+        missing = [(place, chunks[place]) for place in had.alone(plan)]
+        if self.fetcher is None:
+            return had
+        admitted: int | None = len(missing)
+        if self._options.gate == "compare":
+            homes = [block.home for _, block in missing]
+            admitted = self._blending.admits(self._gate, plan, homes, self._load_now(self.fetcher))
+        if admitted is None:
+            return None
+        if admitted:
+            self._asked_blocks += admitted
+            found = yield from fetch_chunks(self._loop, self.fetcher, missing[:admitted])
+            self._asked_blocks -= admitted
+            if self._decode_s and found:
+                yield self._decoding_s(now_s, len(found))
+            had.sources.update(found)
+            had.loaded_s = self._loop.now
+        return had
+
     def _decoding_s(self, began_s: float, blocks: int) -> float:
         """How long a fetch that ends now is decoded on; its blocks came evenly since it began."""
         now_s = self._loop.now
@@ -204,12 +257,20 @@ class Node:
         """The gate: how many of the missing blocks to fetch."""
         if self._options.gate != "compare":
             return len(missing) if self._options.gate == "always" else 0
+        load = self._load_now(fetcher)
+        depths = [block.depth for block in missing]
+        return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)
+
+    def _load_now(self, fetcher: Fetcher) -> Load:
         blocking = self._options.loading == "blocking"
         gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._loop.now)
         coder_s = max(0.0, self._decoder_free_s - self._loop.now)
-        load = Load(fetcher.backlog_s, self.link_backlog_s, gpu_s, coder_s)
-        depths = [block.depth for block in missing]
-        return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)
+        return Load(fetcher.backlog_s, self.link_backlog_s, gpu_s, coder_s)
+
+    def _work_s(self, request: Request, hits: int, had: Chunks | None) -> float:
+        """GPU time behind so many blocks, blended where there are chunks."""
+        plan = self._blending.planned(request, hits, had) if had is not None else None
+        return self._prefill_s(request, hits) if plan is None else self._blending.work_s(plan)
 
     def _prefill_s(self, request: Request, hits: int) -> float:
         return self._cost.request_prefill_s(request.input_tokens, hits)
@@ -220,6 +281,27 @@ class Node:
         record.sources["recomputed"] = len(chain) - hits
         if self.fetcher is not None and self._options.gate != "never":
             self.fetcher.store(block for block in chain[hits:] if block.key not in sources)
+
+    def _account_blended(
+        self,
+        chain: Sequence[Block],
+        hits: int,
+        sources: dict[bytes, str],
+        plan: BlendPlan,
+        had: Chunks,
+        chunks: Mapping[int, Block],
+        record: Record,
+    ) -> None:
+        """Chunks count where they came from; what is exact or computed by itself is stored."""
+        for block in chain[:hits]:
+            record.sources[sources[block.key]] += 1
+        for place in plan.places:
+            if place in had.sources:
+                record.sources[had.sources[place]] += 1
+        record.sources["recomputed"] = len(chain) - sum(record.sources.values())
+        if self.fetcher is not None:
+            exact = [block for block in chain[hits : plan.exact_blocks] if block.key not in sources]
+            self.fetcher.store([*exact, *(chunks[place] for place in had.alone(plan))])
 
 
 def _prefix(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:

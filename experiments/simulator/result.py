@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from experiments.simulator.node import Record
+from hostlib.blending import BlendRecord
 from hostlib.inference import SOURCES
 
 
@@ -27,6 +28,21 @@ def spread(values: Sequence[float]) -> Spread:
     ordered = sorted(values)
     ranks = (ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.9, 0.99))
     return Spread(sum(ordered) / len(ordered), *ranks)
+
+
+@dataclass(frozen=True, slots=True)
+class BlendTotals:
+    """What blending did, over all requests that were blended."""
+
+    requests: int
+    chunks: int
+    """Blocks that were blended."""
+    alone: int
+    """Of them computed by themselves."""
+    tokens: int
+    """Recomputed, of the chunks that somebody had."""
+    ops_saved: float
+    """Share of the operations that computing everything behind the same prefixes would have taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +97,8 @@ class SimResult:
     """Cache dollars for each GPU second of prefill that was saved; None where nothing was."""
     conductor: dict[str, int] | None = None
     """Its counters (workload.conductor.ConductorStats), where it decides who serves a request."""
+    blended: BlendTotals | None = None
+    """None where nothing was."""
     cpu_s: float = 0.0
     """How long the simulation itself took."""
     ttfts_s: tuple[float, ...] = field(default=(), repr=False)
@@ -104,6 +122,19 @@ class SimResult:
         record["start_ttft_s"] = asdict(spread(self.ttfts_s[:half]))
         record["steady_ttft_s"] = asdict(spread(self.ttfts_s[half:]))
         return record
+
+
+def sum_blends(records: Sequence[BlendRecord]) -> BlendTotals | None:
+    """None for none."""
+    if not records:
+        return None
+    return BlendTotals(
+        len(records),
+        sum(record.chunks for record in records),
+        sum(record.alone for record in records),
+        sum(record.tokens for record in records),
+        1 - sum(record.work_s for record in records) / sum(record.exact_s for record in records),
+    )
 
 
 def sum_sources(records: Sequence[Record]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
 from experiments.simulator.schema import Document, ScenarioError, choice, decode, number, read_document, whole
 from topologies.registry import TOPOLOGIES
+from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import ATTENTION_SHARES, DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.schedule import SCHEDULERS
@@ -103,6 +104,10 @@ class Nodes:
     """blocking: nothing is computed while a request's blocks are fetched."""
     gate: str = choice("always", ("always", "compare", "never"))
     """Whether missing blocks are fetched: compare asks the cost model, under the load seen now."""
+    blend: bool = False
+    """Whether chunks behind a request's prefix are fetched by chunk key and blended (CacheBlend)."""
+    blend_share: float = number(DEFAULT_SHARE, 0.0, 1.0)
+    """With `blend`: share of the chunks' tokens that is recomputed."""
 
 
 @dataclass(frozen=True, slots=True)

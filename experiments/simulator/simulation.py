@@ -33,7 +33,7 @@ from experiments.simulator.messages import Block, Put
 from experiments.simulator.money import bill
 from experiments.simulator.network import Network
 from experiments.simulator.node import Fetcher, Node
-from experiments.simulator.result import SimResult, spread, sum_sources
+from experiments.simulator.result import SimResult, spread, sum_blends, sum_sources
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
 from experiments.simulator.schema import Document, ScenarioError
@@ -284,7 +284,8 @@ class _Simulation:
         if route is not None:
             chain = self._library.chain(request)
             done = partial(self._router.prefilled, route)
-            yield from self._parts.nodes[route.node].serve(request, chain, route.fetch, done)
+            chunks = self._library.chunks(request)
+            yield from self._parts.nodes[route.node].serve(request, chain, chunks, route.fetch, done)
         self._left -= 1
         if not self._left:
             self._done.succeed()
@@ -340,6 +341,7 @@ class _Simulation:
             dollars_per_hour=costs.total,
             cache_dollars_per_hour=costs.cache,
             dollars_per_saved_s=costs.cache * duration_s / 3600 / saved_s if saved_s else None,
+            blended=sum_blends([record.blend for record in records if record.blend is not None]),
             cpu_s=cpu_s,
             ttfts_s=tuple(record.ttft_s for record in records),
         )

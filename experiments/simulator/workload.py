@@ -47,6 +47,11 @@ def make_demand(scenario: Scenario) -> Demand:
             f"model.block_tokens: blocks of {tokens} tokens can't be made of the trace's "
             f"{whole.block_tokens}: choose a multiple or a divisor"
         )
+    if scenario.nodes.blend and not whole.has_chunks:
+        raise ScenarioError(
+            f"nodes.blend: {whole.name} does not say which of its blocks are chunks (chunk_ids): choose "
+            'workload.shape = "passages" or "rag", or a trace that does'
+        )
     window = replace(
         window,
         requests=tuple(dilute(window.requests, workload.reuse, workload.seed)),
@@ -65,12 +70,16 @@ def dilute(requests: Sequence[Request], reuse: float, seed: int) -> Iterator[Req
             yield request
         else:
             end = fresh + len(request.blocks)
-            yield replace(request, blocks=tuple(range(fresh, end)))
+            yield replace(request, blocks=tuple(range(fresh, end)), chunks=())
             fresh = end
 
 
 def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) -> Iterator[Request]:
-    """The same prompts in blocks of another size: an id stands for the whole prefix, so ids stay unique."""
+    """The same prompts in blocks of another size: an id stands for the whole prefix, so ids stay unique.
+
+    A larger block is a chunk where all that it is made of are.
+    """
+    joined: dict[tuple[int | None, ...], int] = {}
     for request in requests:
         if new_tokens == old_tokens:
             yield request
@@ -80,12 +89,25 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
             yield replace(
                 request,
                 blocks=tuple(request.blocks[min(at + step - 1, last)] for at in range(0, last + 1, step)),
+                chunks=tuple(
+                    joined.setdefault(parts, len(joined))
+                    if None not in parts and len(parts) == step
+                    else None
+                    for at in range(0, len(request.chunks), step)
+                    for parts in (request.chunks[at : at + step],)
+                ),
             )
         else:
             pieces = old_tokens // new_tokens
             count = min(len(request.blocks) * pieces, -(-request.input_tokens // new_tokens))
-            ids = (request.blocks[n // pieces] * pieces + n % pieces for n in range(max(1, count)))
-            yield replace(request, blocks=tuple(ids))
+            places = range(max(1, count))
+            chunks = request.chunks and tuple(
+                None if whole is None else whole * pieces + n % pieces
+                for n in places
+                for whole in (request.chunks[n // pieces],)
+            )
+            ids = (request.blocks[n // pieces] * pieces + n % pieces for n in places)
+            yield replace(request, blocks=tuple(ids), chunks=chunks)
 
 
 def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:
@@ -107,6 +129,8 @@ class Library:
         self.blocks: dict[bytes, Block] = {}
         self._space = KeySpace(scenario.model.name, block_tokens=block_tokens)
         self._by_id: dict[tuple[bytes, int], Block] = {}
+        self._blends = scenario.nodes.blend
+        self._chunk_by_id: dict[int, Block] = {}
         hosts = {str(fabric.hosts[name].ipv4): name for name in fabric.stores} if fabric else {}
         self._addresses, self._names = tuple(hosts), hosts
 
@@ -122,18 +146,33 @@ class Library:
             parent = block.key
         return chain
 
+    def chunks(self, request: Request) -> dict[int, Block]:
+        """Those of its blocks that are chunks, under their chunk keys, by place; none where nobody blends."""
+        ids = request.chunks if self._blends else ()
+        return {place: self._chunk(number) for place, number in enumerate(ids) if number is not None}
+
+    def _chunk(self, number: int) -> Block:
+        block = self._chunk_by_id.get(number)
+        if block is None:
+            key = self._space.chunk_key((number,))
+            block = self._chunk_by_id[number] = self.blocks[key] = Block(key, 0, 0, self._home(key))
+        return block
+
+    def _home(self, key: bytes) -> str:
+        return self._names[home_of(key, self._addresses)] if self._addresses else ""
+
     def _new(self, parent: bytes, number: int, depth: int) -> Block:
         key = self._space.block_key(parent, (number,))
-        home = self._names[home_of(key, self._addresses)] if self._addresses else ""
+        home = self._home(key)
         parent_fingerprint = fingerprint(parent) if depth else 0
         block = self._by_id[parent, number] = self.blocks[key] = Block(key, depth, parent_fingerprint, home)
         return block
 
     def by_recency(self, past: Sequence[Request]) -> list[Block]:
-        """Blocks of past requests, least recently used first."""
+        """Blocks of past requests, least recently used first; with their chunks, computed by themselves."""
         recency: dict[bytes, Block] = {}
         for request in past:
-            for block in self.chain(request):
+            for block in (*self.chain(request), *self.chunks(request).values()):
                 recency.pop(block.key, None)
                 recency[block.key] = block
         return list(recency.values())
