@@ -2,8 +2,9 @@
 
 A storage node says HELLO ten times a second. One that was heard and then is silent for three of them is down;
 one that comes back is joining until it says, knowing that it was away, that it has caught up. Every change
-makes a new version of the list (its epoch), which goes to every host. One that never said HELLO is taken to
-be there: not all run with a controller. Pure: time is a parameter.
+makes a new version of the list (its epoch), which goes to every host. A controller that begins, or goes on
+from another one's list, does not know who missed what by that: all are joining. One that never says HELLO is
+taken to be up after a while: not all run with a controller. Pure: time is a parameter.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ log = logging.getLogger(__name__)
 SILENCE_S: Final = 3 * HEARTBEAT_S
 HELD_UP_S: Final = 2 * HEARTBEAT_S
 """A controller that did not look for longer than this was held up itself, and counts that time for nobody."""
+TAKEN_FOR_UP_S: Final = 1.0
+"""After the first HELLO of anybody, who has said none."""
+FOLLOW_S: Final = 10.0
+"""A controller goes on from another's list at most so often."""
 REPEAT_S: Final = 2.0
 """How often a host is told again what it was told already: a packet may get lost."""
 
@@ -51,8 +56,13 @@ class Membership:
     def __init__(self, stores: Iterable[IPv4Address], replicas: int, epoch: int) -> None:
         """`epoch` is that of the first list, see `first_epoch`; if storage nodes know a higher one, it is
         corrected."""
-        self.members = replace(Members.of(map(str, stores), replicas), epoch=epoch)
-        self._first = epoch
+        listed = Members.of(map(str, stores), replicas)
+        self.members = Members(epoch, replicas, _all_joining(listed))
+        self._first = self._own_from = epoch
+        self._followed_s = float("-inf")
+        self._began_s: float | None = None
+        self._known: set[str] = set()
+        """Who ever said HELLO."""
         self.counts_heartbeats = False
         """Whether any host said HELLO: without that, none is told anything."""
         self._heard_s: dict[str, float] = {}
@@ -63,17 +73,21 @@ class Membership:
         """A host is there; the switch has checked that it is whom it says."""
         with self._lock:
             self.counts_heartbeats = True
-            member = self.members.at(str(answer.source))
-            if member is None:
+            if self._began_s is None:
+                self._began_s = now_s
+            if self.members.at(str(answer.source)) is None:
                 return
-            self._heard_s[member.address] = now_s
+            self._heard_s[str(answer.source)] = now_s
             knows_of = answer.message.generation
-            if is_later(knows_of, self.members.epoch) and (knows_of - self._first) % EPOCHS < FURTHEST:
-                # An earlier controller got further, or this machine's clock was set back.
-                self.members = replace(self.members, epoch=next_epoch(knows_of))
+            self._follow(knows_of, now_s)
+            member = self.members.at(str(answer.source))
+            assert member is not None
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
-            knows = answer.message.generation == self.members.epoch
-            if member.state is State.DOWN or (member.state is State.UP and not caught_up):
+            knows = knows_of == self.members.epoch
+            unheard = member.address not in self._known
+            self._known.add(member.address)
+            misses = not caught_up or (unheard and not self._made(knows_of))
+            if member.state is State.DOWN or (member.state is State.UP and misses):
                 self._set(member, State.JOINING)
             elif member.state is State.JOINING and caught_up and knows:
                 self._set(member, State.UP)
@@ -100,13 +114,40 @@ class Membership:
                 if lost_s > HELD_UP_S and member.address in self._heard_s:
                     self._heard_s[member.address] += lost_s
                 heard_s = self._heard_s.get(member.address, now_s)
-                if member.state is not State.DOWN and now_s - heard_s > SILENCE_S:
+                if member.address not in self._known:
+                    waited_s = 0.0 if self._began_s is None else now_s - self._began_s
+                    if member.state is State.JOINING and waited_s > TAKEN_FOR_UP_S:
+                        self._set(member, State.UP)
+                elif member.state is not State.DOWN and now_s - heard_s > SILENCE_S:
                     self._set(member, State.DOWN)
+
+    def _follow(self, epoch: int, now_s: float) -> None:
+        """If that is later than the own list's, an earlier controller got further, or this machine's clock
+        was set back."""
+        if (
+            is_later(epoch, self.members.epoch)
+            and (epoch - self._first) % EPOCHS < FURTHEST
+            and now_s - self._followed_s >= FOLLOW_S
+        ):
+            self._followed_s = now_s
+            self._own_from = next_epoch(epoch)
+            self.members = Members(self._own_from, self.members.replicas, _all_joining(self.members))
+
+    def _made(self, epoch: int) -> bool:
+        """Whether that is one of this controller's lists, as far as it knows."""
+        return (epoch - self._own_from) % EPOCHS <= (self.members.epoch - self._own_from) % EPOCHS
 
     def _set(self, member: Member, state: State) -> None:
         log.info("storage node %s is %s, and was %s", member.address, state.name, member.state.name)
         nodes = tuple(replace(node, state=state) if node is member else node for node in self.members.nodes)
         self.members = Members(next_epoch(self.members.epoch), self.members.replicas, nodes)
+
+
+def _all_joining(members: Members) -> tuple[Member, ...]:
+    """Those that are up."""
+    return tuple(
+        replace(node, state=State.JOINING) if node.state is State.UP else node for node in members.nodes
+    )
 
 
 class Announcements:

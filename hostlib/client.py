@@ -93,6 +93,7 @@ class Client:
 
     async def _fetched(self, block: BlockRef) -> FetchedBlock:
         fetch = self._join(block)
+        fetch.certain = True
         try:
             return await asyncio.shield(fetch.future)
         finally:
@@ -111,6 +112,7 @@ class Client:
         if block.key in self._fetches.active:
             return _copied(await self.get(block), buffer)
         fetch = self._fetches.open(block, buffer)
+        fetch.certain = True
         fetch.waiters += 1
         try:
             return await asyncio.shield(fetch.future)

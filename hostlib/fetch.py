@@ -73,8 +73,15 @@ class Fetch:
     waiters: int = 0
     probe_from_pool: bool = False
     restarts: int = 0
+    certain: bool = False
+    """Whether somebody has to know for certain that there is no such block, by answers to what was asked for
+    this read. Others may have asked before that, and before the block was put."""
+    doubtful: bool = False
+    """Whether one of the homes that said so may have answered such a question."""
     started_s: float | None = None
     """When the first request left."""
+    first_sequence: int = 0
+    """Its number."""
     probed_s: float = 0.0
     """When length and write were known."""
     waits_until_s: float | None = None
@@ -95,7 +102,7 @@ class Fetch:
     def datagrams(self, requests: Sequence[Request[Fetch]], sequence: int, now_s: float) -> list[bytes]:
         """The GETs of fragments."""
         if self.started_s is None:
-            self.started_s = now_s
+            self.started_s, self.first_sequence = now_s, sequence
         if self.template is None:
             self.template = wire.Variants(self._encode(requests[0].fragment))
         core = self.fetches.core
@@ -238,6 +245,8 @@ class Fetches:
         if fetch is None:
             return
         self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
+        earlier = (message.sequence - fetch.first_sequence) & 0xFFFFFFFF >= 1 << 31
+        fetch.doubtful = fetch.doubtful or earlier or bool(message.flags & wire.FLAG_MERGED)
         self._next_home(fetch)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
@@ -293,6 +302,14 @@ class Fetches:
                 return
         if fetch.silent_home:
             self.time_out(fetch, "a home that may hold it does not answer")
+        elif fetch.certain and fetch.doubtful:  # once more, past what was asked before
+            fetch.certain = False
+            fetch.flags |= wire.FLAG_BYPASS
+            fetch.homes, fetch.silent_home = self._exchange.health.reads(key)
+            if fetch.homes:
+                self._start(fetch)
+            else:
+                self._nowhere(fetch)
         else:
             self.stats.not_found += 1
             self.finish(fetch, BlockNotFoundError(key, "none of its homes holds it"))

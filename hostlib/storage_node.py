@@ -17,7 +17,7 @@ from hostlib.block import Block, Place
 from hostlib.catch_up import CatchUp, Patience
 from hostlib.errors import DiskError, MalformedError, UnreadableError
 from hostlib.listing import Listing
-from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later
+from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later, next_epoch
 from hostlib.ssd_reader import SsdReader
 from hostlib.store import BlockStore, Kept
 from hostlib.successors import Successors
@@ -421,11 +421,12 @@ class StorageNode:
         if not is_later(members.epoch, self.members.epoch):
             return
         before, own = (known.at(self._options.address) for known in (self.members, members))
+        missed = members.epoch != next_epoch(self.members.epoch)
         self.members = members
         if own is None:
             return
         self.catch_up.number = own.number
-        if own.state is State.JOINING and (before is None or before.state is not State.JOINING):
+        if own.state is State.JOINING and (missed or before is None or before.state is not State.JOINING):
             self._start_joining()  # it counted as dead for a while, and missed what was written then
         if self._settling is not None:
             self._settling.cancel()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from scapy.layers.inet import ICMP, IP, UDP, fragment
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
 from experiments.faults import load
@@ -21,6 +21,8 @@ from topologies.fabric import Endpoint, Fabric
 FRAMES = 256
 """Of each attack, sent in turn."""
 HOT_BLOCKS = 8
+FRAGMENTS = 16
+"""Of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,9 @@ class Place:
         return self.stores[0]
 
     @classmethod
-    def of(cls, fabric: Fabric) -> Place:
-        """The last node sends."""
-        intruder = fabric.hosts[fabric.nodes[-1]]
+    def of(cls, fabric: Fabric, attack: str) -> Place:
+        """Where it is sent from."""
+        intruder = fabric.hosts[sender(fabric, attack)]
         controller = fabric.controller_of(intruder.name)
         stores = tuple(fabric.hosts[name] for name in fabric.stores)
         return cls(intruder, fabric.hosts[fabric.nodes[0]], stores, controller)
@@ -51,8 +53,13 @@ Make = Callable[[Place, random.Random, int], Raw]
 
 def frames(attack: str, fabric: Fabric, seed: int) -> list[str]:
     """In hexadecimal."""
-    place, draws = Place.of(fabric), random.Random(f"{seed} {attack}")
+    place, draws = Place.of(fabric, attack), random.Random(f"{seed} {attack}")
     return [bytes(ATTACKS[attack](place, draws, at)).hex() for at in range(FRAMES)]
+
+
+def sender(fabric: Fabric, attack: str) -> str:
+    """The last node, or the last storage node."""
+    return (fabric.stores if attack in LIARS else fabric.nodes)[-1]
 
 
 def hot_key(at: int) -> bytes:
@@ -194,6 +201,89 @@ def _unanswered(place: Place, draws: random.Random, at: int) -> Raw:
     return packet
 
 
+def _stats(place: Place, draws: random.Random, at: int) -> Raw:
+    """Questions, the least that a storage node answers."""
+    message = wire.Message(wire.OP_STAT, draws.randbytes(wire.KEY_BYTES), 0, 0)
+    return _packet(place, place.stores[at % len(place.stores)], wire.encode(message))
+
+
+def _to_nodes(place: Place, draws: random.Random, at: int) -> Raw:
+    """Requests, addressed to a node that works."""
+    key = draws.randbytes(wire.KEY_BYTES)
+    put = wire.Message(wire.OP_PUT, key, 0, 1, content=1, tag=bytes(16), value=bytes(wire.VALUE_BYTES))
+    return _packet(place, place.victim, wire.encode(put) if at % 2 else _get(key))
+
+
+def _incomplete(place: Place, draws: random.Random, at: int) -> Raw:
+    """One fragment each of the longest blocks, and questions for more than a home holds of one."""
+    message = wire.Message(
+        wire.OP_PUT, draws.randbytes(wire.KEY_BYTES), draws.randrange(wire.MAX_FRAGMENTS), wire.MAX_FRAGMENTS,
+        draws.choice([0, wire.FLAG_DURABLE]), tag=bytes(16), content=1 + draws.getrandbits(63),
+        homes=(1, 2, 3), value=draws.randbytes(wire.VALUE_BYTES),
+    )  # fmt: skip
+    return _packet(place, place.stores[at % len(place.stores)], wire.encode(message))
+
+
+def _odd_frames(place: Place, draws: random.Random, at: int) -> Raw:
+    """What is no message of the protocol, and nearly one."""
+    packet = _packet(place, place.store, _get(hot_key(at), tenant=TENANT))
+    kind = at % 8
+    if kind == 0:
+        return Ether(src=place.intruder.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
+            op=2, hwsrc=place.intruder.mac, psrc=str(place.store.ipv4), pdst=str(place.victim.ipv4)
+        )
+    if kind == 1:
+        return Ether(src=place.intruder.mac, dst=place.store.mac) / Dot1Q(vlan=1) / packet[IP]
+    if kind == 2:
+        packet[UDP].len = draws.choice([0, 8, 87, 89, 600, 0xFFFF])
+    elif kind == 3:
+        packet[IP].len = draws.choice([0, 20, 100, 2000])
+    elif kind == 4:
+        packet[IP].ihl = draws.randrange(16)
+    elif kind == 5:
+        packet[IP].dst = draws.choice(["255.255.255.255", "224.0.0.1", "0.0.0.0", "127.0.0.1"])
+    elif kind == 6:
+        packet[IP].version = draws.randrange(16)
+    return Raw(bytes(packet)[: draws.randrange(14, 120)])
+
+
+def _lying_values(place: Place, draws: random.Random, at: int) -> Raw:
+    """A storage node's, of blocks that others read, and nobody asked it for."""
+    flags = draws.choice([0, wire.FLAG_BYPASS, wire.FLAG_FROM_POOL, wire.FLAG_BYPASS | wire.FLAG_REPAIR])
+    message = wire.Message(
+        wire.OP_VALUE, hot_key(at), draws.randrange(FRAGMENTS), FRAGMENTS, flags, tenant=TENANT,
+        content=1 + draws.getrandbits(63), tag=bytes(16), value=draws.randbytes(wire.VALUE_BYTES),
+    )  # fmt: skip
+    return _packet(place, place.victim, wire.encode(message))
+
+
+def _lying_answers(place: Place, draws: random.Random, at: int) -> Raw:
+    """A storage node's, to what it was not asked."""
+    op = draws.choice([wire.OP_NOT_FOUND, wire.OP_REFUSED, wire.OP_PUT_ACK, wire.OP_FOUND])
+    known = wire.OP_NOT_FOUND, wire.OP_REFUSED
+    flags = wire.FLAG_MERGED if op in known else wire.FLAG_HELD | wire.FLAG_DURABLE
+    message = wire.Message(
+        op, hot_key(at), 0, 0 if op in known else FRAGMENTS, flags, draws.randrange(1, 7), tenant=TENANT,
+        backlog_ms=0xFFFF,
+    )  # fmt: skip
+    return _packet(place, place.victim, wire.encode(message))
+
+
+def _lying_lists(place: Place, draws: random.Random, at: int) -> Raw:
+    """A storage node asks another for all that it holds, from the beginning, again and again."""
+    message = wire.Message(wire.OP_LIST, bytes(wire.KEY_BYTES), 0, 0, homes=(3, 0, 0))
+    return _packet(place, place.store, wire.encode(message))
+
+
+def _lying_hellos(place: Place, draws: random.Random, at: int) -> Raw:
+    """A storage node that is there and is not, and knows of ever later lists."""
+    message = wire.Message(
+        wire.OP_HELLO, bytes(wire.KEY_BYTES), 0, 0, draws.choice([0, wire.FLAG_HELD]),
+        draws.getrandbits(32) or 1,
+    )  # fmt: skip
+    return _packet(place, place.controller, wire.encode(message))
+
+
 ATTACKS: dict[str, Make] = {
     "gets": _gets,
     "foreign_gets": _foreign_gets,
@@ -211,6 +301,16 @@ ATTACKS: dict[str, Make] = {
     "unanswered": _unanswered,
     "members_in_parts": _members_in_parts,
     "frag_needed": _frag_needed,
+    "stats": _stats,
+    "to_nodes": _to_nodes,
+    "incomplete": _incomplete,
+    "odd_frames": _odd_frames,
+    "lying_values": _lying_values,
+    "lying_answers": _lying_answers,
+    "lying_lists": _lying_lists,
+    "lying_hellos": _lying_hellos,
 }
+LIARS = frozenset({"lying_values", "lying_answers", "lying_lists", "lying_hellos"})
+"""Attacks from the port of a storage node, which besides does its work."""
 INSIDERS = frozenset({"wrong_store", "longer", "bypasses", "unanswered"})
 """Attacks of a host that belongs to the others' tenant and knows its keys, but not its secret."""

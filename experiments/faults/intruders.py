@@ -20,7 +20,7 @@ from rich.table import Table
 
 from experiments.command import Screen, run_command
 from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
-from experiments.faults.attacks import ATTACKS, INSIDERS, frames
+from experiments.faults.attacks import ATTACKS, FRAGMENTS, INSIDERS, LIARS, frames, sender
 from experiments.faults.children import until_said
 from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
 from experiments.faults.load import RIGHT, WRONG
@@ -37,7 +37,6 @@ from topologies.registry import make_topology
 
 NODES = 3
 """The last of them is the intruder."""
-FRAGMENTS = 16
 SINK = "sink"
 START_DELAY_S = 0.3
 MOST_SLOWER = 2.0
@@ -167,9 +166,10 @@ def _play(screen: Screen, options: Options) -> list[Result]:
             show(f"attack: {name}")
             insider = name in INSIDERS
             plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=intruder, insider=insider)
+            port = sender(fabric, name)
             with cluster(network, artifacts, plan, name) as running:
-                results.append(attack(running, Intruder(running, intruder), name, options))
-            network.mininet[intruder].cmd(f"ip link del {SINK}")
+                results.append(attack(running, Intruder(running, port), name, options))
+            network.mininet[port].cmd(f"ip link del {SINK}")
             screen.say(f"{name}: {'; '.join(results[-1].missed()) or 'in vain'}")
     return results
 
@@ -205,7 +205,7 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: Options) ->
         sum(outcome not in (RIGHT, WRONG) for outcome in outcomes),
         outcomes.count(WRONG) + wrong,
         len(lost),
-        0 if name in INSIDERS else sum(tenants.get(str(TENANT), 0) for tenants in came),
+        0 if name in INSIDERS | LIARS else sum(tenants.get(str(TENANT), 0) for tenants in came),
         p99_ms[True],
         p99_ms[False],
         grown,

@@ -76,12 +76,21 @@ class History:
         if not self.is_one_write(place, content):
             self.violation(f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")
 
-    def not_read(self, durable_since_s: float | None, began_s: float) -> None:
-        """There is no such block, a read was told that began at `began_s`."""
+    def not_read(
+        self, operation: Operation, durable_since_s: float | None, began_s: float, now_s: float
+    ) -> None:
+        """There is no such block, a read was told that began at `began_s`. Of a chain that may be an answer
+        to what was asked before."""
         self.outcomes["not_found"] += 1
-        if durable_since_s is not None and durable_since_s < began_s:
-            self.outcomes["not_found_though_durable"] += 1
-            self.outcomes["not_found_by_an_answer_on_its_way"] += began_s - durable_since_s < ANSWER_S
+        if durable_since_s is None or durable_since_s >= began_s:
+            return
+        if not operation.chain:
+            self.violation(
+                f"{now_s:.4f} s: operation {operation.number} was told that there is no such block, which "
+                f"was acknowledged {began_s - durable_since_s:.4f} s before it began"
+            )
+        self.outcomes["not_found_though_durable"] += 1
+        self.outcomes["not_found_by_an_answer_on_its_way"] += began_s - durable_since_s < ANSWER_S
 
     def is_one_write(self, place: Place, content: bytes) -> bool:
         """Whether somebody wrote just that there."""

@@ -47,21 +47,25 @@ class World:
 
 def test_all_that_beat_are_up_and_nothing_changes() -> None:
     world = World()
+    world.beat()
+    assert {world.state(store) for store in STORES} == {State.UP}
+    epoch = world.membership.members.epoch
     world.beat(50)
     assert {world.state(store) for store in STORES} == {State.UP}
-    assert world.membership.members.epoch == EPOCH
+    assert world.membership.members.epoch == epoch
 
 
 def test_three_missing_heartbeats_are_down_and_two_are_not() -> None:
     world = World()
     world.beat(5)
+    epoch = world.membership.members.epoch
     del world.beating[ONE]
     world.beat(2)
     assert world.state(ONE) is State.UP
     world.beat(2)
     assert world.state(ONE) is State.DOWN
     assert world.state(TWO) is State.UP
-    assert world.membership.members.epoch == EPOCH + 1
+    assert world.membership.members.epoch == epoch + 1
 
 
 def test_who_comes_back_is_joining_until_it_has_caught_up() -> None:
@@ -75,6 +79,39 @@ def test_who_comes_back_is_joining_until_it_has_caught_up() -> None:
     world.beating[ONE] = True
     world.beat()
     assert world.state(ONE) is State.UP
+
+
+def test_who_was_away_by_another_controllers_list_is_not_up_by_this_ones_before_it_caught_up() -> None:
+    """It noticed neither: its link was cut."""
+    world = World()
+    before = Membership(STORES, 2, EPOCH - 100)
+    membership = world.membership
+    membership.hello(hello(membership, ONE, held=True, epoch=before.members.epoch), 0.1)
+    membership.hello(hello(membership, TWO, held=True, epoch=before.members.epoch + 1), 0.1)
+    assert {world.state(store) for store in STORES} == {State.JOINING}
+    membership.hello(hello(membership, ONE, held=False), 0.2)
+    membership.hello(hello(membership, TWO, held=True), 0.2)
+    assert (world.state(ONE), world.state(TWO)) == (State.JOINING, State.UP)
+
+
+def test_who_was_not_heard_for_long_and_knows_no_list_of_this_controller_may_have_missed_something() -> None:
+    world = World()
+    del world.beating[ONE]
+    world.beat(50)
+    assert world.state(ONE) is State.UP
+    world.membership.hello(hello(world.membership, ONE, held=True, epoch=EPOCH - 100), world.now_s)
+    assert world.state(ONE) is State.JOINING
+
+
+def test_a_controller_that_takes_over_again_does_not_go_on_from_what_it_knew() -> None:
+    world = World()
+    world.beat()
+    later = world.membership.members.epoch + 7
+    world.membership.hello(hello(world.membership, ONE, epoch=later), world.now_s)
+    assert world.membership.members.epoch == later + 1
+    assert {world.state(store) for store in STORES} == {State.JOINING}
+    world.beat()
+    assert {world.state(store) for store in STORES} == {State.UP}
 
 
 def test_a_store_that_says_to_know_ever_later_lists_leaves_no_host_behind() -> None:
@@ -165,8 +202,9 @@ def test_who_asks_with_an_older_list_is_told_at_once() -> None:
     announcements.asked(hello(world.membership, NODE, epoch=0))
     announcements.asked(hello(world.membership, IPv4Address("192.0.2.1"), epoch=0))
     (announce,) = announcements.poll(world.now_s)
+    epoch = world.membership.members.epoch
     message = wire.decode(wire.encode(announce.message()))
-    assert (announce.destination, message.op, message.epoch) == (NODE, wire.OP_MEMBERS, EPOCH & 0xFF)
+    assert (announce.destination, message.op, message.epoch) == (NODE, wire.OP_MEMBERS, epoch & 0xFF)
 
 
 @given(st.lists(st.tuples(st.sampled_from(STORES), st.sampled_from(["stop", "lag", "run"])), max_size=20))

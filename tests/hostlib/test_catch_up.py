@@ -322,6 +322,25 @@ def test_a_store_that_was_cut_off_without_noticing_catches_up_when_it_is_told() 
     run_virtual(main())
 
 
+def test_a_store_that_missed_a_list_may_have_been_down_by_it() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        gone = world.members.nodes[0].address
+        node = world.nodes[gone]
+        world.announce(JOINING, UP, UP)
+        async with asyncio.timeout(60):
+            while not node.caught_up:
+                await asyncio.sleep(0.01)
+        world.network.dead.add(gone)
+        world.announce(DOWN, UP, UP)
+        await put_all(world, 0, 20)
+        world.network.dead.discard(gone)
+        world.announce(JOINING, UP, UP)
+        assert not node.caught_up
+
+    run_virtual(main())
+
+
 def test_a_peer_with_an_older_list_of_members_does_not_say_what_it_holds() -> None:
     """By its list the asker may be no home of what is the asker's by now."""
 

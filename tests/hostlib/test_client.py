@@ -19,11 +19,13 @@ from hostlib.lane import Request
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     FRAGMENTS,
+    NODE,
     World,
     keys,
     refs,
 )
 from tests.hostlib.network import NO_FAULTS, Faults
+from tests.hostlib.sealed import TENANT
 
 pytestmark = pytest.mark.usefixtures("either_core")
 
@@ -119,6 +121,59 @@ def test_a_read_that_began_after_a_put_is_not_told_what_was_missing_before() -> 
         with pytest.raises(BlockNotFoundError):
             await early
         assert (await late).content == b"here it is"
+
+    run_virtual(main())
+
+
+def test_a_read_is_not_told_what_another_node_was_answered_before() -> None:
+    """The switch merges its question with one that was asked before the block was put."""
+
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        (ref,) = refs(1)
+        read = asyncio.create_task(world.client.get(ref))
+        await asyncio.sleep(0)
+        missing = wire.Message(wire.OP_NOT_FOUND, ref.key, 0, 0, wire.FLAG_MERGED, tenant=TENANT)
+        for home in world.homes(ref.key):
+            world.network.deliver(home, NODE, wire.encode(missing))
+        assert (await read).content == block_content(ref.key, BLOCK_BYTES)
+        assert world.sent_by_client(wire.OP_GET)[-1].flags & wire.FLAG_BYPASS
+
+    run_virtual(main())
+
+
+def test_a_read_is_not_told_what_its_node_was_answered_before() -> None:
+    """It gave that question up."""
+
+    async def main() -> None:
+        world = World()
+        (ref,) = refs(1)
+        world.network.faults = Faults(min_delay_s=0.1, max_delay_s=0.1)
+        early = asyncio.create_task(world.client.get(ref))
+        await asyncio.sleep(0.15)
+        early.cancel()
+        world.network.faults = NO_FAULTS
+        await world.another_client("10.0.0.9").put(ref, b"here it is")
+        world.network.faults = Faults(min_delay_s=0.2, max_delay_s=0.2)
+        assert (await world.client.get(ref)).content == b"here it is"
+        assert world.client.stats.not_found == 0
+
+    run_virtual(main())
+
+
+def test_what_every_node_is_told_to_be_missing_is_asked_for_once_more_by_who_needs_to_know() -> None:
+    async def main() -> None:
+        world = World()
+        (ref,) = refs(1)
+        missing = wire.Message(wire.OP_NOT_FOUND, ref.key, 0, 0, wire.FLAG_MERGED, tenant=TENANT)
+        for certain in (True, False):
+            read = asyncio.create_task(
+                world.client.get(ref) if certain else world.client.get_chain([ref])  # type: ignore[arg-type]
+            )
+            await asyncio.sleep(0.0005)
+            world.network.deliver(world.homes(ref.key)[0], NODE, wire.encode(missing))
+            await asyncio.wait([read])
+            assert len(world.sent_by_client(wire.OP_GET)) == (2 if certain else 3)
 
     run_virtual(main())
 

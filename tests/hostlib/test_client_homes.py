@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
+from hostlib.block import Place
 from hostlib.client_options import ClientOptions
-from hostlib.content import block_content
+from hostlib.content import block_content, sealed_block
 from hostlib.errors import (
     TransferTimeoutError,
 )
 from hostlib.lane import LaneOptions
+from hostlib.members import Members, State
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     HOMES,
+    NODE,
     World,
     keys,
     refs,
     value_of,
 )
+from tests.hostlib.sealed import SEAL, TENANT
 
+MEMBERS = Members.of(HOMES)
 LONG = 1000
 """Fragments."""
 
@@ -134,6 +140,36 @@ def test_a_home_that_is_busy_with_other_things_is_not_suspected() -> None:
         assert world.client.suspects == []
         port.set_receiver(honest)
         assert (await task).key == keys(1)[0]
+
+    run_virtual(main())
+
+
+def test_what_the_first_home_lacks_comes_from_the_second() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        (key,), content = keys(1), b"only here"
+        second = world.homes(key)[1]
+        world.stores[second].put(Place(TENANT, key), sealed_block(SEAL, key, 6, content), durable=False)
+        assert (await world.client.get(refs(1)[0])).content == content
+        assert await world.client.exists(refs(1)) == 1
+
+    run_virtual(main())
+
+
+def test_an_older_list_of_members_changes_nothing() -> None:
+    async def main() -> None:
+        world = World()
+        for epoch in (7, 6, 1, 0):
+            nodes = tuple(
+                replace(node, state=State.UP if epoch == 7 else State.DOWN) for node in MEMBERS.nodes
+            )
+            members = wire.Message(
+                wire.OP_MEMBERS, bytes(16), 0, 0, value=Members(epoch, 1, nodes).encode(), epoch=epoch
+            )
+            for host in (NODE, *HOMES):
+                world.network.deliver("10.255.255.254", host, wire.encode(members))
+            for known in (world.client.members, *(node.members for node in world.nodes.values())):
+                assert (known.epoch, known.nodes) == (7, MEMBERS.nodes)
 
     run_virtual(main())
 
