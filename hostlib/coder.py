@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hostlib.transfer import FetchedBlock
+    from workload.levels import Ladder
 
 REMEMBERED: Final = 4096
 """Blocks decoded last: requests that waited for the same fetch have its blocks decoded once."""
@@ -41,11 +42,14 @@ def loop_time() -> float:
 
 
 class Coder:
-    """Lengths by `sizes`; seconds of the emulation, by the clock `now_s`."""
+    """Lengths by `sizes`; seconds of the emulation, by the clock `now_s`.
+
+    Of blocks that are stored at several levels each has times of its own, which its user gives.
+    """
 
     def __init__(
         self,
-        sizes: BlockSizes,
+        sizes: BlockSizes | Ladder,
         encode_s: float = 0.0,
         decode_s: float = 0.0,
         now_s: Callable[[], float] = loop_time,
@@ -57,20 +61,21 @@ class Coder:
         self._decoded: OrderedDict[tuple[bytes, float], float] = OrderedDict()
         """When a block was decoded, by key and arrival."""
 
-    def block_bytes(self, key: bytes) -> int:
-        """Length of the block as it is sent."""
-        return self._sizes.fragments(key) * wire.VALUE_BYTES
+    def stored(self, key: bytes) -> list[tuple[bytes, int]]:
+        """Keys and lengths, as they are sent, of what is stored of a block."""
+        return [(stored, fragments * wire.VALUE_BYTES) for stored, fragments in self._sizes.stored(key)]
 
     def decoding_s(self) -> float:
         """How long a block that comes now waits for its turn."""
         return max(0.0, self._decoder_free_s - self._now_s())
 
-    async def encode(self) -> None:
-        """Return when a new block has been encoded."""
-        if not self._encode_s:
+    async def encode(self, encode_s: float | None = None) -> None:
+        """Return when a new block has been encoded; `encode_s`: not the coder's own time."""
+        took_s = self._encode_s if encode_s is None else encode_s
+        if not took_s:
             return
         now_s = self._now_s()
-        self._encoder_free_s = max(now_s, self._encoder_free_s) + self._encode_s
+        self._encoder_free_s = max(now_s, self._encoder_free_s) + took_s
         self.stats.encoded += 1
         await asyncio.sleep(self._encoder_free_s - now_s)
 
@@ -78,17 +83,26 @@ class Coder:
         """Return when all of these have been decoded, with the time that took from now on."""
         if not self.decode_s:
             return 0.0
-        ready_s = max((self._ready_s(block) for block in _by_arrival(blocks)), default=0.0)
+        return await self.wait_until(self.ready_s(blocks, self.decode_s))
+
+    async def wait_until(self, ready_s: float) -> float:
+        """Return when a request's blocks have been decoded, with the time that took from now on."""
         wait_s = max(0.0, ready_s - self._now_s())
         self.stats.decode_wait_s += wait_s
         await asyncio.sleep(wait_s)
         return wait_s
 
-    def _ready_s(self, block: FetchedBlock) -> float:
+    def ready_s(self, blocks: Iterable[FetchedBlock], decode_s: float) -> float:
+        """When these, which have arrived, will have been decoded, each in `decode_s`; 0 for none."""
+        if not decode_s:
+            return 0.0
+        return max((self._ready_s(block, decode_s) for block in _by_arrival(blocks)), default=0.0)
+
+    def _ready_s(self, block: FetchedBlock, decode_s: float) -> float:
         arrival = block.key, block.times.done_s
         ready_s = self._decoded.get(arrival)
         if ready_s is None:
-            ready_s = max(block.times.done_s, self._decoder_free_s) + self.decode_s
+            ready_s = max(block.times.done_s, self._decoder_free_s) + decode_s
             self._decoder_free_s = self._decoded[arrival] = ready_s
             self.stats.decoded += 1
             if len(self._decoded) > REMEMBERED:

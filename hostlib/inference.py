@@ -9,9 +9,10 @@ homes in the background.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any
 
 from hostlib.client import Client
@@ -19,8 +20,10 @@ from hostlib.coder import Coder
 from hostlib.content import Content, block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.observe import Histogram
+from hostlib.streamer import AIM
+from hostlib.streaming import Streaming
 from hostlib.tiers import LocalTiers
-from hostlib.transfer import BlockRef, FetchedChain, chain_references
+from hostlib.transfer import BlockRef, FetchedBlock, FetchedChain, chain_references
 from hostlib.waits import block_record, waits
 from hostlib.wire import fragment_count
 from workload.compression import BlockSizes
@@ -91,6 +94,8 @@ class RequestRecord:
     refused: int = 0
     """Blocks that the gate did not let through."""
     fetch_s: float = 0.0
+    levels: dict[str, int] = field(default_factory=dict)
+    """Blocks of a stream by the level at which they came, and those that it left to be computed as text."""
     decode_s: float = 0.0
     """From the end of the fetch until its blocks were read from their codec."""
     waits_s: dict[str, float] = field(default_factory=dict)
@@ -110,6 +115,15 @@ class RequestRecord:
     fetch_ended_by: str | None = None
     """The error that ended the fetch before the chain's end."""
     failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What a request got from the network."""
+
+    sources: dict[bytes, str] = field(default_factory=dict)
+    """By key: "pool" or "remote"."""
+    ended_by: Exception | None = None
 
 
 @dataclass(slots=True)
@@ -142,8 +156,10 @@ class InferenceNode:
         options: InferenceOptions | None = None,
         real_kv: Content | None = None,
         coder: Coder | None = None,
+        streaming: Streaming | None = None,
     ) -> None:
-        """`real_kv`: what blocks hold instead of made-up content; what is fetched is compared with it."""
+        """`real_kv`: what blocks hold instead of made-up content; what is fetched is compared with it.
+        `streaming`: fetches in place of the gate, at levels of its choice, which new blocks are stored at."""
         self.stats = InferenceStats()
         self.records: list[RequestRecord] = []
         self.get_times, self.first_token_times = Histogram(), Histogram()
@@ -161,6 +177,7 @@ class InferenceNode:
         self._coder = coder or Coder(BlockSizes(fragment_count(scale.block_bytes(cost.block_bytes))))
         self._content: Content = real_kv or block_content
         self._compares = real_kv is not None
+        self._streaming = streaming
         self._gpu = asyncio.Lock()
         self._gpu_free_s = 0.0
         """When what waits for the GPU will have been computed, as far as it is known."""
@@ -206,27 +223,30 @@ class InferenceNode:
         sources: dict[bytes, str] = {}
         self._look_up(chain, sources)
         missing = [block for block in chain if block.key not in sources] if arrival.fetch else []
-        fetched = await self._fetch(missing, record)
-        sources |= {block.key: "pool" if block.from_pool else "remote" for block in fetched.blocks}
+        if self._streaming is not None:
+            fetched = await self._stream(self._streaming, request, chain, missing, record, start_s)
+        else:
+            fetched = await self._fetch(missing, record)
+        sources |= fetched.sources
         began_s = loop.time()
-        planned_s = self._prefill_s(request, _prefix(chain, sources))
+        planned_s = self._prefill_s(request, len(chain), self._computed(chain, sources))
         self._gpu_free_s = max(began_s, self._gpu_free_s) + planned_s
         async with self._gpu:
             record.queue_s = loop.time() - began_s
             self._look_up(chain, sources)  # a request before this one may have computed the same blocks
-            hits = _prefix(chain, sources)
-            duration_s = self._prefill_s(request, hits)
+            computed = self._computed(chain, sources)
+            duration_s = self._prefill_s(request, len(chain), computed)
             self._gpu_free_s -= planned_s - duration_s
             await self._prefill(duration_s, record)
             self._tiers.keep([block.key for block in chain])
         record.ttft_s = loop.time() - start_s - request.arrival_s
         self.first_token_times.observe(record.ttft_s)
         arrival.prefilled()
-        for block in chain[:hits]:
-            record.sources[sources[block.key]] += 1
-        record.sources["recomputed"] = len(chain) - hits
+        record.sources["recomputed"] = len(computed)
+        for depth in {*range(len(chain))} - {*computed}:
+            record.sources[sources[chain[depth].key]] += 1
         if fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError):
-            self._store(block for block in chain[hits:] if block.key not in sources)
+            self._store(chain[depth] for depth in computed if chain[depth].key not in sources)
         decode_s = self._cost.decode_s(request.output_tokens, request.input_tokens)
         await asyncio.sleep(self._scale.duration_s(decode_s))
         record.end_s, record.tokens = loop.time() - start_s, request.output_tokens
@@ -236,42 +256,81 @@ class InferenceNode:
             if block.key not in sources and (tier := self._tiers.use(block.key)) is not None:
                 sources[block.key] = tier
 
-    async def _fetch(self, missing: Sequence[BlockRef], record: RequestRecord) -> FetchedChain:
+    def _gpu_wait_s(self) -> float:
+        return max(0.0, self._gpu_free_s - asyncio.get_running_loop().time())
+
+    async def _fetch(self, missing: Sequence[BlockRef], record: RequestRecord) -> _Fetched:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        gpu_wait_s = max(0.0, self._gpu_free_s - began_s)
-        wanted = missing[: self._gate(missing, gpu_wait_s)] if missing else []
+        wanted = missing[: self._gate(missing, self._gpu_wait_s())] if missing else []
         record.refused = len(missing) - len(wanted)
         if not wanted:
-            return FetchedChain([], None)
+            return _Fetched()
         fetched = await self._client.get_chain(wanted)
         ended_s = loop.time()
         record.fetch_s = ended_s - began_s
         record.waits_s = waits(fetched, began_s, ended_s)
-        for block in fetched.blocks:
-            self.get_times.observe(block.elapsed_s)
-        if self._options.record_blocks:
-            depths = {block.key: block.depth for block in wanted}
-            record.blocks = [block_record(block, depths[block.key]) for block in fetched.blocks]
-            if fetched.ended_by is not None:
-                record.missing = wanted[len(fetched.blocks)].key.hex()
+        depths = [block.depth for block in wanted]
+        lost = wanted[len(fetched.blocks)].key if fetched.ended_by is not None else None
+        self._note(fetched.blocks, depths, fetched.ended_by, lost, record)
         if self._compares:
             self._compare(fetched)
         record.decode_s = await self._coder.decode(fetched.blocks)
-        if fetched.ended_by is not None:
-            record.fetch_ended_by = type(fetched.ended_by).__name__
-        if isinstance(fetched.ended_by, BlockNotFoundError):
-            self.on_lost(fetched.ended_by.key)
-        return fetched
+        return _Fetched({block.key: _origin(block) for block in fetched.blocks}, fetched.ended_by)
+
+    async def _stream(
+        self,
+        streaming: Streaming,
+        request: Request,
+        chain: Sequence[BlockRef],
+        missing: Sequence[BlockRef],
+        record: RequestRecord,
+        start_s: float,
+    ) -> _Fetched:
+        if not missing:
+            return _Fetched()
+        began_s = asyncio.get_running_loop().time()
+        deadline_s = start_s + request.arrival_s + AIM * streaming.target_s
+        prefill_s = partial(self._prefill_s, request, len(chain))
+        streamed = await streaming.fetch(chain, missing, deadline_s, prefill_s, self._gpu_wait_s)
+        record.fetch_s = asyncio.get_running_loop().time() - began_s
+        waited = Counter[str]()
+        for fetched, asked_s, came_s in streamed.chunks:
+            waited.update(waits(fetched, asked_s, came_s))
+        record.waits_s = dict(waited)
+        record.levels = dict(streamed.levels)
+        by_key = {block.key: block.depth for block in chain}
+        depths = [by_key[key] for key in streamed.keys]
+        self._note(streamed.blocks, depths, streamed.ended_by, streamed.lost, record)
+        record.decode_s = await self._coder.wait_until(streamed.ready_s)
+        origins = map(_origin, streamed.blocks)
+        return _Fetched(dict(zip(streamed.keys, origins, strict=True)), streamed.ended_by)
+
+    def _note(
+        self,
+        blocks: Sequence[FetchedBlock],
+        depths: Sequence[int],
+        ended_by: Exception | None,
+        lost: bytes | None,
+        record: RequestRecord,
+    ) -> None:
+        """Keep what is to be known of a fetch: blocks with their places, and the one at which it ended."""
+        for block in blocks:
+            self.get_times.observe(block.elapsed_s)
+        if self._options.record_blocks:
+            record.blocks = [block_record(block, depth) for block, depth in zip(blocks, depths, strict=False)]
+            record.missing = lost.hex() if lost is not None else None
+        if ended_by is not None:
+            record.fetch_ended_by = type(ended_by).__name__
+        if isinstance(ended_by, BlockNotFoundError) and lost is not None:
+            self.on_lost(lost)
 
     def _compare(self, fetched: FetchedChain) -> None:
         """The tags have said that nothing changed on the way; this says that it was the right block."""
         for block in fetched.blocks:
             self.stats.compared += 1
-            self.stats.different += block.content != self._new_content(block.key)
-
-    def _new_content(self, key: bytes) -> bytes:
-        return self._content(key, self._coder.block_bytes(key))
+            ((key, length),) = self._coder.stored(block.key)
+            self.stats.different += block.content != self._content(key, length)
 
     async def _prefill(self, duration_s: float, record: RequestRecord) -> None:
         loop = asyncio.get_running_loop()
@@ -279,9 +338,16 @@ class InferenceNode:
         await asyncio.sleep(duration_s)
         record.prefill_s = loop.time() - began_s
 
-    def _prefill_s(self, request: Request, hits: int) -> float:
-        """To compute what is behind so many blocks: at least the last token, before the first new one."""
-        return self._scale.duration_s(self._cost.request_prefill_s(request.input_tokens, hits))
+    def _computed(self, chain: Sequence[BlockRef], sources: Mapping[bytes, str]) -> list[int]:
+        """Places of the blocks that are to be computed: all behind the first that is missing, but what a
+        stream left out between others is computed alone."""
+        if self._streaming is None:
+            return list(range(_prefix(chain, sources), len(chain)))
+        return [block.depth for block in chain if block.key not in sources]
+
+    def _prefill_s(self, request: Request, blocks: int, computed: Collection[int]) -> float:
+        """To compute those at these places of so many: at least the last token, before the first new one."""
+        return self._scale.duration_s(self._cost.computed_s(request.input_tokens, blocks, sorted(computed)))
 
     def _store(self, blocks: Iterable[BlockRef]) -> None:
         """Queue new blocks for their homes."""
@@ -295,18 +361,24 @@ class InferenceNode:
         while True:
             block = await self._puts.get()
             try:
-                await self._coder.encode()
-                await self._client.put(
-                    block,
-                    self._new_content(block.key),
-                    durable=self._options.durable,
-                    replicas=self._options.replicas,
-                )
+                await self._put(block)
                 self.on_stored(block.key)
             except TransferError:
                 self.stats.puts_failed += 1
             finally:
                 self._puts.task_done()
+
+    async def _put(self, block: BlockRef) -> None:
+        """Encode and store a new block: once, or at each level that streams choose from."""
+        encode_s = (None,) if self._streaming is None else self._streaming.encode_s
+        for (key, length), took_s in zip(self._coder.stored(block.key), encode_s, strict=True):
+            await self._coder.encode(took_s)
+            await self._client.put(
+                replace(block, key=key),
+                self._content(key, length),
+                durable=self._options.durable,
+                replicas=self._options.replicas,
+            )
 
     def _references(self, request: Request) -> list[BlockRef]:
         return chain_references(list(self._key_space.chain(request.blocks)), self._recompute_ms)
@@ -318,3 +390,7 @@ class InferenceNode:
 def _prefix(chain: Sequence[BlockRef], sources: Mapping[bytes, str]) -> int:
     """Blocks from the first on that are there."""
     return next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
+
+
+def _origin(block: FetchedBlock) -> str:
+    return "pool" if block.from_pool else "remote"

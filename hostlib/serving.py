@@ -8,9 +8,11 @@ from pathlib import Path
 from hostlib.config import ProcessConfig, check_address, check_positive
 from hostlib.errors import ConfigError
 from hostlib.members import Members
-from hostlib.wire import fragment_count
-from workload.compression import CPU, NONE, BlockSizes, CompressionError, coding_s, find_compression
+from hostlib.streamer import Rung
+from hostlib.wire import VALUE_FRAME_BYTES, fragment_count
+from workload.compression import CPU, NONE, BlockSizes, CompressionError, coding_s
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
+from workload.levels import Ladder, make_sizes
 from workload.scale import DEFAULT_SIGMA, ScaleError, ScaleModel
 from workload.trace import MOONCAKE, Trace, TraceError, load_trace
 
@@ -34,8 +36,8 @@ class ServingConfig(ProcessConfig):
     speed: float = 1.0
     codec: str = NONE
     """By which blocks are coded before they are sent (workload/compression.py)."""
-    level: int | None = None
-    """Of the codec; null: its default."""
+    level: int | str | None = None
+    """Of the codec; null: its default; "adaptive": one for each chunk of a chain (hostlib.streamer)."""
     coder: str = CPU
     """What codes them."""
 
@@ -48,7 +50,7 @@ class ServingConfig(ProcessConfig):
         check_positive(block_tokens=self.block_tokens)
         if self.link_bit_s < 0:
             raise ConfigError(f"link_bit_s must be 0 or more, not {self.link_bit_s!r}")
-        self.members, self.cost, self.coding_s  # noqa: B018  (a name or number that does not exist is refused here)
+        self.members, self.cost, self.coding_s, self.rungs  # noqa: B018  (a name or number that does not exist is refused here)
 
     @property
     def members(self) -> Members:
@@ -64,13 +66,14 @@ class ServingConfig(ProcessConfig):
         return replace(self._plain_cost, stored_share=self.sizes.stored_share)
 
     @property
-    def sizes(self) -> BlockSizes:
+    def sizes(self) -> BlockSizes | Ladder:
         """Of blocks as they are sent, in the emulation."""
         cost = self._plain_cost
         try:
-            return BlockSizes(
+            return make_sizes(
+                self.codec,
+                self.level,
                 fragment_count(self.scale.block_bytes(cost.block_bytes)),
-                find_compression(self.codec, self.level),
                 cost.model.kv_dtype_bytes,
             )
         except CompressionError as error:
@@ -78,13 +81,31 @@ class ServingConfig(ProcessConfig):
 
     @property
     def coding_s(self) -> tuple[float, float]:
-        """To encode and to decode a block, in the emulation."""
-        values = self.cost.block_bytes / self.cost.model.kv_dtype_bytes
+        """To encode and to decode a block, in the emulation; of a stream's rungs each has its own."""
+        sizes = self.sizes
+        return (0.0, 0.0) if isinstance(sizes, Ladder) else self._coding_s(sizes)
+
+    @property
+    def rungs(self) -> list[Rung]:
+        """What a stream chooses from, in the emulation; none where blocks have one level."""
+        sizes = self.sizes
+        if not isinstance(sizes, Ladder):
+            return []
+        rungs = []
+        for (_, level), one in zip(sizes.numbers, sizes.levels, strict=True):
+            encode_s, decode_s = self._coding_s(one)
+            rungs.append(Rung(level, one.mean_fragments * VALUE_FRAME_BYTES, decode_s, encode_s))
+        return rungs
+
+    def _coding_s(self, sizes: BlockSizes) -> tuple[float, float]:
+        cost = self._plain_cost
         try:
-            real_s = coding_s(self.sizes.compression, self.coder, values)
+            encode_s, decode_s = coding_s(
+                sizes.compression, self.coder, cost.block_bytes / cost.model.kv_dtype_bytes
+            )
         except CompressionError as error:
             raise ConfigError(str(error)) from None
-        return self.scale.duration_s(real_s[0]), self.scale.duration_s(real_s[1])
+        return self.scale.duration_s(encode_s), self.scale.duration_s(decode_s)
 
     @property
     def _plain_cost(self) -> CostModel:

@@ -27,12 +27,14 @@ from hostlib.pushed import PushedBlocks
 from hostlib.routed import RoutedNode
 from hostlib.seal import Seal
 from hostlib.serving import ServingConfig
+from hostlib.streaming import Streaming
 from hostlib.tenancy import name_key_of, seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
 from hostlib.wire import TENANT_PUBLIC
 from workload.compression import NONE
 from workload.keys import KeySpace
+from workload.levels import ADAPTIVE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,9 @@ class WorkerConfig(ServingConfig, HostConfig):
     """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
     kv_file: str | None = None
     """File with real KV (`hostlib.kv_file`), which new blocks hold and fetched ones are compared with."""
+    ttft_slo_s: float | None = None
+    """With level "adaptive": real seconds from a request's arrival in which a stream is to bring it to its
+    first token."""
     router: str | None = None
     """Socket of the router that sends the requests (hostlib.router); null where the trace has them."""
     name: str = ""
@@ -79,8 +84,20 @@ class WorkerConfig(ServingConfig, HostConfig):
             raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
         if self.gate and not self.link_bit_s:
             raise ConfigError("link_bit_s must be above 0 for the gate")
+        if self.level == ADAPTIVE:
+            self._check_stream()
         self.make_tiers()
         self.seal  # noqa: B018  (a tenant that cannot be is refused here)
+
+    def _check_stream(self) -> None:
+        if self.ttft_slo_s is None or self.ttft_slo_s <= 0:
+            raise ConfigError(f"ttft_slo_s must be above 0 with level {ADAPTIVE!r}, not {self.ttft_slo_s!r}")
+        if not self.link_bit_s:
+            raise ConfigError(f"link_bit_s must be above 0 with level {ADAPTIVE!r}")
+        if self.gate or not self.fetch or self.router is not None:
+            raise ConfigError(
+                f"level {ADAPTIVE!r} goes with fetch, with no gate, whose place it takes, and with no router"
+            )
 
     @property
     def seal(self) -> Seal:
@@ -133,9 +150,16 @@ class WorkerProcess(HostProcess):
             options,
             None if config.kv_file is None else KvFile(Path(config.kv_file)),
             self._coder,
+            self._streaming(config),
         )
         if config.router is not None:
             self._routed = RoutedNode(config.router, config.name, self._client, self._tiers)
+
+    def _streaming(self, config: WorkerConfig) -> Streaming | None:
+        if config.level != ADAPTIVE or config.ttft_slo_s is None:
+            return None
+        target_s = config.scale.duration_s(config.ttft_slo_s)
+        return Streaming(self._client, self._coder, config.rungs, target_s, config.link_bit_s)
 
     async def run(self, start_s: float) -> None:
         """Serve all requests."""

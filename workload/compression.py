@@ -9,6 +9,7 @@ whoever knows the key knows the size.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -106,6 +107,10 @@ class BlockSizes:
             return self.plain_fragments
         exact = self.plain_fragments * self._of_plain(self.compression.share(key))
         return max(1, int(exact + _draws(key)[1]))
+
+    def stored(self, key: bytes) -> Iterator[tuple[bytes, int]]:
+        """Keys and fragments of what is stored of a block: itself."""
+        yield key, self.fragments(key)
 
     def _of_plain(self, share: float) -> float:
         return share * PLAIN_BYTES_PER_VALUE / self.value_bytes

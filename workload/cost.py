@@ -7,6 +7,7 @@ operations B/G exceeds 2*d*s / (gqa * (a*p*d + b*d^2))."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 ATTENTION_OPS = 4.0
@@ -174,6 +175,30 @@ class CostModel:
         """Of a request: tokens to compute behind `held_blocks`, at least the last one; and those before."""
         new_tokens = max(1, input_tokens - held_blocks * self.block_tokens)
         return new_tokens, input_tokens - new_tokens
+
+    def computed_spans(
+        self, input_tokens: int, blocks: int, computed: Iterable[int]
+    ) -> list[tuple[int, int]]:
+        """Of a request of so many blocks of which those at these places (ascending) are computed and all
+        others held: tokens to compute and those before them, span by span. What is behind the blocks, and
+        the last token, is always computed."""
+        size, spans = self.block_tokens, list[tuple[int, int]]()
+        behind = range(blocks, -(-input_tokens // size))
+        for depth in (*computed, *behind):
+            first, end = depth * size, min(input_tokens, (depth + 1) * size)
+            if first >= input_tokens:
+                break
+            if spans and sum(spans[-1]) == first:
+                spans[-1] = (end - spans[-1][1], spans[-1][1])
+            else:
+                spans.append((end - first, first))
+        if not spans or sum(spans[-1]) < input_tokens:
+            spans.append((1, input_tokens - 1))
+        return spans
+
+    def computed_s(self, input_tokens: int, blocks: int, computed: Iterable[int]) -> float:
+        """Time to compute these blocks of a request, and what is behind its blocks."""
+        return sum(self.prefill_s(*span) for span in self.computed_spans(input_tokens, blocks, computed))
 
     def blend_s(self, work: BlendWork, load_s: float = 0.0) -> float:
         """Time to compute chunks that nobody had and to blend, if loading the others begins together with it.

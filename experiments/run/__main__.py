@@ -32,6 +32,7 @@ from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
 from topologies.network import Network, check_root
 from workload.compression import NONE
+from workload.levels import Ladder
 
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
@@ -144,7 +145,7 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
             play = partial(_play_once, emulation, MODES[name], progress, task)
             measured = recording.play(network, recorded, play)
-            runs[name].append(evaluate(measured, scenario.tenants))
+            runs[name].append(evaluate(measured, scenario.tenants, scenario.target_s))
             details[name].append(details_of(measured))
             if give_up and runs[name][-1].overloaded:
                 break
@@ -207,11 +208,17 @@ def _title(scenario: Scenario) -> str:
 
 def _codec(scenario: Scenario) -> str:
     """What codes the blocks, and to how much."""
-    compression = scenario.sizes.compression
-    if compression is None:
+    sizes, coder = scenario.sizes, scenario.options.coder
+    if isinstance(sizes, Ladder):
+        each = ", ".join(
+            f"{level} {one.stored_share:.1%}"
+            for (_, level), one in zip(sizes.numbers, sizes.levels, strict=True)
+        )
+        return f"{sizes.codec} adaptive ({coder}, of the bytes {each}; kept {sizes.kept_share:.1%})"
+    if sizes.compression is None:
         return NONE
     share = scenario.cost.stored_share
-    return f"{compression.codec} {compression.level} ({scenario.options.coder}, {share:.1%} of the bytes)"
+    return f"{sizes.compression.codec} {sizes.compression.level} ({coder}, {share:.1%} of the bytes)"
 
 
 def _about(scenario: Scenario) -> dict[str, object]:

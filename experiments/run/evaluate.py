@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
+from typing import Any
 
 import psutil
 
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.run.emulation import Measurements
 from experiments.run.machine import Strain
-from experiments.run.result import BlockSources, Evictions, RunResult, percentiles
+from experiments.run.result import BlockSources, Evictions, RunResult, TargetResult, percentiles
 from experiments.run.tenants import Tenant, results_of
+from hostlib.streamer import mean_level
 from hostlib.wire import VALUE_FRAME_BYTES
 
 NO_TENANTS: Mapping[str, Tenant] = MappingProxyType({})
 
 
-def evaluate(measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS) -> RunResult:
-    """One run's figures; `tenants` by node."""
+def evaluate(
+    measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS, target_s: float | None = None
+) -> RunResult:
+    """One run's figures; `tenants` by node, `target_s` to the first token in the emulation."""
     workers = list(measured.workers.values())
     records = [record for worker in workers for record in worker["records"]]
     gates = [worker["gate"] for worker in workers if worker["gate"] is not None]
@@ -27,6 +32,7 @@ def evaluate(measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS)
     bore = strain(measured)
     complaints = bore.complaints()
     router = measured.router
+    levels = _levels(records)
     return RunResult(
         requests=router["requests"] if router else sum(worker["requests"] for worker in workers),
         completed=sum(worker["node"]["completed"] for worker in workers),
@@ -55,6 +61,9 @@ def evaluate(measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS)
         pool_held=sum(switch["resident"] for switch in measured.controller["switches"].values()),
         decoded=sum(worker["coder"]["decoded"] for worker in workers),
         decode_ms=percentiles([1000 * r["decode_s"] for r in records if r["fetch_s"]]),
+        levels=levels,
+        mean_level=mean_level(levels),
+        target=None if target_s is None else _target(records, target_s),
         gate_limited=sum(gate["closed"] + gate["narrowed"] for gate in gates),
         gate_refused=sum(gate["refused_blocks"] for gate in gates),
         ssd_reads=sum(store["store"]["ssd_hits"] for store in measured.stores.values()),
@@ -64,6 +73,23 @@ def evaluate(measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS)
         rejected=router["conductor"]["rejected"] if router else 0,
         replicated=router["conductor"]["replicated_blocks"] if router else 0,
         tenants=results_of(tenants, measured.workers, measured.controller),
+    )
+
+
+def _levels(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """In the order of a request's choices: by number, text last."""
+    counts = sum((Counter(record["levels"]) for record in records), Counter[str]())
+    return dict(sorted(counts.items()))
+
+
+def _target(records: Sequence[Mapping[str, Any]], target_s: float) -> TargetResult:
+    served = [record for record in records if record["ttft_s"] is not None]
+    served.sort(key=lambda record: float(record["arrival_s"]))
+    ttfts_s = [float(record["ttft_s"]) for record in served]
+    return TargetResult(
+        round(1000 * target_s, 3),
+        sum(ttft_s <= target_s for ttft_s in ttfts_s),
+        tuple(round(1000 * ttft_s, 3) for ttft_s in ttfts_s),
     )
 
 

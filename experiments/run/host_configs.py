@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.run.scenario import Scenario
 from hostlib.members import Members
+from workload.compression import NONE
 from workload.generate import to_line
+from workload.levels import ADAPTIVE
 from workload.schedule import CONDUCTOR
 
 SSD_BLOCKS = 100_000
+Preloads = Mapping[str, Sequence[tuple[bytes, int]]]
+"""Keys and fragments of what a storage node, by its address, holds from the start."""
 ROUTER = "router"
 """The name of its process and files; no host has it."""
 
@@ -50,10 +55,10 @@ def router_socket(scenario: Scenario, directory: Path) -> Path | None:
     return directory / "router" if scenario.options.scheduler == CONDUCTOR else None
 
 
-def _router(scenario: Scenario, homes: list[str], preloads: dict[str, list[bytes]], directory: Path) -> Path:
+def _router(scenario: Scenario, homes: list[str], preloads: Preloads, directory: Path) -> Path:
     trace, stored, path = (directory / f"{ROUTER}.{kind}" for kind in ("trace.jsonl", "keys", "json"))
     trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.trace.requests))
-    stored.write_text("".join(f"{key.hex()}\n" for keys in preloads.values() for key in keys))
+    stored.write_text("".join(f"{key.hex()}\n" for held in preloads.values() for key, _ in held))
     specific = {
         "socket": str(router_socket(scenario, directory)),
         "nodes": list(scenario.fabric.nodes),
@@ -96,7 +101,8 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "gpu_blocks": options.gpu_blocks,
         "dram_blocks": options.dram_blocks,
         "tiers": options.tiers,
-        "gate": options.gate and options.fetch,
+        "gate": options.gate and options.fetch and options.level != ADAPTIVE,
+        "ttft_slo_s": options.ttft_slo_s,
         "fetch": options.fetch,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
         "push": options.push,
@@ -120,16 +126,16 @@ def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
     }
 
 
-def _held(scenario: Scenario, keys: list[bytes]) -> str:
+def _held(scenario: Scenario, held: Sequence[tuple[bytes, int]]) -> str:
     """The preload file of a store: lengths where a codec makes blocks differ."""
-    if scenario.sizes.compression is None:
-        return "".join(f"{key.hex()}\n" for key in keys)
+    if scenario.options.codec == NONE:
+        return "".join(f"{key.hex()}\n" for key, _ in held)
     unit = scenario.scale.fragment_bytes
-    return "".join(f"{key.hex()} {scenario.sizes.fragments(key) * unit}\n" for key in keys)
+    return "".join(f"{key.hex()} {fragments * unit}\n" for key, fragments in held)
 
 
-def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
-    """What each store holds at the start: the past's blocks, least recently used first.
+def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
+    """What each store holds at the start, with fragments: the past's blocks, least recently used first.
 
     With tenants, nothing: a storage node has no secret to name and seal their blocks with.
     """
@@ -141,9 +147,9 @@ def _preloads(scenario: Scenario, homes: list[str]) -> dict[str, list[bytes]]:
         for key in keys.chain(request.blocks):
             recency.pop(key, None)
             recency[key] = None
-    held: dict[str, list[bytes]] = {home: [] for home in homes}
-    members = Members.of(homes, scenario.options.replicas)
-    for key in recency:
-        for home in members.homes(key):
-            held[home.address].append(key)
+    held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
+    members, sizes = Members.of(homes, scenario.options.replicas), scenario.sizes
+    for stored in (stored for key in recency for stored in sizes.stored(key)):
+        for home in members.homes(stored[0]):
+            held[home.address].append(stored)
     return held

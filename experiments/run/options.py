@@ -26,9 +26,10 @@ from experiments.run.modes import COMPARED, MODES
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
-from workload.compression import CODERS, CPU, NONE, codecs
+from workload.compression import CODERS, CPU, NONE, CompressionError, codecs
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SHAPE
+from workload.levels import ADAPTIVE, parse_level
 from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
@@ -83,8 +84,8 @@ class RunOptions:
     gpu: str
     codec: str
     """By which blocks are coded before they are sent; "none": they travel as they are."""
-    level: int | None
-    """Of the codec; None: its default."""
+    level: int | str | None
+    """Of the codec; None: its default; "adaptive": one for each chunk of a chain."""
     coder: str
     """What codes them, and so how long that takes."""
     link_gbit_s: float
@@ -115,6 +116,13 @@ def _model(text: str) -> ModelChoice:
     raise OptionError(
         f"there is no {text!r}: choose one of {', '.join(MODELS)}, or a folder with a model's config.json"
     )
+
+
+def _level(text: str) -> int | str:
+    try:
+        return parse_level(text)
+    except CompressionError as error:
+        raise OptionError(str(error)) from None
 
 
 Extended = TypeVar("Extended", bound=RunOptions)
@@ -155,7 +163,8 @@ _OPTIONS = (
         "TTFT_SLO",
         number(0.001, 1e6),
         None,
-        "with SCHEDULER=conductor: real seconds; a request whose first token is expected later is refused",
+        "real seconds to the first token: what LEVEL=adaptive aims at; with SCHEDULER=conductor a request "
+        "whose first token is expected later is refused; the table says how many met it",
     ),
     Option("TIERS", one_of(tuple(RULES)), DEFAULT_RULE, "how blocks move between GPU memory and DRAM"),
     Option("GATE", yes_or_no, True, "no: nodes fetch without comparing that with computing under the load"),
@@ -207,7 +216,13 @@ _OPTIONS = (
         NONE,
         f"how blocks are coded before they are sent: {', '.join((NONE, *codecs()))}",
     ),
-    Option("LEVEL", whole(0, 99), None, "of the codec; default: that which docs/blocks.md has as default"),
+    Option(
+        "LEVEL",
+        _level,
+        None,
+        f"of the codec; default: that which docs/blocks.md has as default; {ADAPTIVE}: one for each chunk of "
+        "a chain, chosen so that the first token comes within TTFT_SLO",
+    ),
     Option(
         "CODER",
         one_of(tuple(CODERS)),

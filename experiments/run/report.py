@@ -35,6 +35,18 @@ def _lost(evictions: Evictions) -> str:
     return f"{evictions.stubs:,} / {evictions.not_whole:,} / {dropped:,}"
 
 
+def _levels(result: RunResult) -> str:
+    """Shares of a stream's blocks by level, and text."""
+    total = max(1, sum(result.levels.values()))
+    return ", ".join(f"{level} {count / total:.0%}" for level, count in result.levels.items()) or "none"
+
+
+def _met(result: RunResult) -> str:
+    if result.target is None:
+        return ""
+    return f"{result.target.met:,} ({result.target.met / max(1, result.requests):.0%})"
+
+
 _SECTIONS: dict[str, tuple[_Row, ...]] = {
     "Requests": (
         ("completed / failed", lambda r: f"{r.completed:,} / {r.failed:,}"),
@@ -53,6 +65,8 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
             lambda r: f"{r.ssd_reads:,}; {r.read_ahead:,} / {r.read_ahead_hits:,}",
         ),
         ("gate refused, in requests", lambda r: f"{r.gate_refused:,} in {r.gate_limited:,}"),
+        ("streamed at level", _levels),
+        ("mean level", lambda r: "" if r.mean_level is None else f"{r.mean_level:.2f}"),
     ),
     "Network": (
         ("bytes from storage nodes", lambda r: _bytes(r.storage_egress_bytes)),
@@ -63,6 +77,7 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("GET a block, p50/p99, ms", lambda r: f"{r.get_ms.p50:.1f} / {r.get_ms.p99:.1f}"),
         ("decode, p50/p99, ms", lambda r: f"{r.decode_ms.p50:.1f} / {r.decode_ms.p99:.1f}"),
         ("first token, p50/p99, ms", lambda r: f"{r.ttft_ms.p50:.0f} / {r.ttft_ms.p99:.0f}"),
+        ("within TTFT_SLO", _met),
     ),
     "What the pool cost": (
         ("blocks admitted / evicted", lambda r: f"{r.admitted:,} / {r.evicted:,}"),
@@ -93,6 +108,9 @@ _WHERE: dict[str, Callable[[RunResult], int]] = {
     "  worthless/part/dropped": lambda r: r.evicted,
     "decode, p50/p99, ms": lambda r: r.decoded,
     "bytes for that": lambda r: r.evicted,
+    "streamed at level": lambda r: sum(r.levels.values()),
+    "mean level": lambda r: sum(r.levels.values()),
+    "within TTFT_SLO": lambda r: r.target is not None,
 }
 """Rows that are left out where none of the plays has any."""
 

@@ -69,6 +69,18 @@ class TenantResult:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetResult:
+    """How many requests met TTFT_SLO."""
+
+    target_ms: float
+    """Of emulated time, as all that follows."""
+    met: int
+    """Requests whose first token came in time; one that never got any did not."""
+    ttfts_ms: tuple[float, ...]
+    """Of each request that got one, in order of arrival."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """One play of the trace."""
 
@@ -111,6 +123,12 @@ class RunResult:
     """Fetched blocks that were decoded; 0 without a codec."""
     decode_ms: Percentiles = Percentiles(0.0, 0.0)
     """Of requests that fetched: from the last block's arrival until all were decoded."""
+    levels: dict[str, int] = field(default_factory=dict)
+    """With LEVEL=adaptive: blocks by the level at which they came, "text" for those left to be computed."""
+    mean_level: float | None = None
+    """Of those that came."""
+    target: TargetResult | None = None
+    """With TTFT_SLO."""
     gate_limited: int = 0
     """Requests whose fetch the gate refused or cut short, as computing was faster."""
     gate_refused: int = 0

@@ -19,10 +19,11 @@ from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
 from topologies.registry import make_topology
-from workload.compression import NONE, BlockSizes, find_compression
+from workload.compression import NONE, BlockSizes
 from workload.cost import CostModel, make_cost_model
 from workload.generate import generate
 from workload.keys import KeySpace
+from workload.levels import ADAPTIVE, Ladder, make_sizes
 from workload.scale import DEFAULT_SIGMA, ScaleModel
 from workload.schedule import CONDUCTOR, make_scheduler
 from workload.trace import Request, Trace, load_trace
@@ -76,16 +77,22 @@ class Scenario:
         return self.block_bytes // self.scale.fragment_bytes
 
     @property
-    def sizes(self) -> BlockSizes:
+    def sizes(self) -> BlockSizes | Ladder:
         """Of blocks as they are sent."""
-        compression = find_compression(self.options.codec, self.options.level)
-        return BlockSizes(self.fragments, compression, self.cost.model.kv_dtype_bytes)
+        options = self.options
+        return make_sizes(options.codec, options.level, self.fragments, self.cost.model.kv_dtype_bytes)
+
+    @property
+    def target_s(self) -> float | None:
+        """To the first token, in the emulation; None where nobody named one."""
+        slo_s = self.options.ttft_slo_s
+        return None if slo_s is None else self.scale.duration_s(slo_s)
 
     @property
     def pool_size(self) -> PoolSize:
         """Of each switch: memory for `pool_blocks` plain blocks, which holds more coded ones."""
         slots, sizes = self.options.pool_blocks * self.fragments, self.sizes
-        if sizes.compression is None:
+        if self.options.codec == NONE:
             return PoolSize(self.options.pool_blocks, slots, self.fragments)
         blocks = min(MAX_POOL_BLOCKS, int(slots / sizes.mean_fragments))
         return PoolSize(blocks, slots, sizes.most_fragments, int(SPARE_SHARE * slots))
@@ -128,6 +135,8 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
 
 def _check_codec(options: RunOptions) -> None:
     """Raises OptionError for what takes blocks as they are."""
+    if options.level == ADAPTIVE:
+        _check_stream(options)
     if options.codec == NONE:
         return
     if options.model_choice.folder is not None:
@@ -137,6 +146,20 @@ def _check_codec(options: RunOptions) -> None:
     if options.push:
         raise OptionError(
             f"CODEC={options.codec} with PUSH=1: nodes keep what is pushed as it comes, undecoded"
+        )
+
+
+def _check_stream(options: RunOptions) -> None:
+    """Raises OptionError for what does not go with levels that are chosen for each chunk."""
+    if options.ttft_slo_s is None:
+        raise OptionError(f"LEVEL={ADAPTIVE} aims at a time to the first token: say TTFT_SLO, real seconds")
+    if options.scheduler == CONDUCTOR:
+        raise OptionError(
+            f"LEVEL={ADAPTIVE} with SCHEDULER=conductor: it would not find blocks at their levels"
+        )
+    if not options.fetch:
+        raise OptionError(
+            f"LEVEL={ADAPTIVE} with FETCH=no: there is nothing to choose where nothing is fetched"
         )
 
 

@@ -70,6 +70,7 @@ def _table(name: str, result: SimResult) -> Table:
             f"blocks: {source}": f"{count:,} ({count / total:.1%})" for source, count in result.blocks.items()
         },
         **_blended(result),
+        **_streamed(result),
         "storage sent": f"{result.storage_egress_bytes / 1e12:.3f} TB",
         "busiest storage link": f"{result.storage_busy_share:.1%}",
         "switches served": f"{result.switch_served_bytes / 1e12:.3f} TB",
@@ -99,6 +100,20 @@ def _blended(result: SimResult) -> dict[str, str]:
         "tokens of chunks recomputed": f"{totals.tokens:,}",
         "operations saved by blending": f"{totals.ops_saved:.1%}",
     }
+
+
+def _streamed(result: SimResult) -> dict[str, str]:
+    """Levels and the target, where there are such."""
+    rows = {}
+    total = sum(result.levels.values())
+    if total:
+        rows["streamed at level"] = ", ".join(
+            f"{level} {count / total:.1%}" for level, count in result.levels.items()
+        )
+        rows["mean level"] = "none" if result.mean_level is None else f"{result.mean_level:.2f}"
+    if result.met_share is not None:
+        rows["first token within workload.ttft_slo_s"] = f"{result.met_share:.1%}"
+    return rows
 
 
 def _seconds(*values: float) -> str:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from controller.config import Thresholds
+from controller.config import PoolSize, Thresholds
+from experiments.run.scenario import SPARE_SHARE
 from experiments.simulator.messages import Sizes
 from experiments.simulator.scenario import GB, Model, Scenario
 from experiments.simulator.schema import Document, ScenarioError
+from hostlib.streamer import Rung
 from topologies.errors import TopologyError
 from topologies.fabric import Fabric
 from topologies.registry import make_topology
-from workload.compression import BlockSizes, CompressionError, coding_s, find_compression
+from workload.compression import BlockSizes, CompressionError, coding_s
 from workload.cost import ATTENTION_SHARES, GPUS, MODELS, CostModel, ModelSpec
+from workload.levels import ADAPTIVE, Ladder, make_sizes
+from workload.schedule import CONDUCTOR
 from workload.trace import MOONCAKE
 
 SHAPE = ("layers", "hidden", "kv_values_per_layer", "kv_dtype_bytes", "weights")
@@ -47,6 +51,8 @@ def make_fabric(scenario: Scenario) -> Fabric:
 def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Field and reason of everything that can't be, apart from the shape of the fabric."""
     yield from _zeros(scenario)
+    if scenario.model.level == ADAPTIVE:
+        yield from _no_streams(scenario)
     yield from _half_models(scenario)
     try:
         cost_model(scenario, scenario.model.block_tokens or MOONCAKE.block_tokens)
@@ -81,6 +87,29 @@ def _blend_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "nodes.blend", 'blends what is fetched: nodes.gate must be "always" or "compare"'
     if nodes.decode != "apart" or nodes.loading != "overlapped":
         yield "nodes.blend", 'needs nodes.decode = "apart" and nodes.loading = "overlapped"'
+
+
+def _no_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """What does not go with levels that are chosen for each chunk."""
+    if not scenario.workload.ttft_slo_s:
+        yield "workload.ttft_slo_s", f'level = "{ADAPTIVE}" aims at a time to the first token: say which'
+    if scenario.workload.scheduler == CONDUCTOR:
+        yield (
+            "workload.scheduler",
+            f'the conductor does not find blocks at the levels of level = "{ADAPTIVE}"',
+        )
+    if scenario.storage.kind != "stores":
+        yield "storage.kind", f'level = "{ADAPTIVE}" goes with storage nodes: kind = "stores"'
+    if scenario.nodes.blend:
+        yield (
+            "nodes.blend",
+            f'level = "{ADAPTIVE}" streams chains: chunks that are no prefixes have one level',
+        )
+    if scenario.nodes.loading != "overlapped" or scenario.nodes.gate == "never":
+        yield (
+            "nodes",
+            f'level = "{ADAPTIVE}" goes with loading = "overlapped", and a gate that is not "never"',
+        )
 
 
 def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterator[tuple[str, str]]:
@@ -132,16 +161,37 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
 
 
 def decode_s(scenario: Scenario, cost: CostModel) -> float:
-    """Time to read a block from its codec."""
+    """Time to read a block from its codec; of the levels of a stream each has its own."""
+    coded = _coded(scenario, cost)
+    return 0.0 if isinstance(coded, Ladder) else _decode_s(scenario, cost, coded)
+
+
+def ladder(scenario: Scenario, cost: CostModel) -> Ladder | None:
+    """The levels that a stream chooses from; None where blocks have one."""
+    coded = _coded(scenario, cost)
+    return coded if isinstance(coded, Ladder) else None
+
+
+def rungs(scenario: Scenario, cost: CostModel, value_bytes: float) -> list[Rung]:
+    """The same for the streamer; `value_bytes` of a fragment on the wire."""
+    levels = ladder(scenario, cost)
+    if levels is None:
+        return []
+    return [
+        Rung(level, one.mean_fragments * value_bytes, _decode_s(scenario, cost, one))
+        for (_, level), one in zip(levels.numbers, levels.levels, strict=True)
+    ]
+
+
+def _decode_s(scenario: Scenario, cost: CostModel, coded: BlockSizes) -> float:
     values = cost.block_bytes / cost.model.kv_dtype_bytes
-    return coding_s(_coded(scenario, cost).compression, scenario.model.coder, values)[1]
+    return coding_s(coded.compression, scenario.model.coder, values)[1]
 
 
-def _coded(scenario: Scenario, cost: CostModel) -> BlockSizes:
+def _coded(scenario: Scenario, cost: CostModel) -> BlockSizes | Ladder:
     """What the codec makes of blocks; raises CompressionError for one that can't be used."""
     model = scenario.model
-    found = find_compression(model.codec, model.level)
-    return BlockSizes(scenario.network.fragments, found, cost.model.kv_dtype_bytes)
+    return make_sizes(model.codec, model.level, scenario.network.fragments, cost.model.kv_dtype_bytes)
 
 
 def _model_spec(model: Model) -> ModelSpec:
@@ -153,19 +203,30 @@ def _model_spec(model: Model) -> ModelSpec:
 
 
 def sizes(scenario: Scenario, cost: CostModel) -> Sizes:
-    """How blocks are cut and what they weigh on the wire."""
+    """How blocks are cut and what they weigh on the wire. Those of a ladder are some of a plain block's
+    fragments."""
     network = scenario.network
+    block_bytes = cost.block_bytes if scenario.model.level == ADAPTIVE else cost.stored_bytes
     return Sizes(
-        cost.stored_bytes, network.fragments, network.segments, network.header_share, network.request_share
+        block_bytes, network.fragments, network.segments, network.header_share, network.request_share
     )
 
 
-def pool_blocks(scenario: Scenario, cut: Sizes) -> int:
-    """Blocks that the pool of one switch holds; 0: there is none."""
+def pool_size(scenario: Scenario, cost: CostModel, cut: Sizes) -> PoolSize:
+    """Entries and slots of the pool of one switch; a slot holds a part of a block."""
+    blocks, levels = pool_blocks(scenario, cost), ladder(scenario, cost)
+    if levels is None:
+        return PoolSize(blocks, blocks * len(cut.parts), len(cut.parts))
+    slots = int(scenario.pool.size_gb * GB / cost.block_bytes * cut.fragments)
+    return PoolSize(blocks, slots, levels.most_fragments, int(SPARE_SHARE * slots))
+
+
+def pool_blocks(scenario: Scenario, cost: CostModel) -> int:
+    """Blocks that the pool of one switch holds, of their mean size; 0: there is none."""
     pool = scenario.pool
     if pool.memory == "none" or scenario.storage.kind != "stores" or scenario.nodes.gate == "never":
         return 0
-    return min(pool.index_entries, int(pool.size_gb * GB / cut.block_bytes))
+    return min(pool.index_entries, int(pool.size_gb * GB / cost.stored_bytes))
 
 
 def spare_blocks(scenario: Scenario, blocks: int) -> int:

@@ -79,6 +79,8 @@ class ClientOptions:
     max_waiting_puts: int = 1024
     fragment_s: float = 0.0
     """CPU time for each fragment that comes."""
+    is_held: Callable[[Block], bool] = lambda block: False
+    """Whether a block's home says at the first fragment of a PUT that it holds the block, which ends it."""
 
 
 class Client:
@@ -91,7 +93,6 @@ class Client:
         self.stats = ClientStats()
         self.get_s: list[float] = []
         self._loop, self._network, self._options, self._process = loop, network, options, process
-        self._parts = network.sizes.parts
         self._switch = network.next_hop(name, network.fabric.switches[0])
         self._transfers: dict[bytes, _Transfer] = {}
         self._gets: dict[str, Lane[Ask]] = {}
@@ -112,7 +113,7 @@ class Client:
         for place, block in enumerate(blocks):
             transfer = self._transfers.get(block.key)
             if transfer is None:
-                missing = set(range(len(self._parts)))
+                missing = set(range(len(block.parts)))
                 transfer = self._transfers[block.key] = _Transfer(block, missing, self._loop.now)
                 ask = Ask(block, PROBE, 1, self.name, chain_blocks)
                 self._lane(block.home).waiting.append(ask)
@@ -181,7 +182,7 @@ class Client:
         transfer.pool_fragments += ask.fragments if reply.from_pool else 0
         if ask.part == PROBE:
             lane = self._lane(transfer.block.home)
-            for part, fragments in enumerate(self._parts[1:], 1):
+            for part, fragments in enumerate(transfer.block.parts[1:], 1):
                 lane.waiting.append(Ask(transfer.block, part, fragments, self.name, ask.chain_blocks))
         if not transfer.missing:
             del self._transfers[transfer.block.key]
@@ -230,7 +231,7 @@ class Client:
         lane.waiting = kept
         for transfer in transfers.values():
             asked = (PROBE,) if PROBE in transfer.missing else transfer.missing
-            lane.in_flight -= sum(self._parts[part] for part in asked)
+            lane.in_flight -= sum(transfer.block.parts[part] for part in asked)
         lane.in_flight += waiting
 
     def _lane(self, home: str) -> Lane[Ask]:
@@ -254,7 +255,7 @@ class Client:
             lane = self._puts.get(block.home)
             if lane is None:
                 lane = self._puts[block.home] = Lane(self._options.lane)
-            lane.waiting.append(Put(block, self._network.sizes.fragments, self.name))
+            lane.waiting.append(Put(block, 1 if self._options.is_held(block) else block.fragments, self.name))
             self._pump_puts(block.home)
 
     def _pump_puts(self, home: str) -> None:

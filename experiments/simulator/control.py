@@ -68,13 +68,11 @@ class SwitchControl:
         options: Control,
         homes: Mapping[str, IPv4Address],
         blocks: Mapping[bytes, Block],
-        parts: Sequence[int],
         residual: ResidualValue,
     ) -> None:
         self.costs = ControlCosts()
         self._loop, self._switch, self._options, self._blocks = loop, switch, options, blocks
         self._homes = homes
-        self._parts = parts
         self._busy_until_s = 0.0
         self._table_free_s = 0.0
         self._next_hits_s = 0.0
@@ -165,12 +163,11 @@ class SwitchControl:
         block, part = self._blocks[key_of(operation.key)], operation.fragment
         name = self._switch.name
         if isinstance(operation, Reclaim):
-            fragments = self._parts[part]
-            put = Put(block, fragments, name, part, reclaim=True, sequence=operation.sequence)
-            if not self._switch.reclaim(put, len(self._parts)):
+            put = Put(block, block.parts[part], name, part, reclaim=True, sequence=operation.sequence)
+            if not self._switch.reclaim(put, len(block.parts)):
                 self._answer(wire.OP_NOT_FOUND, block, part, operation.sequence, wire.FLAG_RECLAIM)
         else:
-            self._switch.fill(Ask(block, part, self._parts[part], name, 0, fill=True))
+            self._switch.fill(Ask(block, part, block.parts[part], name, 0, fill=True))
 
     def _on_miss(self, ask: Ask, count: int, backlog_ms: float, waiters: int) -> None:
         """A digest leaves the switch; the controller takes digests one at a time."""
@@ -183,7 +180,7 @@ class SwitchControl:
             parent=block.parent,
             depth=block.depth,
             chain_blocks=ask.chain_blocks,
-            fragments=len(self._parts),
+            fragments=len(block.parts),
             backlog_ms=min(0xFFFF, round(backlog_ms)),
             recompute_ms=0,
             count=count,
@@ -204,6 +201,6 @@ class SwitchControl:
 
     def _answer(self, op: int, block: Block, part: int, sequence: int, flags: int) -> None:
         self.costs.packets += 1
-        message = wire.Message(op, block.key, part, len(self._parts), flags, sequence=sequence)
+        message = wire.Message(op, block.key, part, len(block.parts), flags, sequence=sequence)
         self.pool.answered(Answer(self._homes[block.home], message), self._loop.now)
         self.pool.commit(self._loop.now)

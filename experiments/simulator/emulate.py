@@ -194,6 +194,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "storage.kind", "the emulator has storage nodes only"
     if (nodes.decode, nodes.loading) != ("apart", "overlapped") or nodes.gate == "never":
         yield "nodes", 'the emulator has decode = "apart", loading = "overlapped", and no gate = "never"'
+    if not nodes.stores_new:
+        yield "nodes.stores_new", "the emulator's nodes store what they compute"
     if scenario.workload.clients or scenario.workload.hit_share is not None:
         yield "workload", "the emulator plays traces only"
     if scenario.workload.load != 1.0:

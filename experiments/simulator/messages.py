@@ -22,6 +22,13 @@ class Block:
     """First 32 bits of the parent's key, 0 for none."""
     home: str
     """The storage node's vertex."""
+    parts: tuple[int, ...]
+    """Fragments of each part: the probe, then the body's."""
+
+    @property
+    def fragments(self) -> int:
+        """Of all parts."""
+        return sum(self.parts)
 
 
 @dataclass(slots=True, eq=False)

@@ -5,6 +5,7 @@ The steps are those of hostlib.inference; batched decoding and blocking loads ar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,9 +16,11 @@ from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Nodes
+from experiments.simulator.workload import Library
 from hostlib.blending import Blending, BlendRecord, Chunks
 from hostlib.gate import Gate, Load
 from hostlib.inference import SOURCES
+from hostlib.streamer import AIM, TEXT, BandwidthMeter, Rung, Streamer, Waits
 from hostlib.tiers import LocalTiers
 from workload.blend import BlendPlan
 from workload.cost import CostModel
@@ -47,6 +50,8 @@ class Record:
     input_tokens: int
     output_tokens: int
     sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
+    levels: Counter[str] = field(default_factory=Counter)
+    """Blocks of a stream by level, and those that it left to be computed as text."""
     fetch_s: float = 0.0
     prefill_s: float = 0.0
     saved_s: float = 0.0
@@ -61,6 +66,18 @@ class Record:
         """Time of each token after the first; 0 where there is none."""
         tokens = self.output_tokens - 1
         return (self.end_s - self.arrival_s - self.ttft_s) / tokens if tokens > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What a node needs to fetch chains at levels of its choice (hostlib.streamer)."""
+
+    rungs: tuple[Rung, ...]
+    target_s: float
+    """From a request's arrival to its first token."""
+    meter: BandwidthMeter
+    library: Library
+    """Knows blocks at their levels."""
 
 
 class Node:
@@ -78,8 +95,10 @@ class Node:
         process: Process,
         prepare_block_s: float,
         decode_s: float = 0.0,
+        streams: Streams | None = None,
     ) -> None:
-        """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive."""
+        """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
+        `streams`: fetches in place of the gate, where blocks are stored at several levels."""
         self.records: list[Record] = []
         self.gpu = gpu
         self.fetcher = fetcher
@@ -88,7 +107,7 @@ class Node:
         block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
         self._blending = Blending(cost, options.blend_share)
-        self._decode_s = decode_s
+        self._decode_s, self._streams = decode_s, streams
         self._decoder_free_s = 0.0
         self._asked_blocks = 0
         """Blocks of fetches that have not ended."""
@@ -132,21 +151,23 @@ class Node:
             yield from self._prepare(len(chain))
         sources: dict[bytes, str] = {}
         missing = self._look_up(chain, sources)
-        if fetch and self._options.loading == "overlapped":
+        if fetch and self._streams is not None:
+            yield from self._stream(self._streams, request, chain, missing, sources, record)
+        elif fetch and self._options.loading == "overlapped":
             yield from self._fetch(missing, len(chain), sources, record)
         had = None
         if fetch and chunks:
             had = yield from self._load(request, _prefix(chain, sources), chunks)
-        planned_s = self._work_s(request, _prefix(chain, sources), had)
+        planned_s = self._work_s(request, chain, sources, had)
         self._gpu_free_s = max(self._loop.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
             yield turn
             if fetch and self._options.loading == "blocking":
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
-            hits = _prefix(chain, sources)
-            record.prefill_s = self._work_s(request, hits, had)
-            record.saved_s = self._prefill_s(request, 0) - record.prefill_s
+            hits, computed = _prefix(chain, sources), self._computed(chain, sources)
+            record.prefill_s = self._work_s(request, chain, sources, had)
+            record.saved_s = self._cost.request_prefill_s(request.input_tokens, 0) - record.prefill_s
             self._gpu_free_s -= planned_s - record.prefill_s
             if self._options.engine_token_us:
                 yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
@@ -157,7 +178,8 @@ class Node:
                 record.blend = self._blending.record(plan, had)
                 kept = [*chain[: plan.exact_blocks], *(chunks[place] for place in plan.places)]
             else:
-                yield from self.gpu.prefill(*self._cost.prefill_span(request.input_tokens, hits))
+                for span in self._cost.computed_spans(request.input_tokens, len(chain), computed):
+                    yield from self.gpu.prefill(*span)
                 kept = [*chain]
             self._tiers.keep([block.key for block in kept])
         record.ttft_s = self._loop.now - record.arrival_s
@@ -165,7 +187,7 @@ class Node:
         if plan is not None and had is not None:
             self._account_blended(chain, hits, sources, plan, had, chunks, record)
         else:
-            self._account(chain, sources, hits, record)
+            self._account(chain, sources, computed, record)
         yield from self.gpu.decode(request.output_tokens, request.input_tokens)
         self.gpu.leave(tokens)
         record.end_s = self._loop.now
@@ -197,23 +219,15 @@ class Node:
         missing = missing[: self._admitted(missing, chain_blocks, self.fetcher)]
         if not missing:
             return
-        done = self._loop.event()
         began_s = self._loop.now
         found: list[str] = []
-
-        def finished(fetched: list[str]) -> None:
-            found.extend(fetched)
-            done.succeed()
-
-        self._asked_blocks += len(missing)
-        self.fetcher.fetch(missing, finished)
+        done = self._fetched(self.fetcher, missing, found)
         if self._options.loading == "blocking":
             yield from self.gpu.stall(done)
         else:
             yield done
-        self._asked_blocks -= len(missing)
         if self._decode_s and found:
-            yield self._decoding_s(began_s, len(found))
+            yield self._decoding_s(began_s, len(found), self._decode_s)
         record.fetch_s = self._loop.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 
@@ -241,17 +255,77 @@ class Node:
             found = yield from fetch_chunks(self._loop, self.fetcher, missing[:admitted])
             self._asked_blocks -= admitted
             if self._decode_s and found:
-                yield self._decoding_s(now_s, len(found))
+                yield self._decoding_s(now_s, len(found), self._decode_s)
             had.sources.update(found)
             had.loaded_s = self._loop.now
         return had
 
-    def _decoding_s(self, began_s: float, blocks: int) -> float:
+    def _stream(
+        self,
+        streams: Streams,
+        request: Request,
+        chain: Sequence[Block],
+        missing: Sequence[Block],
+        sources: dict[bytes, str],
+        record: Record,
+    ) -> Steps:
+        """As hostlib.streaming: chunk by chunk, each decoded while the next is on its way."""
+        fetcher = self.fetcher
+        if fetcher is None:
+            return
+        began_s = ready_s = self._loop.now
+        streamer = Streamer(
+            streams.rungs,
+            streams.meter,
+            [block.depth for block in missing],
+            record.arrival_s + AIM * streams.target_s,
+            lambda computed: self._prefill_s(request, len(chain), sorted(computed)),
+        )
+        while (chunk := streamer.next(self._loop.now, self._waits())) is not None:
+            if chunk.rung is None:
+                record.levels[TEXT] += len(chunk.depths)
+                continue
+            forms = [streams.library.forms[chain[depth].key][chunk.rung.level] for depth in chunk.depths]
+            asked_s = self._loop.now
+            found: list[str] = []
+            yield self._fetched(fetcher, forms, found)
+            streams.meter.report(chunk.rung.block_bytes * len(found), asked_s, self._loop.now)
+            if found:
+                record.levels[str(chunk.rung.level)] += len(found)
+                decoding_s = self._decoding_s(asked_s, len(found), chunk.rung.decode_s)
+                ready_s = max(ready_s, self._loop.now + decoding_s)
+            places = zip(chunk.depths, found, strict=False)
+            sources.update({chain[depth].key: source for depth, source in places})
+            if len(found) < len(forms):
+                break
+        yield max(0.0, ready_s - self._loop.now)
+        record.fetch_s = self._loop.now - began_s
+
+    def _waits(self) -> Waits:
+        now_s = self._loop.now
+        return Waits(max(0.0, self._gpu_free_s - now_s), max(0.0, self._decoder_free_s - now_s))
+
+    def _decoding_s(self, began_s: float, blocks: int, decode_s: float) -> float:
         """How long a fetch that ends now is decoded on; its blocks came evenly since it began."""
+        if not decode_s:
+            return 0.0
         now_s = self._loop.now
         first_s = max(self._decoder_free_s, began_s + (now_s - began_s) / blocks)
-        self._decoder_free_s = max(now_s, first_s + (blocks - 1) * self._decode_s) + self._decode_s
+        self._decoder_free_s = max(now_s, first_s + (blocks - 1) * decode_s) + decode_s
         return self._decoder_free_s - now_s
+
+    def _fetched(self, fetcher: Fetcher, blocks: Sequence[Block], found: list[str]) -> Event:
+        """Happens when the longest prefix of these that can be had has come, with its sources in `found`."""
+        done = self._loop.event()
+
+        def finished(fetched: list[str]) -> None:
+            self._asked_blocks -= len(blocks)
+            found.extend(fetched)
+            done.succeed()
+
+        self._asked_blocks += len(blocks)
+        fetcher.fetch(blocks, finished)
+        return done
 
     def _admitted(self, missing: Sequence[Block], chain_blocks: int, fetcher: Fetcher) -> int:
         """The gate: how many of the missing blocks to fetch."""
@@ -267,20 +341,37 @@ class Node:
         coder_s = max(0.0, self._decoder_free_s - self._loop.now)
         return Load(fetcher.backlog_s, self.link_backlog_s, gpu_s, coder_s)
 
-    def _work_s(self, request: Request, hits: int, had: Chunks | None) -> float:
-        """GPU time behind so many blocks, blended where there are chunks."""
-        plan = self._blending.planned(request, hits, had) if had is not None else None
-        return self._prefill_s(request, hits) if plan is None else self._blending.work_s(plan)
+    def _work_s(
+        self, request: Request, chain: Sequence[Block], sources: Mapping[bytes, str], had: Chunks | None
+    ) -> float:
+        """GPU time of what is not there, blended where there are chunks."""
+        plan = None
+        if had is not None:
+            plan = self._blending.planned(request, _prefix(chain, sources), had)
+        if plan is not None:
+            return self._blending.work_s(plan)
+        return self._prefill_s(request, len(chain), self._computed(chain, sources))
 
-    def _prefill_s(self, request: Request, hits: int) -> float:
-        return self._cost.request_prefill_s(request.input_tokens, hits)
+    def _computed(self, chain: Sequence[Block], sources: Mapping[bytes, str]) -> Sequence[int]:
+        """Places of the blocks that are to be computed: all behind the first that is missing, but what a
+        stream left out between others is computed alone."""
+        if self._streams is None:
+            return range(_prefix(chain, sources), len(chain))
+        return [block.depth for block in chain if block.key not in sources]
 
-    def _account(self, chain: Sequence[Block], sources: dict[bytes, str], hits: int, record: Record) -> None:
-        for block in chain[:hits]:
-            record.sources[sources[block.key]] += 1
-        record.sources["recomputed"] = len(chain) - hits
-        if self.fetcher is not None and self._options.gate != "never":
-            self.fetcher.store(block for block in chain[hits:] if block.key not in sources)
+    def _prefill_s(self, request: Request, blocks: int, computed: Sequence[int]) -> float:
+        return self._cost.computed_s(request.input_tokens, blocks, computed)
+
+    def _account(
+        self, chain: Sequence[Block], sources: dict[bytes, str], computed: Sequence[int], record: Record
+    ) -> None:
+        record.sources["recomputed"] = len(computed)
+        for depth in {*range(len(chain))} - {*computed}:
+            record.sources[sources[chain[depth].key]] += 1
+        if self.fetcher is not None and self._options.gate != "never" and self._options.stores_new:
+            new = [chain[depth] for depth in computed if chain[depth].key not in sources]
+            stored = self._streams.library.stored if self._streams is not None else lambda block: [block]
+            self.fetcher.store(form for block in new for form in stored(block))
 
     def _account_blended(
         self,
@@ -299,7 +390,7 @@ class Node:
             if place in had.sources:
                 record.sources[had.sources[place]] += 1
         record.sources["recomputed"] = len(chain) - sum(record.sources.values())
-        if self.fetcher is not None:
+        if self.fetcher is not None and self._options.stores_new:
             exact = [block for block in chain[hits : plan.exact_blocks] if block.key not in sources]
             self.fetcher.store([*exact, *(chunks[place] for place in had.alone(plan))])
 

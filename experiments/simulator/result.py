@@ -95,6 +95,12 @@ class SimResult:
     """What holds blocks beyond the nodes' own memory: storage nodes, pool, their share of the fabric."""
     dollars_per_saved_s: float | None
     """Cache dollars for each GPU second of prefill that was saved; None where nothing was."""
+    levels: dict[str, int] = field(default_factory=dict)
+    """Blocks of streams by the level at which they came, "text" for those left to be computed."""
+    mean_level: float | None = None
+    """Of those that came."""
+    met_share: float | None = None
+    """Requests whose first token came within workload.ttft_slo_s; None where there is no such."""
     conductor: dict[str, int] | None = None
     """Its counters (workload.conductor.ConductorStats), where it decides who serves a request."""
     blended: BlendTotals | None = None

@@ -10,11 +10,21 @@ from typing import Any
 
 from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
-from experiments.simulator.schema import Document, ScenarioError, choice, decode, number, read_document, whole
+from experiments.simulator.schema import (
+    Document,
+    ScenarioError,
+    choice,
+    decode,
+    number,
+    read_document,
+    whole,
+    whole_or,
+)
 from topologies.registry import TOPOLOGIES
 from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import ATTENTION_SHARES, DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
+from workload.levels import ADAPTIVE
 from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
@@ -50,7 +60,8 @@ class Workload:
     """With `hit_share`: tokens of each answer."""
     scheduler: str = choice("random", SCHEDULERS)
     ttft_slo_s: float | None = number(None, 0.0, 1e6)
-    """With the conductor: a request whose first token is expected later than that is refused."""
+    """What streams at adaptive levels aim at. With the conductor: a request whose first token is expected
+    later than that is refused."""
     seed: int = whole(1, 0, 1 << 31)
 
 
@@ -75,8 +86,8 @@ class Model:
     memory_utilisation: float = number(0.7, 0.01, 1.0)
     codec: str = choice(NONE, (NONE, *codecs()))
     """By which blocks are coded before they are sent; all have the mean of the measured sizes."""
-    level: int | None = whole(None, 0, 99)
-    """Of the codec; default: its own."""
+    level: int | str | None = whole_or(ADAPTIVE, None, 0, 99)
+    """Of the codec; default: its own; "adaptive": one for each chunk, to meet workload.ttft_slo_s."""
     coder: str = choice(CPU, CODERS)
     """How long decoding takes (workload/compression.py). Encoding takes no time."""
     attention: str = choice("full", ATTENTION_SHARES)
@@ -102,6 +113,8 @@ class Nodes:
     """What the engine does for each token of a prompt while its GPU waits: hashing, block tables, copies."""
     loading: str = choice("overlapped", ("overlapped", "blocking"))
     """blocking: nothing is computed while a request's blocks are fetched."""
+    stores_new: bool = True
+    """false: what is computed is not stored, so that all that can be fetched was there at the beginning."""
     gate: str = choice("always", ("always", "compare", "never"))
     """Whether missing blocks are fetched: compare asks the cost model, under the load seen now."""
     blend: bool = False

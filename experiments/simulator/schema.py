@@ -33,6 +33,11 @@ def whole(default: int | None = None, least: int = 0, most: int = 1 << 40) -> An
     return field(default=default, metadata={"least": least, "most": most})
 
 
+def whole_or(word: str, default: int | None = None, least: int = 0, most: int = 1 << 40) -> Any:
+    """A field that is a whole number within bounds, or one word."""
+    return field(default=default, metadata={"least": least, "most": most, "choices": (word,)})
+
+
 def choice(default: str, choices: Iterable[str]) -> Any:
     """A field that is one of some names."""
     return field(default=default, metadata={"choices": tuple(choices)})
@@ -92,7 +97,7 @@ def _value(entry: Field[Any], hint: Any, given: Any, document: Document, path: s
         if not isinstance(given, bool):
             raise document.error(path, f"must be true or false, not {given!r}")
         return given
-    if str in kinds:
+    if str in kinds and (int not in kinds or isinstance(given, str)):
         return _name(entry, given, document, path)
     if isinstance(given, bool) or not isinstance(given, int if float not in kinds else (int, float)):
         wanted = "a number" if float in kinds else "a whole number"

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import gc
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from controller.config import PoolSize
 from controller.policies import make_policy
 from controller.residual_value import ResidualValue
 from experiments.simulator.checks import (
     check,
     cost_model,
     decode_s,
+    ladder,
     make_fabric,
     pool_blocks,
+    pool_size,
+    rungs,
     sizes,
     spare_blocks,
 )
@@ -32,7 +35,7 @@ from experiments.simulator.link import Link
 from experiments.simulator.messages import Block, Put
 from experiments.simulator.money import bill
 from experiments.simulator.network import Network
-from experiments.simulator.node import Fetcher, Node
+from experiments.simulator.node import Fetcher, Node, Streams
 from experiments.simulator.result import SimResult, spread, sum_blends, sum_sources
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
@@ -40,6 +43,7 @@ from experiments.simulator.schema import Document, ScenarioError
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.workload import Demand, Library, make_demand
+from hostlib.streamer import BandwidthMeter, mean_level
 from hostlib.tiers import LocalTiers
 from workload.schedule import Route
 from workload.trace import Request
@@ -96,8 +100,14 @@ class _Simulation:
         self._cost = cost_model(scenario, self._demand.block_tokens)
         self._fabric = make_fabric(scenario)
         stored = scenario.storage.kind == "stores"
-        self._library = Library(scenario, self._demand.block_tokens, self._fabric if stored else None)
         self._sizes = sizes(scenario, self._cost)
+        self._library = Library(
+            scenario,
+            self._demand.block_tokens,
+            self._fabric if stored else None,
+            self._sizes.parts,
+            ladder(scenario, self._cost),
+        )
         latency_s = scenario.network.latency_us * US
         machine, seed = scenario.machine, scenario.workload.seed
         self._network = Network(self._loop, self._fabric, self._sizes, latency_s, machine.link_burst_s)
@@ -169,29 +179,30 @@ class _Simulation:
             switch = Switch(self._loop, name, self._network, options, memory, process)
             self._network.vertices[name] = switch
             self._parts.switches.append(switch)
-            blocks = pool_blocks(self._scenario, self._sizes)
-            if blocks:
-                self._build_control(switch, blocks)
+            if pool_blocks(self._scenario, self._cost):
+                self._build_control(switch)
 
-    def _build_control(self, switch: Switch, blocks: int) -> None:
-        scenario, parts = self._scenario, self._sizes.parts
+    def _build_control(self, switch: Switch) -> None:
+        scenario = self._scenario
         homes = {name: self._fabric.hosts[name].ipv4 for name in self._fabric.stores}
-        size = PoolSize(blocks, blocks * len(parts), len(parts))
+        size = pool_size(scenario, self._cost, self._sizes)
+        capacity_blocks, capacity_slots = size.capacity(spare_blocks(scenario, size.whole_blocks))
         policy = make_policy(
             scenario.pool.policy,
-            max(1, blocks - spare_blocks(scenario, blocks)),
+            capacity_blocks,
             seed=scenario.workload.seed,
             cost=self._cost,
+            capacity_slots=capacity_slots if self._library.streams else None,
         )
         residual = ResidualValue(self._cost, scenario.network.link_gbit_s * 1e9)
         control = SwitchControl(
-            self._loop, switch, policy, size, scenario.control, homes, self._library.blocks, parts, residual
+            self._loop, switch, policy, size, scenario.control, homes, self._library.blocks, residual
         )
         self._controls[switch.name] = control
         self._parts.controls.append(control)
 
     def _build_stores(self, past: Sequence[Block]) -> None:
-        storage, block_bytes = self._scenario.storage, self._sizes.block_bytes
+        storage, block_bytes = self._scenario.storage, self._cost.stored_bytes
         for name in self._fabric.stores:
             store = Store(
                 self._loop,
@@ -234,7 +245,23 @@ class _Simulation:
             process,
             scenario.machine.node_block_s,
             decode_s(scenario, cost),
+            self._streams(),
         )
+
+    def _is_held(self, block: Block) -> bool:
+        """A node that computed what it might have fetched stores it again, all of it for all it knows."""
+        store = self._network.vertices[block.home]
+        return isinstance(store, Store) and block.key in store
+
+    def _streams(self) -> Streams | None:
+        """What a node needs to stream; None where blocks have one level."""
+        scenario = self._scenario
+        levels = tuple(rungs(scenario, self._cost, self._sizes.value_bytes))
+        if not levels:
+            return None
+        target_s = scenario.workload.ttft_slo_s or 0.0
+        meter = BandwidthMeter(scenario.network.link_gbit_s * GBIT_BYTES, target_s)
+        return Streams(levels, target_s, meter, self._library)
 
     def _fetcher(self, place: int, name: str, process: Process) -> Fetcher:
         if self._direct is not None:
@@ -243,6 +270,7 @@ class _Simulation:
         options = ClientOptions(
             lane_options(self._scenario.network.target_backlog_ms, machine.pace),
             fragment_s=machine.node_fragment_s,
+            is_held=self._is_held if self._library.streams else lambda block: False,
         )
         client = Client(self._loop, name, self._network, options, process)
         self._network.vertices[name] = client
@@ -301,6 +329,8 @@ class _Simulation:
         egress = [link for (source, _), link in self._network.links.items() if source in self._fabric.stores]
         served_bytes = sum(switch.stats.served_bytes for switch in parts.switches)
         saved_s = sum(record.saved_s for record in records)
+        levels = dict(sorted(sum((record.levels for record in records), Counter[str]()).items()))
+        slo_s = scenario.workload.ttft_slo_s
         costs = bill(scenario, len(self._fabric.switches))
         return SimResult(
             requests=len(self._demand.requests),
@@ -337,7 +367,12 @@ class _Simulation:
             control_bytes=sum(control.costs.message_bytes for control in parts.controls),
             control_cpu_s=sum(control.costs.cpu_s for control in parts.controls),
             block_bytes=self._sizes.block_bytes,
-            pool_blocks=pool_blocks(scenario, self._sizes),
+            pool_blocks=pool_blocks(scenario, self._cost),
+            levels=levels,
+            mean_level=mean_level(levels),
+            met_share=None
+            if slo_s is None
+            else sum(r.ttft_s <= slo_s for r in records) / len(self._demand.requests),
             dollars_per_hour=costs.total,
             cache_dollars_per_hour=costs.cache,
             dollars_per_saved_s=costs.cache * duration_s / 3600 / saved_s if saved_s else None,

@@ -114,7 +114,7 @@ class Store:
         key = put.block.key
         arrived = self._reclaimed.setdefault(key, set()) if put.reclaim else set()
         arrived.add(put.fragment)
-        if not put.reclaim or key in self or len(arrived) == len(self._network.sizes.parts):
+        if not put.reclaim or key in self or len(arrived) == len(put.block.parts):
             self._reclaimed.pop(key, None)
             self.stats.stored_blocks += key not in self
             self._insert(key)
@@ -150,7 +150,8 @@ class Store:
             return False
         if ask.part == PROBE:
             self.stats.ssd_reads += 1
-            size_bytes = self._network.sizes.block_bytes
+            sizes = self._network.sizes
+            size_bytes = sizes.block_bytes * ask.block.fragments / sizes.fragments
             _, tail_s = self._ssd_link.send(self._loop.now, size_bytes, size_bytes)
             self._loop.at(tail_s, self._insert, key)
         return True

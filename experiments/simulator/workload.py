@@ -14,6 +14,7 @@ from hostlib.wire import fingerprint
 from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
 from workload.keys import NO_PARENT, KeySpace
+from workload.levels import Ladder, level_key
 from workload.trace import MOONCAKE, Request, Trace, TraceError, load_trace
 
 ONE_OF_A_KIND = 1 << 40
@@ -125,8 +126,19 @@ def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -
 class Library:
     """All blocks of a run, one object a key, with their homes."""
 
-    def __init__(self, scenario: Scenario, block_tokens: int, fabric: Fabric | None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        block_tokens: int,
+        fabric: Fabric | None,
+        parts: tuple[int, ...],
+        ladder: Ladder | None = None,
+    ) -> None:
+        """`parts` of a block, in fragments; with a ladder it is stored at each of its levels instead."""
         self.blocks: dict[bytes, Block] = {}
+        self.forms: dict[bytes, dict[int, Block]] = {}
+        """What is stored of a block, by level; empty without a ladder."""
+        self._parts, self._ladder = parts, ladder
         self._space = KeySpace(scenario.model.name, block_tokens=block_tokens)
         self._by_id: dict[tuple[bytes, int], Block] = {}
         self._blends = scenario.nodes.blend
@@ -155,7 +167,8 @@ class Library:
         block = self._chunk_by_id.get(number)
         if block is None:
             key = self._space.chunk_key((number,))
-            block = self._chunk_by_id[number] = self.blocks[key] = Block(key, 0, 0, self._home(key))
+            block = Block(key, 0, 0, self._home(key), self._parts)
+            self._chunk_by_id[number] = self.blocks[key] = block
         return block
 
     def _home(self, key: bytes) -> str:
@@ -163,19 +176,39 @@ class Library:
 
     def _new(self, parent: bytes, number: int, depth: int) -> Block:
         key = self._space.block_key(parent, (number,))
-        home = self._home(key)
         parent_fingerprint = fingerprint(parent) if depth else 0
-        block = self._by_id[parent, number] = self.blocks[key] = Block(key, depth, parent_fingerprint, home)
+        block = Block(key, depth, parent_fingerprint, self._home(key), self._parts)
+        self._by_id[parent, number] = self.blocks[key] = block
+        if self._ladder is not None:
+            self.forms[key] = dict(self._levels(self._ladder, block, parent))
         return block
 
+    def _levels(self, ladder: Ladder, block: Block, parent: bytes) -> Iterator[tuple[int, Block]]:
+        """The block at each level. A part is one fragment, so that a pool's slots are."""
+        for (_, level), (key, fragments) in zip(ladder.numbers, ladder.stored(block.key), strict=True):
+            above = fingerprint(level_key(parent, level)) if block.depth else 0
+            parts = (1,) * fragments
+            form = self.blocks[key] = Block(key, block.depth, above, self._home(key), parts)
+            yield level, form
+
+    @property
+    def streams(self) -> bool:
+        """Whether blocks are stored at levels of which streams choose."""
+        return self._ladder is not None
+
+    def stored(self, block: Block) -> list[Block]:
+        """What is stored of a block: itself, or each of its levels."""
+        return [*self.forms[block.key].values()] if self._ladder is not None else [block]
+
     def by_recency(self, past: Sequence[Request]) -> list[Block]:
-        """Blocks of past requests, least recently used first; with their chunks, computed by themselves."""
+        """What is stored of the blocks of past requests, least recently used first; with their chunks,
+        computed by themselves."""
         recency: dict[bytes, Block] = {}
         for request in past:
             for block in (*self.chain(request), *self.chunks(request).values()):
                 recency.pop(block.key, None)
                 recency[block.key] = block
-        return list(recency.values())
+        return [form for block in recency.values() for form in self.stored(block)]
 
 
 @lru_cache(maxsize=4)

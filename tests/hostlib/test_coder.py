@@ -81,6 +81,6 @@ def test_what_is_not_coded_takes_no_time() -> None:
         await coder.encode()
         assert await coder.decode([arrived(1, start_s)]) == 0.0
         assert loop.time() == start_s
-        assert coder.block_bytes(bytes(16)) == 4 * 512
+        assert coder.stored(bytes(16)) == [(bytes(16), 4 * 512)]
 
     run_virtual(main())

@@ -102,3 +102,25 @@ def test_a_trace_of_another_block_size_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(WORKER | {"trace": str(trace), "block_tokens": 16}))
     with pytest.raises(ConfigError, match="blocks of 512 tokens, but block_tokens is 16"):
         load_config(WorkerConfig, path).load_trace()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"ttft_slo_s": None}, "ttft_slo_s must be above 0 with level 'adaptive', not None"),
+        ({"ttft_slo_s": 0.0}, "ttft_slo_s must be above 0"),
+        ({"link_bit_s": 0.0}, "link_bit_s must be above 0 with level 'adaptive'"),
+        ({"gate": True}, "level 'adaptive' goes with fetch, with no gate"),
+        ({"fetch": False}, "level 'adaptive' goes with fetch"),
+        ({"codec": "fp8"}, "codec fp8 does not have"),
+        ({"level": "good"}, "a level is a whole number or adaptive, not 'good'"),
+    ],
+)
+def test_streams_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+    path = tmp_path / "worker.json"
+    given = WORKER | {"model": "llama3-70b", "codec": "cachegen", "level": "adaptive"}
+    path.write_text(json.dumps(given | {"ttft_slo_s": 2.0, "link_bit_s": 1e6}))
+    assert load_config(WorkerConfig, path).rungs
+    path.write_text(json.dumps(given | {"ttft_slo_s": 2.0, "link_bit_s": 1e6} | change))
+    with pytest.raises(ConfigError, match=reason):
+        load_config(WorkerConfig, path)

@@ -51,3 +51,30 @@ def test_unknown_presets_list_those_that_exist() -> None:
         make_cost_model("x")
     with pytest.raises(CostError, match=", ".join(GPUS)):
         make_cost_model(gpu="x")
+
+
+@pytest.mark.parametrize(
+    ("computed", "spans"),
+    [
+        ([0, 1, 2, 3], [(2000, 0)]),
+        ([2, 3], [(976, 1024)]),
+        ([], [(1, 1999)]),
+        ([0], [(512, 0), (1, 1999)]),
+        ([1, 3], [(512, 512), (464, 1536)]),
+    ],
+)
+def test_what_is_computed_between_held_blocks(computed: list[int], spans: list[tuple[int, int]]) -> None:
+    assert CostModel().computed_spans(2000, 4, computed) == spans
+
+
+@pytest.mark.parametrize("input_tokens", [1, 511, 512, 513, 2047, 2048, 3000])
+def test_computing_behind_a_prefix_takes_what_the_gate_counts(input_tokens: int) -> None:
+    """A trace's blocks may end before its tokens do: what is behind them is computed."""
+    cost = CostModel()
+    for blocks in range(5):
+        for held in range(blocks + 1):
+            spans = cost.computed_spans(input_tokens, blocks, range(held, blocks))
+            assert spans == [cost.prefill_span(input_tokens, held)]
+            assert cost.computed_s(input_tokens, blocks, range(held, blocks)) == pytest.approx(
+                cost.request_prefill_s(input_tokens, held)
+            )

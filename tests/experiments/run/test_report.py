@@ -11,7 +11,15 @@ from rich.console import Console
 from experiments.run.machine import CpuUse, Strain
 from experiments.run.repeats import Repeats
 from experiments.run.report import print_report
-from experiments.run.result import BlockSources, Evictions, Percentiles, RunResult, TenantResult, percentiles
+from experiments.run.result import (
+    BlockSources,
+    Evictions,
+    Percentiles,
+    RunResult,
+    TargetResult,
+    TenantResult,
+    percentiles,
+)
 from experiments.run.summary import write_summary
 
 RESULT = RunResult(
@@ -48,6 +56,16 @@ def test_a_table_has_each_tenants_share() -> None:
     assert "11 / 22" in row
     assert "512" in row
     assert "By tenant" not in printed(no_pool=RESULT, pool=RESULT)
+
+
+def test_a_table_has_the_levels_of_a_stream_and_how_many_met_their_time() -> None:
+    target = TargetResult(500.0, 8, (100.0, 600.0))
+    streamed = replace(RESULT, levels={"1": 6, "5": 2, "text": 2}, mean_level=2.0, target=target)
+    text = printed(no_pool=RESULT, pool=streamed)
+    assert "1 60%, 5 20%, text 20%" in text
+    assert "8 (80%)" in text
+    assert "TTFT_SLO" not in printed(no_pool=RESULT, pool=RESULT)
+    assert "streamed" not in printed(no_pool=RESULT, pool=RESULT)
 
 
 def test_the_table_says_what_became_of_the_evicted() -> None:

@@ -19,6 +19,8 @@ from workload.compression import CompressionError
 from workload.generate import generate, to_line
 from workload.trace import TraceError
 
+ADAPTIVE = ("--codec", "cachegen", "--level", "adaptive", "--ttft-slo", "4")
+
 
 def options(*arguments: str) -> RunOptions:
     return parse_options(["--requests", "60", "--hosts", "3", *arguments], "run", "")
@@ -101,6 +103,25 @@ def test_hosts_agree_on_the_lengths_of_coded_blocks(tmp_path: Path) -> None:
     assert worker.cost == made.cost
 
 
+def test_at_adaptive_levels_stores_hold_each_block_at_each(tmp_path: Path) -> None:
+    made = scenario("--model", "llama3-70b", "--speed", "2", *ADAPTIVE)
+    configs = write_host_configs(made, tmp_path)
+    worker = load_config(WorkerConfig, configs["node1"])
+    assert (worker.level, worker.gate, worker.ttft_slo_s) == ("adaptive", False, 4.0)
+    assert [rung.level for rung in worker.rungs] == [1, 3, 5]
+    assert worker.rungs[0].decode_s > worker.rungs[2].decode_s > 0
+    assert made.target_s == 2.0
+    members = worker.members
+    held = dict(block for name in ("store1", "store2") for block in read_preload(tmp_path / f"{name}.keys"))
+    past = {key for request in made.trace.past for key in made.key_space.chain(request.blocks)}
+    assert held == {stored: 512 * fragments for key in past for stored, fragments in worker.sizes.stored(key)}
+    for name in ("store1", "store2"):
+        own = str(made.fabric.hosts[name].ipv4)
+        homes = [members.homes(key)[0].address for key, _ in read_preload(tmp_path / f"{name}.keys")]
+        assert set(homes) == {own}
+    assert made.pool_size.blocks == pytest.approx(2048 / 0.2144, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -108,6 +129,14 @@ def test_hosts_agree_on_the_lengths_of_coded_blocks(tmp_path: Path) -> None:
         (["--codec", "kivi", "--level", "3"], "kivi has no level 3: choose one of 8, 4, 2"),
         (["--level", "3"], "a level needs a codec"),
         (["--codec", "cachegen", "--push", "1"], "with PUSH=1"),
+        (["--codec", "cachegen", "--level", "adaptive"], "LEVEL=adaptive aims at .* say TTFT_SLO"),
+        (
+            ["--level", "adaptive", "--ttft-slo", "1"],
+            "codec none does not have: choose one of cachegen, kivi",
+        ),
+        ([*ADAPTIVE, "--fetch", "no"], "LEVEL=adaptive with FETCH=no"),
+        ([*ADAPTIVE, "--scheduler", "conductor"], "LEVEL=adaptive with SCHEDULER=conductor"),
+        (["--codec", "cachegen", "--level", "best"], "a level is a whole number or adaptive, not 'best'"),
     ],
 )
 def test_what_no_codec_can_do_is_refused(arguments: list[str], complaint: str) -> None:

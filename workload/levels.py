@@ -1,0 +1,106 @@
+"""One block at several levels of its codec, of which a stream chooses one for each chunk of a chain.
+
+Each level of a block is a block of its own, with a key made from the block's: pools, stores and the wire know
+nothing of levels. Whoever computes a block stores it at all levels of the ladder, so that it takes the memory
+of all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+from workload.compression import NONE, BlockSizes, CompressionError, codecs, find_compression
+
+ADAPTIVE: Final = "adaptive"
+"""In place of a level: one for each chunk, chosen by the stream."""
+LADDERS: Final = {"cachegen": (1, 3, 5), "kivi": (8, 4, 2)}
+"""Levels that are stored of each block, the best first. CacheGen's take 0.64 of a plain block together."""
+_LEVEL = b"weir level"
+
+
+def level_key(key: bytes, level: int) -> bytes:
+    """The key under which a block is stored at a level."""
+    return _level_key(key, level)
+
+
+def parse_level(text: str) -> int | str:
+    """A level as people write it; CompressionError says what is expected."""
+    if text == ADAPTIVE:
+        return text
+    if not text.isascii() or not text.isdigit():
+        raise CompressionError(f"a level is a whole number or {ADAPTIVE}, not {text!r}")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """A block's sizes at each level, the best first; `BlockSizes` of all of them together."""
+
+    levels: tuple[BlockSizes, ...]
+
+    @property
+    def codec(self) -> str:
+        """Whose levels they are."""
+        return self.numbers[0][0]
+
+    @property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """Codec and level of each."""
+        return tuple((one.compression.codec, one.compression.level) for one in self.levels if one.compression)
+
+    @property
+    def stored_share(self) -> float:
+        """Mean part of a plain block's bytes that a block takes at one level."""
+        return sum(one.stored_share for one in self.levels) / len(self.levels)
+
+    @property
+    def kept_share(self) -> float:
+        """Part of a plain block's bytes that it takes at all levels together."""
+        return sum(one.stored_share for one in self.levels)
+
+    @property
+    def most_fragments(self) -> int:
+        """Of the largest block."""
+        return max(one.most_fragments for one in self.levels)
+
+    @property
+    def mean_fragments(self) -> float:
+        """Of a block at one level, over many blocks and all levels."""
+        return sum(one.mean_fragments for one in self.levels) / len(self.levels)
+
+    def stored(self, key: bytes) -> Iterator[tuple[bytes, int]]:
+        """Keys and fragments of what is stored of a block."""
+        for (_, level), sizes in zip(self.numbers, self.levels, strict=True):
+            yield level_key(key, level), sizes.fragments(key)
+
+
+def find_ladder(codec: str, plain_fragments: int, value_bytes: float) -> Ladder:
+    """The ladder of a codec; CompressionError if it has none, or a level makes blocks no smaller."""
+    if codec not in LADDERS:
+        known = f"codec {codec}" if codec in (NONE, *codecs()) else f"a codec {codec!r}"
+        raise CompressionError(
+            f"level {ADAPTIVE} chooses among levels of quality, which {known} does not have: choose one of "
+            f"{', '.join(LADDERS)}"
+        )
+    compressions = (find_compression(codec, level) for level in LADDERS[codec])
+    return Ladder(tuple(BlockSizes(plain_fragments, one, value_bytes) for one in compressions))
+
+
+def make_sizes(
+    codec: str, level: int | str | None, plain_fragments: int, value_bytes: float
+) -> BlockSizes | Ladder:
+    """What a codec makes of blocks, at a level or at all that a stream chooses from; CompressionError."""
+    if level == ADAPTIVE:
+        return find_ladder(codec, plain_fragments, value_bytes)
+    if isinstance(level, str):
+        raise CompressionError(f"a level is a whole number or {ADAPTIVE}, not {level!r}")
+    return BlockSizes(plain_fragments, find_compression(codec, level), value_bytes)
+
+
+@lru_cache(maxsize=1 << 16)
+def _level_key(key: bytes, level: int) -> bytes:
+    return blake2b(key, digest_size=len(key), person=_LEVEL, salt=level.to_bytes(2, "big")).digest()
