@@ -17,8 +17,8 @@ from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.result import ROOT, RunResult
+from experiments.run.scenario import SPARE_SHARE, make_scenario
 from experiments.run.scenario import Scenario as RunScenario
-from experiments.run.scenario import make_scenario
 from experiments.simulator.checks import cost_model
 from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
@@ -27,6 +27,7 @@ from hostlib.wire import VALUE_BYTES, VALUE_FRAME_BYTES
 from topologies.engines import make_engine
 from topologies.network import Network, burst_bytes, check_root
 from workload.compression import NONE
+from workload.levels import Ladder
 
 PROGRAM = ROOT / "p4" / "weir.p4"
 HOP_LATENCY_S = 15e-6
@@ -88,7 +89,7 @@ class Emulator:
             artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)
             mode = MODES["pool" if pool else "no_pool"]
             measured = Emulation(self._run, network, artifacts).play(mode, _silent)
-        return Emulated(evaluate(measured), self.speed)
+        return Emulated(evaluate(measured, target_s=self._run.target_s), self.speed)
 
     def matched(self, pool: bool) -> Scenario:
         """The scenario as the emulator carries it out: its frames, rounding, delays and controller."""
@@ -123,6 +124,9 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "scale": sigma,
         "model": scenario.model.name,
         "gpu": scenario.model.gpu,
+        "codec": scenario.model.codec,
+        "level": scenario.model.level,
+        "coder": scenario.model.coder,
         "link-gbit": network.link_gbit_s,
         "seed": workload.seed,
     }
@@ -131,21 +135,22 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
 
 
 def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
-    real_block_bytes = run.cost.block_bytes
-    fragment_bytes = real_block_bytes / run.fragments
+    memory_blocks, cut = run.options.pool_blocks + 0.5, _Cut.of(run)
+    if scenario.model.codec != NONE:
+        memory_blocks *= 1 - SPARE_SHARE  # what the emulator's policies leave free there
     sigma, speed = run.scale.sigma, run.scale.speed
     none = {} if pool else {"memory": "none"}
     return scenario.changed(
         workload={"jitter_s": scenario.workload.jitter_s + TIMER_S * speed},
         network={
-            "fragments": run.fragments,
-            "segments": min(8, run.fragments - 1),
+            "fragments": cut.fragments,
+            "segments": min(8, cut.fragments - 1),
             "latency_us": HOP_LATENCY_S * speed * 1e6,
-            "header_share": VALUE_FRAME_BYTES * sigma / fragment_bytes - 1,
-            "request_share": (VALUE_FRAME_BYTES - VALUE_BYTES) * sigma / fragment_bytes,
+            "header_share": VALUE_FRAME_BYTES * sigma * cut.values / cut.block_bytes - 1,
+            "request_share": (VALUE_FRAME_BYTES - VALUE_BYTES) * sigma * cut.values / cut.block_bytes,
         },
         pool={
-            "size_gb": (run.options.pool_blocks + 0.5) * real_block_bytes / GB,
+            "size_gb": memory_blocks * run.cost.block_bytes / GB,
             "pending_timeout_s": scenario.pool.pending_timeout_s * speed,
             "sketch_epoch_s": scenario.pool.sketch_epoch_s * speed,
             **none,
@@ -159,6 +164,26 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
         },
         machine=_machine(run),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """How the emulator cuts the blocks that the simulator counts in."""
+
+    block_bytes: float
+    """Real ones."""
+    values: float
+    """That such a block takes, on average."""
+    fragments: int
+    """That the simulator cuts it into: a whole number."""
+
+    @classmethod
+    def of(cls, run: RunScenario) -> _Cut:
+        """Coded blocks count with their mean; those of a stream are cut as the plain one is, by level."""
+        sizes = run.sizes
+        if isinstance(sizes, Ladder) or sizes.compression is None:
+            return cls(run.cost.block_bytes, run.fragments, run.fragments)
+        return cls(run.cost.stored_bytes, sizes.mean_fragments, max(2, round(sizes.mean_fragments)))
 
 
 def _machine(run: RunScenario) -> dict[str, Any]:
@@ -186,8 +211,6 @@ def _machine(run: RunScenario) -> dict[str, Any]:
 def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """What the emulator can't do."""
     model, nodes = scenario.model, scenario.nodes
-    if model.codec != NONE:
-        yield "model.codec", "a codec is played by make run CODEC, but not compared with it here: use none"
     if nodes.blend:
         yield "nodes.blend", "blending is not compared with the emulator here: use false"
     if scenario.storage.kind != "stores":

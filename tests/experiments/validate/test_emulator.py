@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from experiments.simulator.checks import cost_model, ladder, pool_blocks, sizes
 from experiments.simulator.emulate import Emulator
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import simulate
 from experiments.validate.emulator import compare, incast
+from workload.levels import find_ladder
 
 SIGMA = 50_000.0
 
@@ -30,6 +32,30 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
     assert emulator.matched(pool=False).pool.memory == "none"
 
 
+def test_coded_blocks_are_matched_in_bytes_and_in_what_the_pool_holds(tmp_path: Path) -> None:
+    scenario = incast(tmp_path).changed(model={"name": "llama3-70b", "codec": "cachegen", "coder": "instant"})
+    matched = Emulator(scenario, 5000.0, 1.0).matched(pool=True)
+    cost = cost_model(matched, 512)
+    cut = sizes(matched, cost)
+    values = 167_772_160 / 5000 // 512 * cost.stored_share  # of 512 bytes, in frames of 634
+    assert cut.fragments * cut.value_bytes == pytest.approx(values * 634 * 5000, rel=0.01)
+    assert cut.fragments == round(values)
+    plain = scenario.pool.size_gb * 1e9 / cost.block_bytes
+    assert pool_blocks(matched, cost) == pytest.approx(0.96 * plain / cost.stored_share, rel=0.05)
+
+
+def test_a_streams_levels_have_the_emulators_lengths(tmp_path: Path) -> None:
+    tables: dict[str, dict[str, object]] = {
+        "model": {"name": "llama3-70b", "codec": "cachegen", "level": "adaptive"},
+        "workload": {"ttft_slo_s": 2.0},
+    }
+    matched = Emulator(incast(tmp_path).changed(**tables), 5000.0, 1.0).matched(pool=True)
+    assert matched.network.fragments == 65
+    levels = ladder(matched, cost_model(matched, 512))
+    assert levels == find_ladder("cachegen", 65, 2.0)
+    assert simulate(matched).levels
+
+
 @pytest.mark.parametrize(
     ("tables", "reason"),
     [
@@ -37,7 +63,7 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
         ({"nodes": {"decode": "batched"}}, 'decode = "apart"'),
         ({"nodes": {"gate": "never"}}, 'no gate = "never"'),
         ({"workload": {"clients": 3}}, "plays traces only"),
-        ({"model": {"name": "llama3-70b", "codec": "cachegen"}}, "make run CODEC"),
+        ({"nodes": {"stores_new": False}}, "store what they compute"),
         ({"workload": {"load": 2.0}}, "at their own rate"),
         ({"pool": {"memory": "dram"}}, "line rate only"),
         ({"model": {"gpus": 1}}, "own GPUs only"),
