@@ -34,6 +34,7 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
         "corpus": corpus.digest,
         "samples": options.samples,
         "seed": options.seed,
+        "seeds": options.seeds,
         "revision": revision(),
     }
     report.write_summary(options.results / "summary.json", about, findings)
@@ -55,12 +56,12 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
 
 def _study(screen: Screen, options: BlocksOptions, transformer: Transformer, corpus: Corpus) -> Findings:
     with screen.progress() as progress:
-        task = progress.add_task("the model's own cache", total=steps())
+        task = progress.add_task("the model's own cache", total=steps(options.seeds))
 
         def show(what: str) -> None:
             progress.update(task, description=what, advance=1)
 
-        return run_study(transformer, corpus, options.samples, options.seed, show)
+        return run_study(transformer, corpus, options.samples, options.seed, options.seeds, show)
 
 
 def _record(screen: Screen, options: BlocksOptions, transformer: Transformer, corpus: Corpus) -> int:

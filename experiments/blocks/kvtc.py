@@ -19,6 +19,10 @@ import numpy.typing as npt
 from kvcodec.bfloat16 import from_bits, to_bits
 from kvcodec.layout import Floats
 
+BELL, BLOCK = "bell", "block"
+"""Ranges of a component's codes: of a bell curve of its deviation on other documents, which cost nothing, or
+its least and largest value in each block, as in the open code, sent as two numbers of 16 bits. (The open code
+sends them as whole numbers of Python, and does not count them in its ratio.)"""
 SINKS: Final = 4
 """First tokens, which receive much attention whatever they say."""
 MOST_BITS: Final = 8
@@ -41,10 +45,16 @@ class KvtcCoder:
     """Calibrated on the KV of other documents; bits a value on average for keys and for values."""
 
     def __init__(
-        self, calibration: Floats, head_dim: int, theta: float, key_bits: float, value_bits: float
+        self,
+        calibration: Floats,
+        head_dim: int,
+        theta: float,
+        key_bits: float,
+        value_bits: float,
+        ranges: str = BELL,
     ) -> None:
         """`calibration`: (documents, layers, 2, tokens, channels), all from position 0 on."""
-        self._head_dim, self._theta = head_dim, theta
+        self._head_dim, self._theta, self._ranges = head_dim, theta, ranges
         turned = np.stack([self._turn_keys(kv, -1) for kv in calibration])
         rows = turned[:, :, :, SINKS:].transpose(1, 2, 0, 3, 4)
         self._bases = [
@@ -53,25 +63,29 @@ class KvtcCoder:
         ]
 
     def encode(self, kv: Floats) -> bytes:
-        """Sinks in bfloat16, then the shorter of DEFLATE's and LZMA's stream of the packed codes."""
+        """Sinks in bfloat16, ranges, then the shorter of DEFLATE's and LZMA's stream of the packed codes."""
         turned = self._turn_keys(kv, -1)
-        parts = []
+        parts, ranges = [], []
         for layer, kinds in enumerate(self._bases):
             for kind, basis in enumerate(kinds):
                 spread = (turned[layer, kind, SINKS:] - basis.mean) @ basis.components.T
                 for column, deviation, bits in zip(spread.T, basis.deviations, basis.bits, strict=True):
                     if bits:
-                        parts.append(_pack(_codes(column, deviation, int(bits)), int(bits)))
+                        lowest, step = self._range(column, deviation, int(bits), ranges)
+                        parts.append(_pack(_codes(column, lowest, step, int(bits)), int(bits)))
         packed = b"".join(parts)
         raw_lzma = lzma.compress(packed, lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA2, "preset": 9}])
         sinks = to_bits(kv[:, :, :SINKS]).tobytes()
-        return sinks + min((b"D" + zlib.compress(packed, 9), b"L" + raw_lzma), key=len)
+        sent = np.array(ranges, np.float16).tobytes()
+        return sinks + sent + min((b"D" + zlib.compress(packed, 9), b"L" + raw_lzma), key=len)
 
     def decode(self, stream: bytes, layers: int, tokens: int, channels: int) -> Floats:
         """The tensor, keys turned to their positions again."""
         kv = np.empty((layers, 2, tokens, channels), np.float32)
         sink_bytes = layers * 2 * SINKS * channels * 2
-        packed = _unpacked_stream(stream[sink_bytes:])
+        range_bytes = 4 * self._coded if self._ranges == BLOCK else 0
+        ranges = iter(np.frombuffer(stream[sink_bytes : sink_bytes + range_bytes], np.float16).astype(float))
+        packed = _unpacked_stream(stream[sink_bytes + range_bytes :])
         at = 0
         for layer, kinds in enumerate(self._bases):
             for kind, basis in enumerate(kinds):
@@ -80,13 +94,32 @@ class KvtcCoder:
                     if bits:
                         size = -(-(tokens - SINKS) * int(bits) // 8)
                         codes = _unpack(packed[at : at + size], int(bits), tokens - SINKS)
-                        spread[:, column] = _values(codes, deviation, int(bits))
+                        if self._ranges == BLOCK:
+                            lowest, step = _between(next(ranges), next(ranges), int(bits))
+                        else:
+                            lowest, step = _bell(deviation, int(bits))
+                        spread[:, column] = _values(codes, lowest, step)
                         at += size
                 kv[layer, kind, SINKS:] = spread @ basis.components + basis.mean
         kv = self._turn_keys(kv, 1)
         sinks = from_bits(np.frombuffer(stream[:sink_bytes], np.uint16))
         kv[:, :, :SINKS] = sinks.reshape(layers, 2, SINKS, channels)
         return kv
+
+    @property
+    def _coded(self) -> int:
+        """Components that get any bits."""
+        return sum(int((basis.bits > 0).sum()) for kinds in self._bases for basis in kinds)
+
+    def _range(
+        self, column: Floats, deviation: float, bits: int, sent: list[np.float16]
+    ) -> tuple[float, float]:
+        """Of a component's codes; what is sent of it is added to `sent`."""
+        if self._ranges == BELL:
+            return _bell(deviation, bits)
+        ends = np.float16(column.min()), np.float16(column.max())
+        sent.extend(ends)
+        return _between(float(ends[0]), float(ends[1]), bits)
 
     def _turn_keys(self, kv: Floats, sign: int) -> Floats:
         from experiments.blocks.rotary import turn
@@ -113,21 +146,27 @@ def _deal(deviations: Floats, mean_bits: float) -> npt.NDArray[np.int64]:
     return bits
 
 
-def _step(deviation: float, bits: int) -> float:
-    """The best uniform quantiser's for a bell curve, within 1 % (Max, 1960): fewer bits, a narrower range."""
-    return float(2 * (1.27 + 0.345 * bits) * deviation / (1 << bits))
+def _bell(deviation: float, bits: int) -> tuple[float, float]:
+    """Lowest value and step of the best uniform quantiser for a bell curve, within 1 % (Max, 1960): fewer
+    bits, a narrower range."""
+    half_width = float((1.27 + 0.345 * bits) * deviation)
+    step = 2 * half_width / (1 << bits)
+    return step / 2 - half_width, step
 
 
-def _codes(column: Floats, deviation: float, bits: int) -> npt.NDArray[np.uint8]:
-    half = 1 << (bits - 1)
-    codes = np.floor(column / _step(deviation, bits)) + half
-    clipped: npt.NDArray[np.uint8] = codes.clip(0, 2 * half - 1).astype(np.uint8)
+def _between(least: float, largest: float, bits: int) -> tuple[float, float]:
+    """Lowest value and step between two ends, both of which are values."""
+    return least, max(1e-9, largest - least) / ((1 << bits) - 1)
+
+
+def _codes(column: Floats, lowest: float, step: float, bits: int) -> npt.NDArray[np.uint8]:
+    codes = np.floor((column - lowest) / step + 0.5)
+    clipped: npt.NDArray[np.uint8] = codes.clip(0, (1 << bits) - 1).astype(np.uint8)
     return clipped
 
 
-def _values(codes: npt.NDArray[np.uint8], deviation: float, bits: int) -> Floats:
-    half = 1 << (bits - 1)
-    values: Floats = ((codes.astype(np.float32) - half + 0.5) * _step(deviation, bits)).astype(np.float32)
+def _values(codes: npt.NDArray[np.uint8], lowest: float, step: float) -> Floats:
+    values: Floats = (codes.astype(np.float32) * step + lowest).astype(np.float32)
     return values
 
 

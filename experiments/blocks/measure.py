@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from experiments.blocks.kvtc import KvtcCoder
+from experiments.blocks.kvtc import BELL, BLOCK, KvtcCoder
 from experiments.blocks.lmcache import LmCacheCoder, large_model_bins, lmcache_bins
 from experiments.blocks.model.load import Floats, Transformer
 from experiments.blocks.quality import Judge, Quality
@@ -18,6 +19,8 @@ from kvcodec import CODECS, Layout, decode, encode
 
 KVTC_BITS: Final = ((3.0, 4.0), (2.0, 4.0), (4.0, 6.0))
 """Bits of keys and values: its open code's settings, and one between."""
+KVTC_RANGES: Final = {BELL: "", BLOCK: " block"}
+"""And what their codes range over, with what that adds to a row's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,11 @@ def rival_coders(transformer: Transformer, calibration: Floats) -> Iterator[Code
         yield Coder("lmcache", label, coder.encode, coder.decode)
     theta = rotary_theta(transformer)
     tokens = calibration.shape[3]
-    for bits in KVTC_BITS:
-        kvtc = KvtcCoder(calibration, layout.head_dim, theta, *bits)
+    for bits, (ranges, suffix) in itertools.product(KVTC_BITS, KVTC_RANGES.items()):
+        kvtc = KvtcCoder(calibration, layout.head_dim, theta, *bits, ranges)
         yield Coder(
             "kvtc",
-            f"K{bits[0]:g}V{bits[1]:g}",
+            f"K{bits[0]:g}V{bits[1]:g}{suffix}",
             kvtc.encode,
             lambda stream, kvtc=kvtc: kvtc.decode(stream, layout.layers, tokens, layout.channels),  # type: ignore[misc]
         )

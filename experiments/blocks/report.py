@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from experiments.blocks.measure import Measured
 from experiments.blocks.study import BlendResult, Findings, block_shares
+from experiments.intervals import Interval
 from experiments.page.document import Page
 from experiments.page.style import base_layout, series_style
 
@@ -23,7 +25,7 @@ def codec_table(findings: Findings) -> Table:
         "codec",
         "level",
         "ratio",
-        "perplexity",
+        "perplexity, %",
         "top-1",
         "KL",
         "recall",
@@ -32,15 +34,19 @@ def codec_table(findings: Findings) -> Table:
         "dec MB/s",
     ):
         table.add_column(title, justify="left" if title == "codec" else "right")
-    for one in sorted(findings.codecs, key=lambda one: one.ratio):
+    by_ratio = sorted(enumerate(findings.codecs), key=lambda place_one: place_one[1].ratio)
+    for place, one in by_ratio:
         quality = one.quality
+        several = findings.intervals(place) if findings.more else None
         table.add_row(
             one.codec,
             str(one.level),
-            f"{one.ratio:.2f}",
-            f"{_costs(one, findings):+.2f} %",
+            _plus_minus(several["ratio"], 1, 2) if several else f"{one.ratio:.2f}",
+            _plus_minus(several["perplexity_lost"], 100, 2, "+")
+            if several
+            else f"{_costs(one, findings):+.2f}",
             f"{quality.top1_agreement:.3f}",
-            f"{quality.kl:.4f}",
+            _plus_minus(several["kl"], 1, 4) if several else f"{quality.kl:.4f}",
             f"{quality.recall:.3f}",
             f"{quality.continuation:.2f}",
             f"{one.encode_mb_s:.1f}",
@@ -81,7 +87,10 @@ def write_summary(path: Path, about: dict[str, Any], findings: Findings) -> None
             "foreign_recall": findings.sensitivity.foreign_recall,
         },
         "shortfalls": findings.shortfalls,
-        "codecs": [one.fields(findings.exact) for one in findings.codecs],
+        "codecs": [
+            one.fields(findings.exact) | _interval_fields(findings, place)
+            for place, one in enumerate(findings.codecs)
+        ],
         "blend": [one.fields() for one in findings.blends],
         "block_shares": block_shares(findings.codecs),
     }
@@ -157,6 +166,17 @@ def _blend_plot(blends: Sequence[BlendResult]) -> go.Figure:
 def _costs(one: Measured, findings: Findings) -> float:
     """Per cent of perplexity."""
     return 100 * (one.quality.perplexity / findings.exact.perplexity - 1)
+
+
+def _plus_minus(interval: Interval, times: float, digits: int, sign: str = "") -> str:
+    return f"{times * interval.mean:{sign}.{digits}f} ± {times * interval.half:.{digits}f}"
+
+
+def _interval_fields(findings: Findings, place: int) -> dict[str, Any]:
+    """Mean, low and high over all sets of documents, where there are several."""
+    if not findings.more:
+        return {}
+    return {"intervals": {name: asdict(one) for name, one in findings.intervals(place).items()}}
 
 
 def _rounded(row: Sequence[Any]) -> list[Any]:

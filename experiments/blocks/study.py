@@ -8,12 +8,20 @@ from typing import Any, Final
 
 from experiments.blocks.blend import SHARES, Blender, chunk_kv
 from experiments.blocks.counts import Sensitivity, shuffled_perplexity
-from experiments.blocks.measure import KVTC_BITS, Measured, measure, project_coders, rival_coders
+from experiments.blocks.measure import (
+    KVTC_BITS,
+    KVTC_RANGES,
+    Measured,
+    measure,
+    project_coders,
+    rival_coders,
+)
 from experiments.blocks.model.corpus import Corpus
 from experiments.blocks.model.documents import Shape
 from experiments.blocks.model.load import Transformer
 from experiments.blocks.model.samples import draw_samples
 from experiments.blocks.quality import Judge, Quality
+from experiments.intervals import Interval, mean_interval
 from kvcodec import CODECS
 
 BLOCK: Final = Shape(320, 64, 4)
@@ -48,6 +56,21 @@ class Findings:
     sensitivity: Sensitivity
     blends: list[BlendResult] = field(default_factory=list)
     codecs: list[Measured] = field(default_factory=list)
+    """On the first set of documents."""
+    more: list[tuple[Quality, list[Measured]]] = field(default_factory=list)
+    """On each further set: the exact cache, and the codecs in the same order."""
+
+    def intervals(self, place: int) -> dict[str, Interval]:
+        """Of the codec at a place, over all sets of documents: means with their 95 % intervals."""
+        sets = [(self.exact, self.codecs), *self.more]
+        rows = [(exact, codecs[place]) for exact, codecs in sets]
+        return {
+            "ratio": mean_interval([one.ratio for _, one in rows]),
+            "perplexity_lost": mean_interval(
+                [one.quality.perplexity / exact.perplexity - 1 for exact, one in rows]
+            ),
+            "kl": mean_interval([one.quality.kl for _, one in rows]),
+        }
 
     @property
     def shortfalls(self) -> list[str]:
@@ -67,23 +90,46 @@ class Findings:
 
 
 def run_study(
-    transformer: Transformer, corpus: Corpus, samples: int, seed: int, show: Callable[[str], None]
+    transformer: Transformer,
+    corpus: Corpus,
+    samples: int,
+    seed: int,
+    seeds: int,
+    show: Callable[[str], None],
 ) -> Findings:
-    """All of it; `show` hears what was measured last."""
+    """All of it, codecs on `seeds` sets of documents; `show` hears what was measured last."""
     judge = Judge(transformer, draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed))
     sensitivity, blends = _blending(transformer, corpus, samples, seed, judge, show)
     findings = Findings(judge.exact, sensitivity, blends)
-    others = draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed + _CALIBRATION)
-    calibration = Judge(transformer, others).kv
-    for coder in (*rival_coders(transformer, calibration), *project_coders(transformer.layout)):
-        findings.codecs.append(measure(coder, judge, transformer.layout))
-        show(f"{coder.name} {coder.level}")
+    findings.codecs = _codecs(transformer, corpus, judge, samples, seed, show)
+    for other in range(seed + 1, seed + seeds):
+        judge = Judge(transformer, draw_samples(corpus, transformer.tokenize, BLOCK, samples, other))
+        measured = _codecs(transformer, corpus, judge, samples, other, show)
+        findings.more.append((judge.exact, measured))
     return findings
 
 
-def steps() -> int:
+def _codecs(
+    transformer: Transformer,
+    corpus: Corpus,
+    judge: Judge,
+    samples: int,
+    seed: int,
+    show: Callable[[str], None],
+) -> list[Measured]:
+    others = draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed + _CALIBRATION)
+    calibration = Judge(transformer, others).kv
+    codecs = []
+    for coder in (*rival_coders(transformer, calibration), *project_coders(transformer.layout)):
+        codecs.append(measure(coder, judge, transformer.layout))
+        show(f"{coder.name} {coder.level}")
+    return codecs
+
+
+def steps(seeds: int = 1) -> int:
     """How often `show` is called."""
-    return len(SHARES) + 2 + len(KVTC_BITS) + sum(len(codec.levels) for codec in CODECS.values())
+    rivals = 2 + len(KVTC_BITS) * len(KVTC_RANGES)
+    return len(SHARES) + seeds * (rivals + sum(len(codec.levels) for codec in CODECS.values()))
 
 
 def _blending(

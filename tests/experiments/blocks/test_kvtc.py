@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.blocks.kvtc import SINKS, KvtcCoder
+from experiments.blocks.kvtc import BLOCK, SINKS, KvtcCoder
 from kvcodec.bfloat16 import from_bits, to_bits
 
 TOKENS, CHANNELS, HEAD = 64, 32, 16
@@ -32,3 +32,15 @@ def test_more_bits_less_error_and_longer_streams():
     assert errors[-1] < 0.02
     lengths = [len(coder.encode(kv)) for coder in coders]
     assert lengths == sorted(lengths)
+
+
+def test_ranges_of_the_block_reach_its_ends_and_are_sent():
+    """A block with values that the calibration has never seen: a bell curve's range cuts them off."""
+    calibration, kv = documents(8, 1), 3 * documents(1, 2)[0]
+    bell, block = (KvtcCoder(calibration, HEAD, 1e4, 4.0, 4.0, ranges) for ranges in ("bell", BLOCK))
+    assert error(block, kv) < 0.2 * error(bell, kv)
+    usual = documents(1, 3)[0]
+    components = sum(int((basis.bits > 0).sum()) for kinds in block._bases for basis in kinds)
+    sink_bytes = 2 * 2 * SINKS * CHANNELS * 2
+    sent = np.frombuffer(block.encode(usual)[sink_bytes : sink_bytes + 4 * components], np.float16)
+    assert (sent[::2] < sent[1::2]).all()
