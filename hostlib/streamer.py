@@ -1,8 +1,9 @@
 """The streamer: at which level each chunk of a chain is fetched, so that the first token comes in time.
 
-As CacheGen's (arXiv 2310.07240, section 5.3): a chain is fetched chunk by chunk. Before each, all that is
-left of the chain is expected to come at the rate at which the last chunk came, and the best level is taken at
-which the first token would still meet its deadline:
+As CacheGen's (arXiv 2310.07240; its artifact's run_adaptation.py gives each chunk the same part of the time,
+and takes the best level at which it comes in that, else its text). Here all that is left of the chain is
+expected to come at the rate at which the last chunk came, and the best level is taken at which the first
+token would still meet its deadline:
 
     ready(level) = max(n * block / rate, max(decoder's wait, block / rate) + (n - 1) * decode) + decode
     token(level) = now + max(ready(level), gpu's wait) + prefill(what is not fetched)
@@ -10,8 +11,8 @@ which the first token would still meet its deadline:
 for the n blocks that are left, with the level's bytes of a block and time to decode one.
 
 Where no level meets it, what is left is taken as text, that is computed, or at the coarsest level, whichever
-gives the first token sooner. Text comes last here: CacheGen takes it first wherever computing meets the
-deadline, as it loses nothing; here the GPU's time is what the pool is to save.
+gives the first token sooner. Text comes last although it loses nothing: the GPU's time is what the pool is to
+save.
 
 Pure: hosts and the simulator ask the same code. Bytes and seconds are those of whoever asks.
 """

@@ -13,6 +13,7 @@ from typing import Any
 from rich.table import Table
 
 from controller.policies import OWN_POLICIES
+from experiments.codecs.streams import Streams, simulated, table
 from experiments.codecs.sweep import GPU, MODEL, Codec, replayed, ttft_ms
 from experiments.command import Screen, run_command
 from experiments.intervals import Interval, mean_interval
@@ -38,6 +39,8 @@ class Options:
     links: tuple[float, ...]
     simulated_shape: str
     simulated_requests: int
+    stream_links: tuple[float, ...]
+    ttft_slo_s: float
     results: Path
 
 
@@ -54,6 +57,10 @@ _OPTIONS = (
     Option("LINKS", list_of(number(0.1, 10_000)), (25.0, 200.0), "Gbit/s of the links that are simulated"),
     Option("SIMULATED_SHAPE", one_of(tuple(SHAPES)), "chat", "shape that is simulated"),
     Option("SIMULATED_REQUESTS", whole(10, 1_000_000), 800, "of each trace that is simulated"),
+    Option(
+        "STREAM_LINKS", list_of(number(0.1, 10_000)), (10.0, 25.0, 100.0), "Gbit/s of the links of streams"
+    ),
+    Option("TTFT_SLO", number(0.001, 1e6), 1.0, "seconds to the first token that streams aim at"),
     Option("RESULTS", Path, Path("results/codecs"), "folder for summary.json"),
 )
 
@@ -67,13 +74,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def _work(screen: Screen, options: Options) -> int:
     seeds = range(1, options.seeds + 1)
+    streams = Streams(
+        shape=options.simulated_shape, requests=options.simulated_requests, seeds=options.seeds,
+        links=options.stream_links, slo_s=options.ttft_slo_s,
+    )  # fmt: skip
     replays = list(itertools.product(options.shapes, options.blocks, CODECS))
     coded = [(codec, coder) for codec in CODECS for coder in (CODERS if codec.name != NONE else ("cpu",))]
     simulations = list(itertools.product(options.links, options.simulated, coded))
     hits: list[dict[str, Any]] = []
     times: list[dict[str, Any]] = []
     with screen.progress() as progress:
-        task = progress.add_task("", total=(len(replays) + len(simulations)) * options.seeds)
+        task = progress.add_task("", total=(len(replays) + len(simulations)) * options.seeds + streams.steps)
         for shape, blocks, codec in replays:
             progress.update(task, description=f"{shape}, {blocks} blocks, {codec.label}")
             found = []
@@ -98,29 +109,35 @@ def _work(screen: Screen, options: Options) -> int:
                 {"link_gbit_s": link_gbit_s, "blocks": blocks, "codec": codec.label, "coder": coder}
                 | {"ttft_p50_ms": mean_interval(ttfts)}
             )
+        streamed = simulated(streams, lambda what: progress.update(task, description=what, advance=1))
     screen.show(_hits_table(options, hits))
     screen.show(_times_table(options, times))
+    screen.show(table(streams, streamed))
     about = {"model": MODEL, "gpu": GPU, "policy": options.policy, "requests": options.requests}
     about |= {"seeds": options.seeds, "revision": revision()}
     options.results.mkdir(parents=True, exist_ok=True)
     summary = options.results / "summary.json"
-    plain = {"about": about, "replayed": _plain(hits), "simulated": _plain(times)}
-    summary.write_text(json.dumps(plain, indent=1) + "\n")
-    screen.say(f"Written to {summary}; to look at: {_write_page(options.results, about, hits, times)}")
+    tables = hits, times, streamed
+    plain = {name: _plain(rows) for (_, name), rows in zip(_PAGE, tables, strict=True)}
+    summary.write_text(json.dumps({"about": about, **plain}, indent=1) + "\n")
+    screen.say(f"Written to {summary}; to look at: {_write_page(options.results, about, *tables)}")
     return 0
 
 
-def _write_page(
-    folder: Path, about: dict[str, Any], hits: Sequence[dict[str, Any]], times: Sequence[dict[str, Any]]
-) -> Path:
+def _write_page(folder: Path, about: dict[str, Any], *tables: Sequence[dict[str, Any]]) -> Path:
     sections = [
         Section(heading, name, list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
-        for heading, name, rows in (
-            ("Prefix hits of the pool", "replayed", hits),
-            ("Time to first token", "simulated", times),
-        )
+        for (heading, name), rows in zip(_PAGE, tables, strict=True)
     ]
     return write_report(folder, "make codecs: compressed blocks or a larger pool", about, sections)
+
+
+_PAGE = (
+    ("Prefix hits of the pool", "replayed"),
+    ("Time to first token", "simulated"),
+    ("Streams at levels of their choice", "streamed"),
+)
+"""Heading and name of each table."""
 
 
 def _cell(value: object) -> object:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.codecs.__main__ import main
+from experiments.codecs.streams import Streams, simulated
 from experiments.codecs.sweep import Codec, cost_of, replayed, ttft_ms
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
@@ -56,8 +57,22 @@ def test_a_codec_that_makes_blocks_larger_is_refused_with_its_field() -> None:
 
 def test_the_command_leaves_a_page(tmp_path: Path) -> None:
     given = ["--shapes", "agents", "--blocks", "300", "--requests", "60", "--simulated-requests", "20"]
-    given += ["--seeds", "2", "--links", "200", "--simulated", "300"]
+    given += ["--seeds", "2", "--links", "200", "--simulated", "300", "--stream-links", "200"]
     assert main([*given, "--results", str(tmp_path)]) == 0
     page = (tmp_path / "report.html").read_text()
-    for shown in ("Prefix hits of the pool", "Time to first token", "±"):
+    for shown in ("Prefix hits of the pool", "Time to first token", "Streams at levels", "±"):
         assert shown in page
+
+
+def test_streams_are_compared_with_each_level_on_the_same_requests() -> None:
+    streams = Streams(shape="agents", requests=40, seeds=2, links=(100.0,), slo_s=2.0)
+    shown: list[str] = []
+    rows = simulated(streams, shown.append)
+    assert len(shown) == streams.steps == 16
+    assert [row["level"] for row in rows] == 2 * ["adaptive", "1", "3", "5"]
+    adaptive, finest, _, coarsest = rows[:4]
+    assert 1.0 <= adaptive["mean_level"].mean <= 5.0
+    assert (finest["mean_level"].mean, coarsest["mean_level"].mean) == (1.0, 5.0)
+    assert coarsest["met_less_coarsest"].mean == 0.0
+    assert finest["text_share"].mean == 0.0
+    assert all(0.0 < row["met_share"].mean <= 1.0 for row in rows)
