@@ -65,7 +65,8 @@ class KvtcCoder:
     def encode(self, kv: Floats) -> bytes:
         """Sinks in bfloat16, ranges, then the shorter of DEFLATE's and LZMA's stream of the packed codes."""
         turned = self._turn_keys(kv, -1)
-        parts, ranges = [], []
+        parts: list[bytes] = []
+        ranges: list[np.float16] = []
         for layer, kinds in enumerate(self._bases):
             for kind, basis in enumerate(kinds):
                 spread = (turned[layer, kind, SINKS:] - basis.mean) @ basis.components.T
