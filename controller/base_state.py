@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 Entity = p4runtime_pb2.Entity
 Update = p4runtime_pb2.Update
 
-DIGEST_LIST_SIZE: Final = 32
-DIGEST_TIMEOUT_NS: Final = 10_000_000
-"""A hot block should be in the pool before the burst that made it hot is over; but a list costs both sides as
-much as ten digests in it."""
-
+DIGEST_LIST_SIZE: Final = 128
+DIGEST_TIMEOUT_NS: Final = 100_000_000
+"""A hot block should be in the pool before it is asked for again; but a list, and the Write that follows it,
+cost both sides as much as forty digests in it, and at 400 digests a second 10 ms gather no more than come at
+once. What a tenth of a second makes of the hits is in docs/emulation.md."""
 
 BURST_S: Final = 0.5
 """What a port that was silent may send at once, in seconds of its rate."""

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 MIN_PERIOD_S: Final = 0.5
 MAX_PERIOD_S: Final = 60.0
 BUSY_SHARE: Final = 0.01
-"""Part of the time that reading counters may take: N of them take N times as long."""
+"""Part of the time that reading one switch's counters may take: N of them take N times as long."""
+BUSY_SHARE_OF_ALL: Final = 0.02
+"""And that of all switches, which one process reads."""
 
 
 @dataclass(slots=True)
@@ -79,6 +81,7 @@ class HitMeter:
             reading.settled = True
 
 
-def next_period_s(reading_took_s: float) -> float:
-    """Time to the next reading, so that reading takes no more than BUSY_SHARE of it."""
-    return min(MAX_PERIOD_S, max(MIN_PERIOD_S, reading_took_s / BUSY_SHARE))
+def next_period_s(reading_took_s: float, switches: int = 1) -> float:
+    """Time to the next reading of one of so many switches, so that reading takes no more than its share."""
+    share = min(BUSY_SHARE, BUSY_SHARE_OF_ALL / switches)
+    return min(MAX_PERIOD_S, max(MIN_PERIOD_S, reading_took_s / share))

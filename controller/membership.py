@@ -19,7 +19,7 @@ from hostlib import wire
 from hostlib.members import EPOCHS, HEARTBEAT_S, Member, Members, State, is_later, next_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from ipaddress import IPv4Address
 
     from controller.operations import Answer
@@ -65,6 +65,8 @@ class Membership:
         """Who ever said HELLO."""
         self.counts_heartbeats = False
         """Whether any host said HELLO: without that, none is told anything."""
+        self.on_change: list[Callable[[], None]] = []
+        """Called, from whichever thread, when there is a new list."""
         self._heard_s: dict[str, float] = {}
         self._looked_s: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -141,6 +143,8 @@ class Membership:
         log.info("storage node %s is %s, and was %s", member.address, state.name, member.state.name)
         nodes = tuple(replace(node, state=state) if node is member else node for node in self.members.nodes)
         self.members = Members(next_epoch(self.members.epoch), self.members.replicas, nodes)
+        for tell in self.on_change:
+            tell()
 
 
 def _all_joining(members: Members) -> tuple[Member, ...]:

@@ -183,7 +183,7 @@ class ControllerProcess:
             size, thresholds, switch.stores, policy, adapter, residual, log, config.push, placed_here
         )  # fmt: skip
         hosts = [port.host.ipv4 for port in switch.ports if port.host is not None]
-        return SwitchWorker(switch.name, session, pool, self.membership, hosts)
+        return SwitchWorker(switch.name, session, pool, self.membership, hosts, switches=len(config.switches))
 
     def _event_log(self, path: Path) -> Callable[[Event], None]:
         try:

@@ -71,6 +71,10 @@ class Session:
             self._client.tear_down()
             self._client = None
 
+    def wake(self) -> None:
+        """End a `receive` that waits: there is something else to do."""
+        self._inbox.wake()
+
     def receive(self, timeout_s: float) -> list[Any]:
         """Stream messages, waiting for the first; raises when the session is over."""
         self._check_alive()

@@ -36,6 +36,8 @@ TICK_S: Final = 0.02
 IDLE_TICK_S: Final = 0.2
 """Otherwise; messages of the switch are taken at once all the same."""
 OUTCOMES_PERIOD_S: Final = 1.0
+"""Between two readings of a switch's outcomes, of up to OUTCOMES_PER_S switches."""
+OUTCOMES_PER_S: Final = 10
 READ_BACK_PERIOD_S: Final = 1.0
 """The least time between two read-backs of a switch that keeps refusing things."""
 FIRST_BACKOFF_S: Final = 0.1
@@ -64,11 +66,16 @@ class SwitchWorker:
         membership: Membership,
         hosts: Iterable[IPv4Address],
         clocks: Clocks | None = None,
+        switches: int = 1,
     ) -> None:
+        """`switches`: how many this process looks after, so that counters are read at a pace it can bear."""
         self.name, self.session, self.pool = name, session, pool
         self._clocks = clocks or Clocks()
         self._hosts = tuple(hosts)
+        self._switches = switches
         self._membership, self._announcements = membership, Announcements(membership, self._hosts)
+        self._watches_stores = any(membership.members.at(str(host)) for host in self._hosts)
+        membership.on_change.append(session.wake)
         self.outcomes = [0] * len(OUTCOME_NAMES)
         """The switch's packets by what became of them, as last read."""
         self.ready = threading.Event()
@@ -146,7 +153,8 @@ class SwitchWorker:
         """How long to wait for the switch to say something."""
         if self.pool.in_motion:
             return TICK_S
-        return HEARTBEAT_S if self._membership.counts_heartbeats else IDLE_TICK_S
+        counts = self._watches_stores and self._membership.counts_heartbeats
+        return HEARTBEAT_S if counts else IDLE_TICK_S
 
     def step(self, timeout_s: float) -> None:
         """Take messages, waiting so long for the first, and do what is due; SwitchError."""
@@ -177,7 +185,7 @@ class SwitchWorker:
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
         if now_s >= self._next_outcomes_s:
-            self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S
+            self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S * max(1.0, self._switches / OUTCOMES_PER_S)
             self.outcomes = self.session.adapter.read_outcomes()
         if self.pool.needs_read_back and now_s >= self._next_read_back_s:
             self._next_read_back_s = now_s + READ_BACK_PERIOD_S
@@ -191,4 +199,4 @@ class SwitchWorker:
         began_s = self._clocks.cpu_s()
         self.pool.read_hits(now_s)
         self.pool.commit(now_s)
-        return next_period_s(self._clocks.cpu_s() - began_s)
+        return next_period_s(self._clocks.cpu_s() - began_s, self._switches)

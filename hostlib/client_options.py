@@ -22,7 +22,7 @@ class ClientOptions:
     """Probes in flight to one home once their window has opened (`LaneOptions`), never fewer than it began
     with: what the pool answers must not wait behind what the home is asked for."""
     tick_s: float = 0.02
-    """How often timeouts are looked for while anything is in flight."""
+    """How often timeouts are looked for while something in flight may be late."""
     max_transfers: int = 4096
     """Blocks in transfer at once; more are refused with OverloadedError."""
     corrupt_limit: int = 3

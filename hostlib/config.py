@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from hostlib.errors import ConfigError
+from hostlib.observe import OBSERVE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,9 +21,12 @@ class ProcessConfig:
 
     result: str
     """File for the result."""
+    observe_s: float = OBSERVE_S
+    """How often the process looks how late its timers are."""
 
     def __post_init__(self) -> None:
         """Subclasses check their fields here."""
+        check_positive(observe_s=self.observe_s)
 
 
 @dataclass(frozen=True, kw_only=True)

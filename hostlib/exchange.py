@@ -9,6 +9,7 @@ A request belongs to an `Asker`: a block being fetched (`hostlib.fetch`), offere
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -105,6 +106,11 @@ class Exchange:
         self._sequence = 0
         self._pump_due = False
         self._ticks = _Timer(self.loop, self._on_tick)
+        self._patience_s = max(
+            options.tick_s,
+            min(self.health.patience_s, options.lane.min_timeout_s, options.lane.max_timeout_s),
+        )
+        """For so long after a request was sent, `_on_tick` has nothing to say of it."""
         self._signs = _Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
         self._overdue_look_s = 0.0
@@ -197,9 +203,12 @@ class Exchange:
     def _pump(self) -> None:
         self._pump_due = False
         now_s = self.loop.time()
-        gets = sum(lane.in_flight for (_, op), lane in self._lanes.items() if op != wire.OP_PUT)
         short = False
-        for lane, op in self._in_turn():
+        waiting = self._in_turn()
+        gets = 0
+        if waiting:
+            gets = sum(lane.in_flight for (_, op), lane in self._lanes.items() if op != wire.OP_PUT)
+        for lane, op in waiting:
             if op == wire.OP_PUT:
                 requests = lane.take(now_s)
             else:
@@ -210,15 +219,17 @@ class Exchange:
             if requests:
                 self._transmit(lane, requests, now_s)
         self._node.limits(short)
-        if any(lane.busy for lane in self._lanes.values()):
-            self._ticks.at_latest(now_s + self.options.tick_s)
+        if not self._ticks.is_set and any(lane.busy for lane in self._lanes.values()):
+            self._ticks.at_latest(now_s + self._patience_s)
 
     def _in_turn(self) -> list[tuple[Lane[Any], int]]:
         """Lanes where something waits; where the node's window is scarce, it is not always the same one that
         comes first."""
-        first = self._sequence % max(1, len(self._lanes))
-        lanes = [*self._lanes.items()]
-        return [(lane, op) for (_, op), lane in lanes[first:] + lanes[:first] if lane.waits]
+        waiting = [(at, lane, op) for at, ((_, op), lane) in enumerate(self._lanes.items()) if lane.waits]
+        if len(waiting) > 1:
+            first = self._sequence % len(self._lanes)
+            waiting.sort(key=lambda one: (one[0] < first, one[0]))
+        return [(lane, op) for _, lane, op in waiting]
 
     def _transmit(self, lane: Lane[Any], requests: Sequence[Request[Any]], now_s: float) -> None:
         bursts: dict[str, list[bytes]] = {}
@@ -233,6 +244,7 @@ class Exchange:
 
     def _on_tick(self, late_s: float) -> None:
         now_s = self.loop.time()
+        next_s = math.inf
         oldest_s: dict[str, float] = {}
         for (home, _), lane in list(self._lanes.items()):
             if not lane.in_flight:
@@ -245,14 +257,21 @@ class Exchange:
                 request.owner.retried(request)
             for request in dead:
                 request.owner.gave_up(request)
-            since_s = lane.oldest_s()
-            if since_s is not None and home != POOL:
+            next_s = min(next_s, lane.earliest_timeout_s())
+            if home == POOL:
+                continue
+            quiet_s = self.health.quiet_from_s(home)
+            next_s = min(next_s, quiet_s)
+            if quiet_s <= now_s and (since_s := lane.oldest_s()) is not None:
                 oldest_s[home] = min(since_s, oldest_s.get(home, since_s))
         if late_s < 2 * self.options.tick_s:  # else it is this process that did not listen
             self._watch(oldest_s, now_s)
         if now_s >= self._overdue_look_s:
             self._overdue_look_s = now_s + OVERDUE_LOOK_S
             self._end_overdue(now_s)
+        if next_s < math.inf:
+            next_s = min(next_s, now_s + self._patience_s)  # for what is sent until then
+            self._ticks.at_latest(max(next_s, now_s + self.options.tick_s))
         self._pump()
 
     def _end_overdue(self, now_s: float) -> None:
@@ -342,6 +361,10 @@ class _Timer:
     def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[float], None]) -> None:
         self._loop, self._function = loop, function
         self._handle: asyncio.TimerHandle | None = None
+
+    @property
+    def is_set(self) -> bool:
+        return self._handle is not None
 
     def at_latest(self, when_s: float) -> None:
         if self._handle is not None:

@@ -124,6 +124,15 @@ class Health:
         if self._suspects:
             self._suspects.pop(address, None)
 
+    @property
+    def patience_s(self) -> float:
+        """After how long a silence `judge` has something to say at the earliest."""
+        return min(self._options.doubt_s, self._options.silence_s)
+
+    def quiet_from_s(self, address: str) -> float:
+        """When a home from which nothing more comes will have been silent for so long."""
+        return self._heard_s.get(address, float("-inf")) + self.patience_s
+
     def judge(
         self, oldest_s: Mapping[str, float], wait_s: Callable[[str], float], now_s: float
     ) -> tuple[list[str], list[str]]:

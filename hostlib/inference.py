@@ -116,6 +116,11 @@ class RequestRecord:
     """The error that ended the fetch before the chain's end."""
     failure: str | None = None
 
+    def report(self) -> dict[str, Any]:
+        """As JSON, as it is now; `dataclasses.asdict` would copy all that is in it, which takes a host as
+        long as serving the request."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:

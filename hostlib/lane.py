@@ -14,6 +14,7 @@ tests/hostlib/test_native.py compares the two: who changes one changes both.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -273,8 +274,17 @@ class Lane(Generic[Owner]):
         if backlog_ms > self._options.target_backlog_ms:
             self.window = max(self._options.min_window, self.window - SHRINK)
 
+    def earliest_timeout_s(self) -> float:
+        """Before this moment nothing in flight times out, whatever is learned meanwhile; infinite if nothing
+        is in flight."""
+        for request in self._in_flight:  # in the order in which they were sent
+            return request.sent_s + min(self._options.min_timeout_s, self._options.max_timeout_s)
+        return math.inf
+
     def expire(self, now_s: float) -> tuple[list[Request[Owner]], list[Request[Owner]]]:
         """What timed out: (queued again, past the deadline and dropped)."""
+        if now_s < self.earliest_timeout_s():
+            return [], []
         # What waits at the home is not lost: the queue may have grown since the timeout was set.
         sent_before_s = now_s - self._backlog_s
         first_s = self.timeout_s  # more may be known by now of how long an answer takes

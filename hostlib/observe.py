@@ -19,6 +19,8 @@ def percentile(values: Iterable[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
+OBSERVE_S = 0.05
+"""How often a process looks, unless it is told otherwise."""
 BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -42,7 +44,7 @@ class Histogram:
 class SelfObserver:
     """CPU used and lateness of timers since `start`; sampled every `period_s`."""
 
-    def __init__(self, period_s: float = 0.05, samples_kept: int = 20_000) -> None:
+    def __init__(self, period_s: float = OBSERVE_S, samples_kept: int = 20_000) -> None:
         self._period_s = period_s
         self._late_s: deque[float] = deque(maxlen=samples_kept)
         self._max_late_s = 0.0

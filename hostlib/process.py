@@ -97,7 +97,7 @@ class _Controlled(Generic[Config]):
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._stop.set)
         self._host = self._open_host(self._config)
-        self._observer = SelfObserver()
+        self._observer = SelfObserver(self._config.observe_s)
         try:
             threading.Thread(target=self._read_commands, daemon=True).start()
             self._emit("ready")

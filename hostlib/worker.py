@@ -201,7 +201,7 @@ class WorkerProcess(HostProcess):
         return {
             **self.report(),
             "get_ms": [round(1000 * latency_s, 3) for latency_s in self._client.get_latencies_s],
-            "records": [asdict(record) for record in self._node.records],
+            "records": [record.report() for record in self._node.records],
         }
 
     def close(self) -> None:

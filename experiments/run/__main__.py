@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rich.progress import Progress, TaskID, TextColumn
@@ -14,7 +14,7 @@ from rich.progress import Progress, TaskID, TextColumn
 from experiments.command import Screen, run_command
 from experiments.live import Dashboard
 from experiments.logs import open_network
-from experiments.run.capacity import choose_sigma, demand_of, measure
+from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, measure
 from experiments.run.details import Details, details_of, write_details
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: RunOptions) -> int:
     check_root()
     engine = make_engine(options.engine)
-    scenario = make_scenario(options, _chosen_sigma(screen, options))
+    scenario = make_scenario(options, _chosen_sigma(screen, options, engine))
     played = _play_to_count(screen, scenario, engine)
     scenario, runs = played.scenario, played.repeats
     summary = options.results / "summary.json"
@@ -63,7 +63,7 @@ def _run(screen: Screen, options: RunOptions) -> int:
     return 0 if all(run.is_right for run in runs.all()) else 1
 
 
-def _chosen_sigma(screen: Screen, options: RunOptions) -> float | None:
+def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float | None:
     """What this machine can carry, where SCALE leaves it open."""
     if options.scale is not None:
         return None
@@ -72,14 +72,29 @@ def _chosen_sigma(screen: Screen, options: RunOptions) -> float | None:
     with screen.status("measuring what this machine can carry"):
         capacity = measure()
     fabric = draft.fabric
+    beside = ""
+    if len(fabric.hosts) + len(fabric.switches) > MANY_PROCESSES:
+        with screen.status("measuring what the network takes while nobody asks for anything"):
+            capacity = replace(capacity, background_cores=_background(screen, draft, engine))
+        beside = f", of which the network takes {capacity.background_cores:.2f} without a request"
     link_bit_s = 2e9 * options.link_gbit_s * len(fabric.stores)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
     screen.say(
-        f"This machine has {capacity.idle_cores:.1f} cores to spare, and a fragment costs its two ends "
-        f"{capacity.fragment_us:.0f} us: sigma {sigma:g}."
+        f"This machine has {capacity.idle_cores:.1f} cores to spare{beside}, and a fragment costs its two "
+        f"ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
     )
     return sigma
+
+
+def _background(screen: Screen, scenario: Scenario, engine: Engine) -> float:
+    """Cores that the network takes by itself; it is started for that, and ended."""
+    options = scenario.options
+    with open_network(
+        screen, scenario.fabric, engine, options.results, _about(scenario), secure=options.secure
+    ) as network:
+        artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+        return Emulation(scenario.idle(), network, artifacts).background(MODES["pool"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,20 @@ BENCH_TIMEOUT_S = 60.0
 PATH_FACTOR = 3.5
 """CPU of a fragment's whole way, with the switch and the kernel's links, over that of its two ends alone.
 Some 14 us beside the 6 of the compiled core. Too little: all is played again; too much: a larger sigma."""
+BLOCK_FRAGMENTS = 25.0
+"""What a block costs beside its fragments, in fragments: keys, look-ups, its probe, futures, an entry."""
 MOST_MEAN_SHARE = 0.35
 """Of what is idle now: the mean of a run may take. Bursts need the rest."""
 MOST_BURST_SHARE = 0.8
 """The busiest second may take."""
 SIGMA_STEP = 2.0
+
+
+LEAST_CORES = 0.1
+"""That a machine has left at the least, however busy it is."""
+MANY_PROCESSES = 32
+"""Hosts and switches of a network whose background is worth measuring; below that it is some hundredths of a
+core."""
 
 
 class CapacityError(ExperimentError):
@@ -46,11 +55,15 @@ class Capacity:
     idle_cores: float
     fragment_us: float
     """CPU time that a fragment takes at its two ends."""
+    background_cores: float = 0.0
+    """What the started network takes of the idle cores while nobody asks for anything."""
 
     @property
     def fragments_per_s(self) -> float:
-        """Fragments a second that would take all that is idle."""
-        return self.idle_cores / (1e-6 * self.fragment_us * PATH_FACTOR)
+        """Fragments a second that would take all that is idle beside the started network; a block counts as
+        BLOCK_FRAGMENTS besides."""
+        left = max(LEAST_CORES, self.idle_cores - self.background_cores)
+        return left / (1e-6 * self.fragment_us * PATH_FACTOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +106,7 @@ def measure() -> Capacity:
         raise CapacityError(
             f"the machine could not be measured ({error}): give a SCALE, such as SCALE=20000"
         ) from None
-    return Capacity(max(0.1, idle_cores), float(cost_us))
+    return Capacity(max(LEAST_CORES, idle_cores), float(cost_us))
 
 
 def choose_sigma(
@@ -103,6 +116,8 @@ def choose_sigma(
     sigma = least
     while real_block_bytes / sigma > 2 * ScaleModel().fragment_bytes:
         mean, busiest = demand.fragments_per_s(ScaleModel(sigma, speed), real_block_bytes)
+        mean += BLOCK_FRAGMENTS * demand.mean_blocks_s
+        busiest += BLOCK_FRAGMENTS * demand.busiest_blocks_s
         most = capacity.fragments_per_s
         if mean <= MOST_MEAN_SHARE * most and busiest <= MOST_BURST_SHARE * most:
             break

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from controller.config import Config
 from experiments.run.control_plane import stand_behind, start_controller
@@ -36,6 +36,12 @@ START_DELAY_S = 0.5
 SILENCE_S = 60.0
 """Processes report every second: this long without a word means that something hangs."""
 
+REPORT_S = 0.25
+"""Between two looks at all processes' progress: each says so by itself, and there may be hundreds."""
+IDLE_S = 2.0
+"""How long the background is measured."""
+
+Result = TypeVar("Result")
 OnProgress = Callable[[int, int, dict[str, int]], None]
 """Called with requests completed, requests in all, and blocks by source so far."""
 
@@ -62,6 +68,19 @@ class Measurements:
     """CPU time while the trace was played, by role: node, store, switch, controller."""
 
 
+def _at_most_every(period_s: float, do: Callable[[], None]) -> Callable[[], None]:
+    """`do`, unless it was done less than that ago."""
+    next_s = 0.0
+
+    def maybe() -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            next_s = time.monotonic() + period_s
+            do()
+
+    return maybe
+
+
 class Emulation:
     """Plays a scenario on a running network whose switches are started anew for each play."""
 
@@ -81,6 +100,14 @@ class Emulation:
 
     def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
         """Play the trace once. Raises CrashError, ProcessError or EngineError when a part fails."""
+        return self._run(mode, lambda play, running, routers: play.measure(running, routers, on_progress))
+
+    def background(self, mode: Mode) -> float:
+        """Cores that the started network takes while nobody asks for anything, the watch included. Raises as
+        `play` does."""
+        return self._run(mode, lambda play, running, routers: play.idle(running, routers))
+
+    def _run(self, mode: Mode, do: Callable[[_Play, Running, Sequence[LineProcess]], Result]) -> Result:
         self._plays += 1
         directory = self._network.directory / f"{self._plays}-{mode.name}"
         directory.mkdir()
@@ -89,7 +116,7 @@ class Emulation:
             router = router_socket(self._scenario, directory)
             config = controller_config(self._scenario, self._network, self._artifacts, mode, router)
             play = _Play(self._scenario, self._network, directory, self._watch, self._kv_file)
-            return play.run(mode, config, on_progress)
+            return play.run(mode, config, partial(do, play))
         finally:
             self._network.stop_switches()
 
@@ -102,7 +129,10 @@ class _Play:
         self._watch, self._kv_file = watch, kv_file
         self._events: Events = queue.SimpleQueue()
 
-    def run(self, mode: Mode, config: Config, on_progress: OnProgress) -> Measurements:
+    def run(
+        self, mode: Mode, config: Config, do: Callable[[Running, Sequence[LineProcess]], Result]
+    ) -> Result:
+        """Start everything, do that when all is ready, and end everything."""
         controller = start_controller(config, self._network, self._directory, self._events)
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
@@ -116,13 +146,34 @@ class _Play:
         )
         try:
             with self._watch(running):
-                return self._measure(running, routers, on_progress)
+                return do(running, routers)
         finally:  # where a part failed, the others still run
             end_processes(process.process for process in (*workers, *stores, *routers, controller))
 
-    def _measure(
+    def idle(self, running: Running, routers: Sequence[LineProcess]) -> float:
+        """Cores that all of it takes without a request."""
+        watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
+        watch.start()
+        running.timeline.start()
+        hosts = (*running.nodes, *running.stores, *routers)
+        processes = [host.process for host in (*hosts, running.controller)]
+        processes += self._network.switch_processes.values()
+        start_s = monotonic_start(START_DELAY_S)
+        for host in hosts:
+            host.send(f"start {start_s}")
+        time.sleep(2 * START_DELAY_S)
+        before_s, began_s = cpu_time(processes).total_s + time.process_time(), time.monotonic()
+        time.sleep(IDLE_S)
+        used_s = cpu_time(processes).total_s + time.process_time() - before_s
+        took_s = time.monotonic() - began_s
+        watch.stop()
+        running.timeline.stop()
+        return used_s / took_s
+
+    def measure(
         self, running: Running, routers: Sequence[LineProcess], on_progress: OnProgress
     ) -> Measurements:
+        """Play the trace."""
         workers, stores, controller = running.nodes, running.stores, running.controller
         measured = Measurements(started_s=time.monotonic())
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
@@ -140,7 +191,9 @@ class _Play:
         for host in (*workers, *stores, *routers):
             host.send(f"start {start_s}")
         players = [*workers, *routers]
-        wait_for("finished", players, self._events, SILENCE_S, lambda: self._report(workers, on_progress))
+        report = _at_most_every(REPORT_S, lambda: self._report(workers, on_progress))
+        wait_for("finished", players, self._events, SILENCE_S, report)
+        self._report(workers, on_progress)
         measured.wall_s = round(time.monotonic() - start_s, 3)
         measured.cpu = watch.stop()
         measured.timeline = running.timeline.stop()

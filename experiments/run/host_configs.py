@@ -8,6 +8,7 @@ from pathlib import Path
 
 from experiments.run.scenario import Scenario
 from hostlib.members import Members
+from hostlib.observe import OBSERVE_S
 from workload.compression import NONE
 from workload.generate import to_line
 from workload.levels import ADAPTIVE
@@ -16,6 +17,8 @@ from workload.schedule import CONDUCTOR
 SSD_BLOCKS = 100_000
 Preloads = Mapping[str, Sequence[tuple[bytes, int]]]
 """Keys and fragments of what a storage node, by its address, holds from the start."""
+LOOKS_PER_S = 640.0
+"""At how late timers are, by all hosts together: a look wakes a process, and that is 70 us of CPU."""
 ROUTER = "router"
 """The name of its process and files; no host has it."""
 
@@ -36,6 +39,7 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
             "replicas": scenario.options.replicas,
             "controller": str(scenario.fabric.controller_of(name).ipv4),
             "kv_file": None if kv_file is None else str(kv_file),
+            "observe_s": max(OBSERVE_S, len(scenario.fabric.hosts) / LOOKS_PER_S),
         }
         if name in scenario.shares:
             specific = _worker(scenario, name, directory)

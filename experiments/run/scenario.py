@@ -61,6 +61,12 @@ class Scenario:
         """What makes this scenario's block keys."""
         return KeySpace(self.options.model, block_tokens=self.trace.block_tokens)
 
+    def idle(self) -> Scenario:
+        """The same network, and nobody asks for anything."""
+        return replace(
+            self, trace=replace(self.trace, requests=()), shares=dict.fromkeys(self.fabric.nodes, ())
+        )
+
     @property
     def tenants(self) -> dict[str, Tenant]:
         """By node; none where all use the public namespace."""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.hit_meter import BUSY_SHARE, MAX_PERIOD_S, MIN_PERIOD_S, HitMeter, next_period_s
+from controller.hit_meter import (
+    BUSY_SHARE,
+    BUSY_SHARE_OF_ALL,
+    MAX_PERIOD_S,
+    MIN_PERIOD_S,
+    HitMeter,
+    next_period_s,
+)
 
 KEY, OTHER = b"k" * 18, b"o" * 18
 SLOT = 64
@@ -74,3 +82,5 @@ def test_reading_takes_a_bounded_share_of_the_time() -> None:
     assert next_period_s(0.0) == MIN_PERIOD_S
     assert next_period_s(0.1) == 0.1 / BUSY_SHARE
     assert next_period_s(100.0) == MAX_PERIOD_S
+    assert next_period_s(0.01, switches=20) == pytest.approx(20 * 0.01 / BUSY_SHARE_OF_ALL)
+    assert next_period_s(0.1, switches=2) == 0.1 / BUSY_SHARE

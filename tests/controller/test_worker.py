@@ -47,6 +47,9 @@ class Session:
     def close(self) -> None:
         pass
 
+    def wake(self) -> None:
+        pass
+
     def receive(self, timeout_s: float) -> list[Any]:
         self._check()
         try:

@@ -16,7 +16,7 @@ from hostlib.worker import WorkerConfig
     [
         ("{", "not JSON"),
         ("[]", "expected a JSON object, found list"),
-        ('{"adress": ""}', "no field 'adress' exists; there are result, address, "),
+        ('{"adress": ""}', "no field 'adress' exists; there are result, observe_s, address, "),
         ('{"address": "127.0.0.1"}', "field 'result' is missing"),
     ],
 )

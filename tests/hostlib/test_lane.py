@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from hostlib.lane import Lane, LaneOptions, Request
@@ -251,3 +253,19 @@ def test_what_was_sent_before_anything_was_known_times_out_by_what_is_known_now(
     lane.settle(second, 0.03, 0)
     assert lane.expire(0.19) == ([], [])
     assert lane.expire(0.21) == ([lost], [])
+
+
+def test_nothing_times_out_before_the_least_timeout_after_the_first_transmission() -> None:
+    lane: Lane[str] = Lane("home", LaneOptions(min_timeout_s=0.2))
+    assert lane.earliest_timeout_s() == math.inf
+    asked = [Request("block", fragment) for fragment in range(3)]
+    for at, request in enumerate(asked):
+        lane.add([request])
+        lane.take(float(at))
+    lane.settle(asked[0], 2.0, 0)
+    assert lane.earliest_timeout_s() == 1.2
+    assert lane.expire(1.19) == ([], [])
+    retried, _ = lane.expire(9.0)
+    assert retried == asked[:0:-1]
+    lane.take(9.5)
+    assert lane.earliest_timeout_s() == 9.7

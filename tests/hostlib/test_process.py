@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hostlib.observe import OBSERVE_S
 from tests.hostlib.loopback import own_address
 from workload.cost import make_cost_model
 from workload.keys import KeySpace
@@ -208,3 +209,29 @@ def test_processes_start_at_a_common_time(hosts: Hosts) -> None:
     worker.command(f"start {began_s + 0.5}")
     worker.wait_for("finished")
     assert time.monotonic() >= began_s + 0.5
+
+
+def wakes(pid: int) -> int:
+    """How often a process's threads have gone to sleep so far."""
+    count = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        lines = status.read_text().splitlines()
+        count += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+    return count
+
+
+@pytest.mark.parametrize("room", ["worker", "storage"])
+def test_a_host_that_nobody_asks_for_anything_sleeps(hosts: Hosts, room: str) -> None:
+    """A network has a hundred of them on two cores. Heartbeats are ten a second."""
+    address = own_address()
+    is_worker = room == "worker"
+    host = hosts.worker("idle", [address], []) if is_worker else hosts.storage("idle", address=address)
+    host.wait_for("ready")
+    host.command("start")
+    host.wait_for("progress")  # what it does at the start is over
+    before, began_s = wakes(host.process.pid), time.monotonic()
+    host.wait_for("progress")
+    per_s = (wakes(host.process.pid) - before) / (time.monotonic() - began_s)
+    assert per_s < 1 / OBSERVE_S + 15
+    host.command("stop")
+    assert host.end() == (0, "")

@@ -1,5 +1,7 @@
 """The sigma that a machine can carry."""
 
+from dataclasses import replace
+
 import pytest
 
 from experiments.run.capacity import Capacity, Demand, choose_sigma, demand_of, measure
@@ -7,7 +9,7 @@ from workload.trace import Request
 
 BLOCK_BYTES = 84e6
 FAST = Capacity(idle_cores=16.0, fragment_us=10.0)
-SLOW = Capacity(idle_cores=0.5, fragment_us=40.0)
+SLOW = Capacity(idle_cores=1.5, fragment_us=20.0)
 DEMAND = Demand(mean_blocks_s=125.0, busiest_blocks_s=600.0, link_bit_s=800e9)
 
 
@@ -26,6 +28,11 @@ def test_a_slow_or_busy_machine_gets_a_larger_sigma() -> None:
 
 def test_a_hopeless_machine_still_leaves_a_block_a_fragment() -> None:
     assert BLOCK_BYTES / sigma(Capacity(0.1, 1e6)) >= 512
+
+
+def test_what_the_network_takes_by_itself_is_not_there_for_fragments() -> None:
+    assert sigma(replace(SLOW, background_cores=1.2)) > sigma(SLOW)
+    assert replace(SLOW, background_cores=9.0).fragments_per_s > 0
 
 
 def test_no_second_moves_more_than_the_links_do() -> None:

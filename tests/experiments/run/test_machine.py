@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from experiments.run.machine import SAMPLE_PERIOD_S, CpuWatch
+from experiments.run.machine import SAMPLE_PERIOD_S, CpuWatch, family_of
 
 
 def test_a_busy_machine_is_seen_from_the_first_sample_on() -> None:
@@ -54,3 +55,18 @@ def test_a_switch_that_waits_for_packets_is_not_at_its_end() -> None:
     cpu = min(os.sched_getaffinity(0))
     with program("import time\nprint(flush=True)\ntime.sleep(60)", cpu) as switch:
         assert saturated(switch.pid) == 0.0
+
+
+def test_what_a_switch_has_started_belongs_to_it() -> None:
+    code = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\nprint(child.pid, flush=True)\n"
+    code += "child.wait()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True
+    ) as parent:
+        try:
+            assert parent.stdout is not None
+            child = int(parent.stdout.readline())
+            assert sorted(family_of(parent.pid)) == sorted([parent.pid, child])
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
+    assert family_of(parent.pid) == [parent.pid]
