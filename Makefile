@@ -50,7 +50,7 @@ shell: $(READY) $(SHELL_READY) ## p4runtime-shell on a running switch (ADDRESS, 
 policies: $(READY) ## replay a trace through all admission and eviction policies (TRACE, BLOCKS)
 	@$(PYTHON) -m experiments.policies
 
-tiers: $(READY) ## replay a trace through the whole hierarchy: tier rules, gate, prefetch (TRACE, TIERS, GATE)
+tiers: $(READY) ## simulate a trace in the whole hierarchy: tier rules, gate, prefetch (TRACE, TIERS, GATE)
 	@$(PYTHON) -m experiments.tiers
 
 incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller.policies.baseline import MIN_BLOCKS
-from experiments.options import OptionError, add_verbosity
+from experiments.options import Option, list_of, one_of, parse_into, whole, yes_or_no
 from experiments.policies.pools import NAMES
 from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
@@ -55,88 +54,47 @@ class Options:
         return [generate(shape, self.seed, self.requests) for shape in self.shapes]
 
 
+# In the order of Options' fields.
+_OPTIONS = (
+    Option(
+        "TRACE", Path, None, "a JSONL file in Mooncake's or Bailian's schema; without it, generated shapes"
+    ),
+    Option(
+        "SHAPES",
+        list_of(one_of(tuple(ALL_SHAPES))),
+        tuple(SHAPES),
+        f"generated shapes to replay, by commas; also {', '.join(ADVERSARIAL)}",
+    ),
+    Option("REQUESTS", whole(1, 10_000_000), DEFAULT_REQUESTS, "requests of each generated trace"),
+    Option("SEED", whole(0, 2**31), DEFAULT_SEED, "seed of the generated traces"),
+    Option("BLOCKS", list_of(whole(MIN_BLOCKS, 10_000_000)), DEFAULT_BLOCKS, "pool sizes in blocks"),
+    Option("POLICIES", list_of(one_of(NAMES)), NAMES, "policies to replay, by commas"),
+    Option("ABLATION", yes_or_no, True, "whether to switch the parts of the reuse-value policy off in turn"),
+    Option(
+        "CROSS",
+        yes_or_no,
+        False,
+        "leave each family of traces out: 5 seeds of all shapes, and TRACE in quarters by time",
+    ),
+    Option("LIVE", yes_or_no, False, "compare with a policy that is told only what a switch tells"),
+    Option("BOUND", yes_or_no, False, "how far it is to what no policy can exceed, in seconds saved"),
+    Option("RECLAIM", yes_or_no, False, "whether evicted blocks are worth sending to homes that forget"),
+    Option(
+        "EXPLAIN",
+        str,
+        "",
+        "a block (id in the trace, or key in an event log): why it is in the pool or not",
+    ),
+    Option("EVENTS", Path, None, "a live controller's event log to explain from, instead of a trace"),
+    Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
+    Option("GPU", one_of(tuple(GPUS)), DEFAULT_GPU, "GPUs of a node"),
+    Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "replays at once"),
+    Option("RESULTS", Path, Path("results/policies"), "folder for summary.json, ablation.json and plots"),
+)
+
+
 def parse_options(arguments: Sequence[str]) -> Options:
-    """Read the options; raises OptionError. argparse itself ends the program on unknown arguments."""
-    given = _parser().parse_args(arguments)
-    blocks = _sizes(given.blocks)
-    policies = _names(given.policies, NAMES, "policy")
-    shapes = _names(given.shapes, tuple(ALL_SHAPES), "shape")
-    return Options(
-        Path(given.trace) if given.trace else None,
-        shapes,
-        _whole("REQUESTS", given.requests),
-        _whole("SEED", given.seed, least=0),
-        blocks,
-        policies,
-        _yes(given.ablation),
-        _yes(given.cross),
-        _yes(given.live),
-        _yes(given.bound),
-        _yes(given.reclaim),
-        given.explain,
-        Path(given.events) if given.events else None,
-        given.model,
-        given.gpu,
-        _whole("JOBS", given.jobs),
-        Path(given.results),
-    )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.policies",
-        description="Replay a trace, or all generated shapes, through all policies at several pool sizes.",
-        epilog="Every option may also be given by an environment variable of its name: TRACE, BLOCKS, …",
-    )
-
-    def option(name: str, default: object, text: str) -> None:
-        value = os.environ.get(name.upper()) or default
-        parser.add_argument(f"--{name}", default=value, help=f"{text} (default: {default or 'none'})")
-
-    option("trace", "", "a JSONL file in Mooncake's or Bailian's schema; without it, generated shapes")
-    option("shapes", ",".join(SHAPES), f"generated shapes to replay; also {', '.join(ADVERSARIAL)}")
-    option("requests", DEFAULT_REQUESTS, "requests of each generated trace")
-    option("seed", DEFAULT_SEED, "seed of the generated traces")
-    option("blocks", ",".join(map(str, DEFAULT_BLOCKS)), "pool sizes in blocks")
-    option("policies", ",".join(NAMES), "policies to replay")
-    option("ablation", "yes", "whether to switch the parts of the reuse-value policy off one by one")
-    option(
-        "cross", "no", "leave each family of traces out: 5 seeds of all shapes, and TRACE in quarters by time"
-    )
-    option("live", "no", "compare with a policy that is told only what a switch tells")
-    option("bound", "no", "how far it is to what no policy can exceed, in seconds saved")
-    option("reclaim", "no", "whether evicted blocks are worth sending to homes that forget")
-    option("explain", "", "a block (id in the trace, or key in an event log): why it is in the pool or not")
-    option("events", "", "a live controller's event log to explain from, instead of a trace")
-    option("model", DEFAULT_MODEL, f"one of {', '.join(MODELS)}")
-    option("gpu", DEFAULT_GPU, f"one of {', '.join(GPUS)}")
-    option("jobs", min(8, os.cpu_count() or 1), "replays at once")
-    option("results", "results/policies", "folder for summary.json, ablation.json and plots")
-    add_verbosity(parser)
-    return parser
-
-
-def _yes(text: str) -> bool:
-    return text not in ("0", "no", "false")
-
-
-def _whole(name: str, text: str | int, least: int = 1) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise OptionError(f"{name} must be a whole number, not {text!r}") from None
-    if value < least:
-        raise OptionError(f"{name} must be {least} or more, not {value}")
-    return value
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(sorted({_whole("BLOCKS", part, MIN_BLOCKS) for part in text.split(",")}))
-
-
-def _names(text: str, existing: Sequence[str], what: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for name in names:
-        if name not in existing:
-            raise OptionError(f"no {what} {name!r}: choose from {', '.join(existing)}")
-    return names
+    """Options from the command line and the environment; raises OptionError."""
+    description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
+    options = parse_into(Options, _OPTIONS, arguments, "python -m experiments.policies", description)
+    return replace(options, blocks=tuple(sorted(options.blocks)))

@@ -64,7 +64,15 @@ def _table(name: str, result: SimResult) -> Table:
         "time to first token, mean / p50 / p99": _seconds(
             result.ttft_s.mean, result.ttft_s.p50, result.ttft_s.p99
         ),
-        "time per output token, mean / p99": _seconds(result.tpot_s.mean, result.tpot_s.p99),
+        "time per output token, mean / p50 / p99": _seconds(
+            result.tpot_s.mean, result.tpot_s.p50, result.tpot_s.p99
+        ),
+        "time between tokens, mean / p50 / p99": _seconds(
+            result.between_tokens_s.mean, result.between_tokens_s.p50, result.between_tokens_s.p99
+        ),
+        "end to end, mean / p50 / p99": _seconds(
+            result.end_to_end_s.mean, result.end_to_end_s.p50, result.end_to_end_s.p99
+        ),
         "throughput": f"{result.requests_per_s:.2f} requests/s, {result.output_tokens_per_s:,.0f} tokens/s",
         **{
             f"blocks: {source}": f"{count:,} ({count / total:.1%})" for source, count in result.blocks.items()

@@ -39,7 +39,7 @@ def check(scenario: Scenario, document: Document | None = None) -> None:
 
 
 def make_fabric(scenario: Scenario) -> Fabric:
-    """The fabric of a scenario; where a pool is read directly, one storage node stands for none."""
+    """The fabric of a scenario; where there are no storage nodes, one stands for none."""
     network = scenario.network
     asked = {"leaves": network.leaves, "spines": network.spines, "pods": network.pods}
     given = {name: size for name, size in asked.items() if size is not None}
@@ -69,7 +69,7 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield "storage.dram_gb", f"{block}: the DRAM of a storage node does not hold one"
         if scenario.pool.memory != "none":
             yield from _pool_impossibilities(scenario, int(scenario.pool.size_gb * GB / block_bytes), block)
-    elif scenario.direct.size_gb * GB < block_bytes:
+    elif scenario.storage.kind == "direct" and scenario.direct.size_gb * GB < block_bytes:
         yield "direct.size_gb", f"{block}: the pool does not hold one"
     if scenario.nodes.gpu_gb * GB < block_bytes:
         yield "nodes.gpu_gb", f"{block}: the GPU memory for blocks does not hold one"

@@ -13,6 +13,7 @@ import heapq
 from collections import deque
 
 from experiments.simulator.events import Event, Loop, Steps, Turn, Turns
+from experiments.simulator.spread import Gaps
 from workload.cost import CostModel
 
 
@@ -29,7 +30,8 @@ class Gpu:
         self._batched, self._chunk_tokens = batched, chunk_tokens
         self._lock = Turns(loop)
         self._memory = _Memory(loop, running_tokens) if batched else None
-        self._batch = _Batch(loop, cost)
+        self.gaps = Gaps()
+        self._batch = _Batch(loop, cost, self.gaps)
 
     def admit(self, tokens: int) -> Steps:
         """Wait until the request's KV has room."""
@@ -70,11 +72,11 @@ class Gpu:
         yield from self.compute(rest_s)
         self.busy_s += work_s - rest_s
 
-    def stall(self, event: Event) -> Steps:
-        """Wait for something while nothing is computed."""
+    def stall(self, steps: Steps) -> Steps:
+        """Take these steps while nothing is computed."""
         began_s = self._loop.now
         self._batch.pause()
-        yield event
+        yield from steps
         self._batch.resume()
         self.busy_s += self._loop.now - began_s
 
@@ -85,7 +87,10 @@ class Gpu:
         if self._batched:
             yield self._batch.join(output_tokens - 1, context_tokens)
         else:
-            yield self._cost.decode_s(output_tokens, context_tokens)
+            duration_s = self._cost.decode_s(output_tokens, context_tokens)
+            if output_tokens > 1:
+                self.gaps.add(duration_s / (output_tokens - 1), output_tokens - 1)
+            yield duration_s
 
 
 class _Memory:
@@ -115,8 +120,10 @@ class _Memory:
 class _Batch:
     """Requests that decode together. Progress is counted in iterations since the start of time."""
 
-    def __init__(self, loop: Loop, cost: CostModel) -> None:
-        self._loop, self._cost = loop, cost
+    def __init__(self, loop: Loop, cost: CostModel, gaps: Gaps) -> None:
+        self._loop, self._cost, self._gaps = loop, cost, gaps
+        self._stalled_s = 0.0
+        """Paused since the last token."""
         self._iterations = 0.0
         self._updated_s = 0.0
         self._paused = 0
@@ -145,6 +152,8 @@ class _Batch:
     def step(self) -> None:
         """One token for each, in a step that had a chunk as well."""
         self._advance()
+        self._gaps.add(self._stalled_s, len(self._members))
+        self._stalled_s = 0.0
         self._iterations += 1.0
         self._release()
         self._replan()
@@ -168,9 +177,18 @@ class _Batch:
 
     def _advance(self) -> None:
         now_s = self._loop.now
-        if self._members and not self._paused:
-            self._iterations += (now_s - self._updated_s) / self.step_s()
+        passed_s = now_s - self._updated_s
         self._updated_s = now_s
+        if self._paused or not self._members:
+            self._stalled_s = self._stalled_s + passed_s if self._members else 0.0
+        elif passed_s:
+            step_s = self.step_s()
+            steps, count = passed_s / step_s, len(self._members)
+            self._iterations += steps
+            late = min(1.0, steps) if self._stalled_s else 0.0
+            self._gaps.add(step_s + self._stalled_s, late * count)
+            self._gaps.add(step_s, (steps - late) * count)
+            self._stalled_s = 0.0
 
     def _replan(self) -> None:
         self._plan += 1

@@ -15,7 +15,7 @@ class Bill:
 
     nodes: float
     dram: float
-    """Local DRAM of the nodes for blocks."""
+    """Local DRAM of the nodes for blocks, where it serves its own node alone."""
     storage: float
     fabric: float
     """Switches and network adapters of the nodes."""
@@ -37,6 +37,7 @@ def bill(scenario: Scenario, switches: int) -> Bill:
     prices, nodes, storage = scenario.prices, scenario.nodes, scenario.storage
     hours = prices.years * HOURS_PER_YEAR
     storage_dollars = pool_dollars = 0.0
+    dram_dollars = nodes.count * nodes.dram_gb * prices.dram_per_gb
     fabric_dollars = nodes.count * prices.nic + switches * prices.switch
     if nodes.gate == "never":
         pass  # nothing is fetched or written, so nobody would buy what holds it
@@ -46,11 +47,13 @@ def bill(scenario: Scenario, switches: int) -> Bill:
         if scenario.pool.memory != "none":
             attached_gb = scenario.pool.size_gb if scenario.pool.memory == "dram" else 0.0
             pool_dollars = switches * (prices.pool_fixed + attached_gb * prices.pool_per_gb)
+    elif storage.kind == "peers":
+        storage_dollars, dram_dollars = dram_dollars, 0.0  # the nodes' DRAM is the cache
     else:
         storage_dollars = _direct_dollars(scenario)
     return Bill(
         nodes=nodes.count * prices.node_per_hour,
-        dram=nodes.count * nodes.dram_gb * prices.dram_per_gb / hours,
+        dram=dram_dollars / hours,
         storage=storage_dollars / hours,
         fabric=fabric_dollars / hours,
         pool=pool_dollars / hours,

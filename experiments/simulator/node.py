@@ -128,6 +128,16 @@ class Node:
         """What it last heard to wait at a home."""
         return self.fetcher.backlog_s(home) if self.fetcher is not None else 0.0
 
+    @property
+    def refused_blocks(self) -> int:
+        """Blocks that the gate did not let it ask for."""
+        return self._gate.stats.refused_blocks
+
+    @property
+    def copied_down_blocks(self) -> int:
+        """Blocks written from its GPU's memory to DRAM."""
+        return self._tiers.stats.copied_down
+
     def held(self, chain: Sequence[Block]) -> int:
         """Blocks from the first on in its own memory."""
         return next((at for at, block in enumerate(chain) if block.key not in self._tiers), len(chain))
@@ -221,11 +231,10 @@ class Node:
             return
         began_s = self._loop.now
         found: list[str] = []
-        done = self._fetched(self.fetcher, missing, found)
         if self._options.loading == "blocking":
-            yield from self.gpu.stall(done)
+            yield from self.gpu.stall(self._bring(self.fetcher, missing, found))
         else:
-            yield done
+            yield from self._bring(self.fetcher, missing, found)
         if self._decode_s and found:
             yield self._decoding_s(began_s, len(found), self._decode_s)
         record.fetch_s = self._loop.now - began_s
@@ -304,6 +313,14 @@ class Node:
     def _waits(self) -> Waits:
         now_s = self._loop.now
         return Waits(max(0.0, self._gpu_free_s - now_s), max(0.0, self._decoder_free_s - now_s))
+
+    def _bring(self, fetcher: Fetcher, missing: Sequence[Block], found: list[str]) -> Steps:
+        """Ask for these blocks; `found` gets the sources of those that come, from the first on."""
+        at_once = len(missing) if self._options.asking == "chain" else 1
+        for first in range(0, len(missing), at_once):
+            yield self._fetched(fetcher, missing[first : first + at_once], found)
+            if len(found) < first + at_once:
+                return
 
     def _decoding_s(self, began_s: float, blocks: int, decode_s: float) -> float:
         """How long a fetch that ends now is decoded on; its blocks came evenly since it began."""

@@ -7,27 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from experiments.simulator.node import Record
+from experiments.simulator.spread import Spread, spread
 from hostlib.blending import BlendRecord
 from hostlib.inference import SOURCES
 
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Mean and percentiles (nearest rank), seconds; zeros where there is nothing."""
-
-    mean: float = 0.0
-    p50: float = 0.0
-    p90: float = 0.0
-    p99: float = 0.0
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Of any values."""
-    if not values:
-        return Spread()
-    ordered = sorted(values)
-    ranks = (ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.9, 0.99))
-    return Spread(sum(ordered) / len(ordered), *ranks)
+__all__ = ["SimResult", "Spread", "spread", "sum_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +89,18 @@ class SimResult:
     """Its counters (workload.conductor.ConductorStats), where it decides who serves a request."""
     blended: BlendTotals | None = None
     """None where nothing was."""
+    between_tokens_s: Spread = field(default_factory=Spread)
+    """Time from each token of each answer to the next; TPOT is its mean over one answer."""
+    end_to_end_s: Spread = field(default_factory=Spread)
+    """From a request's arrival to its last token."""
+    fetch_s: float = 0.0
+    """Sum over requests, from asking for blocks to having them."""
+    refused_blocks: int = 0
+    """That gates did not let nodes ask for: computing them looked faster."""
+    copied_down_blocks: int = 0
+    """Written from GPU memory to DRAM, all nodes."""
+    ssd_reads: int = 0
+    """Blocks that storage nodes read from SSD."""
     cpu_s: float = 0.0
     """How long the simulation itself took."""
     ttfts_s: tuple[float, ...] = field(default=(), repr=False)

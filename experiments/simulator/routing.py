@@ -10,6 +10,7 @@ from experiments.simulator.direct import DirectPool
 from experiments.simulator.events import Loop
 from experiments.simulator.messages import Block
 from experiments.simulator.node import Node
+from experiments.simulator.peers import PeerPool
 from experiments.simulator.scenario import Scenario, Workload
 from experiments.simulator.store import Store
 from experiments.simulator.workload import Library, delay
@@ -26,7 +27,8 @@ class ClusterParts:
     nodes: Sequence[Node]
     stores: Sequence[Store]
     controls: Sequence[SwitchControl]
-    direct: DirectPool | None
+    shared: DirectPool | PeerPool | None
+    """What is not storage nodes."""
     library: Library
     cost: CostModel
 
@@ -53,6 +55,8 @@ class SimulatedCluster:
     def transfer_s(self, node: int, request: Request, first: int, end: int) -> float:
         asker = self._parts.nodes[node]
         blocks = self._parts.library.chain(request)[first:end]
+        if isinstance(self._parts.shared, PeerPool):
+            return self._parts.shared.transfer_s(node, blocks)
         homes = [None if self._pooled(block) else block.home for block in blocks]
         return transfer_s(homes, asker.block_s, asker.link_backlog_s, asker.home_backlog_s)
 
@@ -60,8 +64,8 @@ class SimulatedCluster:
         return self._parts.cost.request_prefill_s(request.input_tokens, held_blocks)
 
     def _stored(self, block: Block) -> bool:
-        if self._parts.direct is not None:
-            return block.key in self._parts.direct
+        if self._parts.shared is not None:
+            return block.key in self._parts.shared
         return self._pooled(block) or block.key in self._stores[block.home]
 
     def _pooled(self, block: Block) -> bool:

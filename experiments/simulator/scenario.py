@@ -20,6 +20,7 @@ from experiments.simulator.schema import (
     whole,
     whole_or,
 )
+from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.registry import TOPOLOGIES
 from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, CPU, NONE, codecs
@@ -112,7 +113,11 @@ class Nodes:
     engine_token_us: float = number(0.0, 0.0, 1e6)
     """What the engine does for each token of a prompt while its GPU waits: hashing, block tables, copies."""
     loading: str = choice("overlapped", ("overlapped", "blocking"))
-    """blocking: nothing is computed while a request's blocks are fetched."""
+    """blocking: blocks are fetched in the request's turn at the GPU, and nothing is computed meanwhile."""
+    asking: str = choice("chain", ("chain", "block"))
+    """chain: all missing blocks are named at once; block: the next when the one before it has come."""
+    tiers: str = choice(DEFAULT_RULE, RULES)
+    """Which blocks GPU memory and DRAM hold (docs/tiers.md)."""
     stores_new: bool = True
     """false: what is computed is not stored, so that all that can be fetched was there at the beginning."""
     gate: str = choice("always", ("always", "compare", "never"))
@@ -148,9 +153,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where blocks live: storage nodes behind the fabric, or a memory pool that nodes read directly."""
+    """Where blocks live: storage nodes behind the fabric, a memory pool that nodes read directly, or the
+    nodes' own memory, which they read from one another (peers)."""
 
-    kind: str = choice("stores", ("stores", "direct"))
+    kind: str = choice("stores", ("stores", "direct", "peers"))
     count: int = whole(2, 0, 256)
     dram_gb: float = number(4000.0, 0.0, 1e8)
     """Of each storage node."""
@@ -202,7 +208,9 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """A memory pool that nodes read directly (storage.kind = "direct"): DRAM of others over RDMA, or CXL."""
+    """A memory pool that nodes read directly (storage.kind = "direct"): DRAM of others over RDMA, or CXL.
+
+    Of these, peers have `lookup_s` and `block_s`; their links are the network's."""
 
     size_gb: float = number(2000.0, 0.0, 1e8)
     devices: int = whole(32, 1, 4096)

@@ -36,14 +36,17 @@ from experiments.simulator.messages import Block, Put
 from experiments.simulator.money import bill
 from experiments.simulator.network import Network
 from experiments.simulator.node import Fetcher, Node, Streams
+from experiments.simulator.peers import PeerPool
 from experiments.simulator.result import SimResult, spread, sum_blends, sum_sources
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
 from experiments.simulator.schema import Document, ScenarioError
+from experiments.simulator.spread import spread_of
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.workload import Demand, Library, make_demand
 from hostlib.streamer import BandwidthMeter, mean_level
+from hostlib.tier_rules import make_rule
 from hostlib.tiers import LocalTiers
 from workload.schedule import Route
 from workload.trace import Request
@@ -116,6 +119,7 @@ class _Simulation:
         self._controls: dict[str, SwitchControl] = {}
         self._clients: dict[str, Client] = {}
         self._direct: DirectPool | None = None
+        self._peers: PeerPool | None = None
         self._left = len(self._demand.requests)
         self._done = self._loop.event()
         self._build()
@@ -145,16 +149,21 @@ class _Simulation:
                 self._loop, scenario.direct, self._sizes.block_bytes, scenario.nodes.count
             )
             self._direct.preload(block.key for block in past)
+        elif scenario.storage.kind == "peers":
+            rate, latency_s = scenario.network.link_gbit_s * GBIT_BYTES, scenario.network.latency_us * US
+            self._peers = PeerPool(self._loop, scenario.direct, self._sizes.block_bytes, rate, 2 * latency_s)
         else:
             self._build_switches()
             self._build_stores(past)
         for place, name in enumerate(self._fabric.nodes):
             self._parts.nodes.append(self._node(place, name))
+        if self._peers is not None and scenario.nodes.gate != "never":
+            self._peers.preload(block.key for block in past)
         parts = ClusterParts(
             self._parts.nodes,
             self._parts.stores,
             self._parts.controls,
-            self._direct,
+            self._peers or self._direct,
             self._library,
             self._cost,
         )
@@ -229,11 +238,12 @@ class _Simulation:
         tiers: LocalTiers[bytes] = LocalTiers(
             int(options.gpu_gb * GB / cost.block_bytes),
             int(options.dram_gb * GB / cost.block_bytes),
+            make_rule(options.tiers, cost.block_prefill_s),
         )
         process = Process(self._cpu, scenario.machine.host_wake_s)
         fetcher: Fetcher | None = None
         if options.gate != "never":
-            fetcher = self._fetcher(place, name, process)
+            fetcher = self._fetcher(place, name, process, tiers)
         return Node(
             self._loop,
             options,
@@ -263,7 +273,9 @@ class _Simulation:
         meter = BandwidthMeter(scenario.network.link_gbit_s * GBIT_BYTES, target_s)
         return Streams(levels, target_s, meter, self._library)
 
-    def _fetcher(self, place: int, name: str, process: Process) -> Fetcher:
+    def _fetcher(self, place: int, name: str, process: Process, tiers: LocalTiers[bytes]) -> Fetcher:
+        if self._peers is not None:
+            return self._peers.join(tiers)
         if self._direct is not None:
             return DirectClient(self._loop, self._direct, place)
         machine = self._scenario.machine
@@ -348,7 +360,8 @@ class _Simulation:
             gpu_busy_share=sum(node.gpu.busy_s for node in parts.nodes) / duration_s / len(parts.nodes),
             link_bytes={link.name: link.sent_bytes for link in links.values()},
             storage_egress_bytes=sum(link.sent_bytes for link in egress)
-            + (sum(link.sent_bytes for link in self._direct.readers) if self._direct else 0.0),
+            + (sum(link.sent_bytes for link in self._direct.readers) if self._direct else 0.0)
+            + (sum(link.sent_bytes for link in self._peers.out_links) if self._peers else 0.0),
             storage_requests=sum(store.stats.requests for store in parts.stores),
             storage_busy_share=max(
                 (link.sent_bytes / link.bytes_per_s / duration_s for link in egress), default=0.0
@@ -377,6 +390,12 @@ class _Simulation:
             cache_dollars_per_hour=costs.cache,
             dollars_per_saved_s=costs.cache * duration_s / 3600 / saved_s if saved_s else None,
             blended=sum_blends([record.blend for record in records if record.blend is not None]),
+            between_tokens_s=spread_of(node.gpu.gaps for node in parts.nodes),
+            end_to_end_s=spread([record.end_s - record.arrival_s for record in records]),
+            fetch_s=sum(record.fetch_s for record in records),
+            refused_blocks=sum(node.refused_blocks for node in parts.nodes),
+            copied_down_blocks=sum(node.copied_down_blocks for node in parts.nodes),
+            ssd_reads=sum(store.stats.ssd_reads for store in parts.stores),
             cpu_s=cpu_s,
             ttfts_s=tuple(record.ttft_s for record in records),
         )
@@ -384,6 +403,9 @@ class _Simulation:
     def _links(self) -> Iterator[tuple[str, Link]]:
         for link in self._network.links.values():
             yield link.name, link
+        if self._peers is not None:
+            for link in (*self._peers.out_links, *self._peers.in_links):
+                yield link.name, link
         if self._direct is not None:
             for link in (*self._direct.devices, *self._direct.readers, *self._direct.writers):
                 yield link.name, link

@@ -1,4 +1,4 @@
-"""`make tiers`: replay traces through the whole hierarchy, then report, write and plot."""
+"""`make tiers`: simulate traces in the whole hierarchy, then report, write and plot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.tiers import plots, report
 from experiments.tiers.jobs import make_jobs, run_jobs
 from experiments.tiers.options import TiersOptions, parse_options
 from experiments.tiers.page import write_page
-from experiments.tiers.replay import Result
+from experiments.tiers.scenarios import Result
 from workload.trace import Trace
 
 
@@ -25,7 +25,7 @@ def _run(screen: Screen, options: TiersOptions) -> int:
     for trace in traces:
         for warning in trace.warnings:
             screen.warn(warning, "trace")
-    results = _replay(screen, options, traces)
+    results = _play(screen, options, traces)
     report.print_report(screen.console, results)
     report.write_results(options.results / "summary.json", options, results)
     for trace_name, rows in results.items():
@@ -37,10 +37,10 @@ def _run(screen: Screen, options: TiersOptions) -> int:
     return 0
 
 
-def _replay(screen: Screen, options: TiersOptions, traces: Sequence[Trace]) -> dict[str, list[Result]]:
+def _play(screen: Screen, options: TiersOptions, traces: Sequence[Trace]) -> dict[str, list[Result]]:
     jobs = make_jobs(len(traces), options)
     with screen.progress() as progress:
-        task = progress.add_task("replaying", total=len(jobs))
+        task = progress.add_task("simulating", total=len(jobs))
         done = run_jobs(jobs, traces, options, lambda: progress.advance(task))
     results: dict[str, list[Result]] = {}
     for job, result in zip(jobs, done, strict=True):

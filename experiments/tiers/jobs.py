@@ -1,4 +1,4 @@
-"""All replays of a run."""
+"""All simulations of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 
 from experiments.parallel import run_all
 from experiments.tiers.options import TiersOptions
-from experiments.tiers.replay import Replay, Result
+from experiments.tiers.scenarios import Result, play
 from workload.trace import Trace
 
 Job = tuple[int, str, str, str]
@@ -26,6 +26,6 @@ def run_jobs(
 
     def run(job: Job) -> Result:
         trace, tiers, gate, prefetch = job
-        return Replay(traces[trace], options, tiers, gate, prefetch).run()
+        return play(traces[trace], options, tiers, gate, prefetch)
 
     return run_all(run, jobs, options.jobs, done)

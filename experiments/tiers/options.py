@@ -1,4 +1,4 @@
-"""What a run of replays is asked to do."""
+"""What a run is asked to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 from controller.policies import POLICY_NAMES
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.tiers.hierarchy import PREFETCHES
 from hostlib.gate import GATES
 from hostlib.tier_rules import RULES
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
@@ -19,9 +18,25 @@ from workload.shapes import SHAPES
 from workload.trace import Trace, load_trace
 
 
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """How early what is fetched is asked for, as fields of a scenario's nodes."""
+
+    help: str
+    loading: str
+    asking: str
+
+
+PREFETCHES = {
+    "none": Prefetch("block by block, when the GPU is the request's", "blocking", "block"),
+    "chain": Prefetch("the whole chain at once, when the GPU is the request's", "blocking", "chain"),
+    "queued": Prefetch("the whole chain at once, on arrival", "overlapped", "chain"),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiersOptions:
-    """One run of replays; sizes and rates are real ones."""
+    """One run; sizes and rates are real ones."""
 
     trace: Path | None
     shapes: tuple[str, ...]
@@ -48,10 +63,10 @@ class TiersOptions:
     results: Path
 
     def traces(self) -> list[Trace]:
-        """Those to replay, `load` times as fast as they are; raises TraceError or GenerateError."""
+        """Those to play; raises TraceError or GenerateError."""
         if self.trace is not None:
-            return [load_trace(self.trace).window(speed=self.load)]
-        return [generate(shape, self.seed, self.requests).window(speed=self.load) for shape in self.shapes]
+            return [load_trace(self.trace)]
+        return [generate(shape, self.seed, self.requests) for shape in self.shapes]
 
 
 # In the order of TiersOptions' fields. A block of the default model has 84 MB.
@@ -66,25 +81,25 @@ _OPTIONS = (
     Option(
         "PREFETCH", list_of(one_of(tuple(PREFETCHES))), tuple(PREFETCHES), "how early blocks are asked for"
     ),
-    Option("HOSTS", whole(1, 1024), 8, "inference nodes"),
+    Option("HOSTS", whole(1, 256), 8, "inference nodes"),
     Option("SCHEDULER", one_of(tuple(PLANNED)), "random", "which node serves a request"),
-    Option("GPU_BLOCKS", whole(0, 10_000_000), 400, "blocks of GPU memory a node"),
+    Option("GPU_BLOCKS", whole(1, 10_000_000), 400, "blocks of GPU memory a node"),
     Option("DRAM_BLOCKS", whole(0, 10_000_000), 3_000, "blocks of DRAM a node"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
     Option("POOL_BLOCKS", whole(0, 10_000_000), 3_000, "blocks that the switch's pool holds; 0: no pool"),
-    Option("STORES", whole(1, 1024), 2, "storage nodes"),
+    Option("STORES", whole(1, 256), 2, "storage nodes"),
     Option("STORE_BLOCKS", whole(1, 10_000_000), 10_000, "blocks of DRAM a storage node"),
     Option("SSD_BLOCKS", whole(0, 100_000_000), 100_000, "blocks of SSD a storage node"),
     Option("SSD_GBYTE", number(0.001, 1e5), 12.0, "rate of a storage node's SSDs, GB/s"),
     Option("LINK_GBIT", number(0.001, 1e5), 200.0, "rate of a host's link, Gbit/s"),
     Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
     Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
-    Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "replays at once"),
+    Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "simulations at once"),
     Option("RESULTS", Path, Path("results/tiers"), "folder for the results"),
 )
 
 
 def parse_options(arguments: Sequence[str]) -> TiersOptions:
     """Options from the command line and the environment; raises OptionError."""
-    description = "Replay traces through the whole hierarchy, under each rule, gate and prefetch."
+    description = "Simulate traces in the whole hierarchy, under each rule, gate and prefetch."
     return parse_into(TiersOptions, _OPTIONS, arguments, "python -m experiments.tiers", description)

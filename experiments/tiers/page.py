@@ -8,17 +8,17 @@ from pathlib import Path
 from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
 from experiments.tiers.options import TiersOptions
-from experiments.tiers.replay import SOURCES, Result
+from experiments.tiers.scenarios import SOURCES, Result
 
 _TITLES = (
-    "tiers", "gate", "prefetch", *SOURCES, "prefill saved, s", "fetching, s", "TTFT mean, ms", "TTFT p50, ms",
-    "TTFT p99, ms",
+    "tiers", "gate", "prefetch", *SOURCES, "from SSD", "prefill saved, s", "fetching, s", "TTFT mean, ms",
+    "TTFT p50, ms", "TTFT p99, ms",
 )  # fmt: skip
 
 
 def write_page(options: TiersOptions, results: Mapping[str, Sequence[Result]]) -> Path:
-    """A section a trace. A replay has no machine that could be too slow."""
-    about = {"seed": options.seed, "revision": revision(), "engine": "replay", "policy": options.policy}
+    """A section a trace. A simulation has no machine that could be too slow."""
+    about = {"seed": options.seed, "revision": revision(), "engine": "simulator", "policy": options.policy}
     sections = []
     for trace, rows in results.items():
         labels = [f"{row.tiers}, {row.gate}, {row.prefetch}" for row in rows]
@@ -34,12 +34,13 @@ def write_page(options: TiersOptions, results: Mapping[str, Sequence[Result]]) -
         sections.append(
             Section(Path(trace).name, Path(trace).stem, _TITLES, [_row(row) for row in rows], plots)
         )
-    return write_report(options.results, "make tiers: the whole hierarchy, replayed", about, sections)
+    return write_report(options.results, "make tiers: the whole hierarchy, simulated", about, sections)
 
 
 def _row(result: Result) -> list[object]:
     times = (1000 * s for s in (result.ttft_mean_s, result.ttft_p50_s, result.ttft_p99_s))
     found = (result.blocks[source] for source in SOURCES)
     return [
-        result.tiers, result.gate, result.prefetch, *found, result.saved_prefill_s, result.fetch_s, *times
+        result.tiers, result.gate, result.prefetch, *found, result.ssd_reads, result.saved_prefill_s,
+        result.fetch_s, *times,
     ]  # fmt: skip

@@ -11,9 +11,9 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from experiments.tiers.replay import SOURCES, Result
+from experiments.tiers.scenarios import SOURCES, Result
 
-_COLOURS = dict(zip(SOURCES, ("#1b6ca8", "#6db3dd", "#2a9d5c", "#f2b134", "#d9772b", "#b9b9b9"), strict=True))
+_COLOURS = dict(zip(SOURCES, ("#1b6ca8", "#6db3dd", "#2a9d5c", "#f2b134", "#b9b9b9"), strict=True))
 
 
 def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:

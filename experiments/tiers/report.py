@@ -12,7 +12,7 @@ from rich.table import Table
 
 from experiments.run.result import revision
 from experiments.tiers.options import TiersOptions
-from experiments.tiers.replay import SOURCES, Result
+from experiments.tiers.scenarios import SOURCES, Result
 
 Results = Mapping[str, Sequence[Result]]
 """Results by the name of their trace."""
@@ -37,6 +37,7 @@ _TIME: tuple[_Column, ...] = (
     ("p99", lambda r: f"{r.ttft_p99_s:.2f}"),
 )
 _MOVED: tuple[_Column, ...] = (
+    ("SSD to DRAM", lambda r: f"{r.ssd_reads * r.block_bytes / 1e12:.2f}"),
     ("storage to node", _terabytes("storage_bytes")),
     ("pool to node", _terabytes("pool_bytes")),
     ("GPU to DRAM", _terabytes("copied_down_bytes")),

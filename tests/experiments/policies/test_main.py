@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.options import OptionError
 from experiments.policies.compare import compare, misses_target
-from experiments.policies.options import OptionError, parse_options
+from experiments.policies.options import parse_options
 from experiments.policies.pools import NAMES
 from experiments.policies.replay import Result
 from workload.generate import generate, to_line
@@ -48,11 +49,11 @@ def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--policies", "lru,x"), "no policy 'x': choose from reuse, fifo"),
-        (("--shapes", "x"), "no shape 'x': choose from agents"),
+        (("--policies", "lru,x"), "POLICIES there is no 'x': choose one of reuse, fifo"),
+        (("--shapes", "x"), "SHAPES there is no 'x': choose one of agents"),
         (("--blocks", "100,y"), "BLOCKS must be a whole number, not 'y'"),
-        (("--blocks", "3"), "BLOCKS must be 20 or more"),
-        (("--requests", "0"), "REQUESTS must be 1 or more"),
+        (("--blocks", "3"), "BLOCKS must be from 20 to 10000000, not 3"),
+        (("--requests", "0"), "REQUESTS must be from 1 to 10000000, not 0"),
     ],
 )
 def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:

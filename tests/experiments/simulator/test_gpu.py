@@ -4,6 +4,7 @@ import pytest
 
 from experiments.simulator.events import Loop
 from experiments.simulator.gpu import Gpu
+from experiments.simulator.spread import spread_of
 from workload.cost import make_cost_model
 
 COST = make_cost_model("llama3-70b", "h800")
@@ -60,3 +61,45 @@ def test_chunks_cost_what_the_whole_costs() -> None:
     loop.run()
     assert loop.now == pytest.approx(COST.prefill_s(10_000, 3_000))
     assert alone.busy_s == pytest.approx(loop.now)
+
+
+def test_times_between_tokens_have_the_chunks_in_them() -> None:
+    loop = Loop()
+    shared = gpu(loop, 8192)
+
+    def answer():
+        yield from shared.decode(101, 1000)
+
+    def prefill():
+        with shared.exclusive() as turn:
+            yield turn
+            yield from shared.prefill(32_768, 0)
+
+    loop.process(answer())
+    loop.process(prefill())
+    loop.run()
+    gaps, alone_s = spread_of([shared.gaps]), COST.decode_s(1, 1000)
+    assert gaps.mean == pytest.approx(loop.now / 100, rel=0.01)  # together they are the time that it took
+    assert gaps.p50 == gaps.p90 == pytest.approx(alone_s, rel=0.01)
+    assert gaps.p99 > COST.prefill_s(8192)  # a chunk between two tokens
+
+
+def test_a_pause_is_in_the_next_token_of_all() -> None:
+    loop = Loop()
+    shared = gpu(loop, 8192)
+
+    def answer():
+        yield from shared.decode(11, 1000)
+
+    def load():
+        with shared.exclusive() as turn:
+            yield turn
+            yield from shared.compute(2.0)
+
+    loop.process(answer())
+    loop.process(answer())
+    loop.process(load())
+    loop.run()
+    gaps = spread_of([shared.gaps])
+    assert gaps.mean == pytest.approx(loop.now / 10, rel=0.01)
+    assert gaps.p99 == pytest.approx(2.0 + 2 * COST.decode_s(1, 1000, batch=2), rel=0.02)
