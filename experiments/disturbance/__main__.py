@@ -16,10 +16,11 @@ from pathlib import Path
 from rich.table import Table
 
 from experiments.command import Screen, run_command
-from experiments.disturbance.compare import COMPARED, FIGURES, LIMIT, Pair, differences, order_of, verdict
+from experiments.disturbance.compare import Pair, differences, order_of
 from experiments.logs import open_network
 from experiments.options import Option, number
 from experiments.page import Section, lines, write_report
+from experiments.run.disturbance import COMPARED, FIGURES, LIMIT, verdict
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.intervals import Interval, mean_interval
+from experiments.intervals import Interval
+from experiments.run import disturbance
+from experiments.run.disturbance import COMPARED
 from experiments.run.result import RunResult
-
-COMPARED = ("no_pool", "phantom")
-LIMIT = 0.02
-"""What the control plane may add to a median before comparisons on this machine are biased by it."""
-FIGURES: dict[str, Callable[[RunResult], float]] = {
-    "GET p50": lambda run: run.get_ms.p50,
-    "TTFT p50": lambda run: run.ttft_ms.p50,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +31,4 @@ def order_of(pair: int) -> tuple[str, ...]:
 
 def differences(pairs: Sequence[Pair]) -> dict[str, Interval]:
     """Relative difference of each figure, phantom against no pool, paired."""
-    return {
-        name: mean_interval([figure(pair.phantom) / figure(pair.no_pool) - 1 for pair in pairs])
-        for name, figure in FIGURES.items()
-    }
-
-
-def verdict(difference: Interval) -> str:
-    """What an interval says of the limit."""
-    if difference.within(LIMIT):
-        return "within"
-    if difference.low > LIMIT or difference.high < -LIMIT:
-        return "outside"
-    return "undecided: more RUNS, or a quieter machine"
+    return disturbance.differences({name: [getattr(pair, name) for pair in pairs] for name in COMPARED})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from experiments.intervals import Interval, mean_interval
+from experiments.run import disturbance
 from experiments.run.result import RunResult
 
 Figure = Callable[[RunResult], float]
@@ -41,15 +42,15 @@ class Repeats:
 
     @property
     def overloaded(self) -> bool:
-        """Whether the machine did not keep up in any of them."""
-        return any(run.overloaded for run in self.all())
+        """Whether the machine did not keep up in any of them, or its control plane moved the medians."""
+        return any(run.overloaded for run in self.all()) or bool(disturbance.complaints(self.runs))
 
     def complaints(self) -> list[str]:
         """Why, each once, with the mode."""
         said = [
             f"{name}: {text}" for name, runs in self.runs.items() for run in runs for text in run.complaints
         ]
-        return list(dict.fromkeys(said))
+        return list(dict.fromkeys(said + disturbance.complaints(self.runs)))
 
     def typical(self) -> dict[str, RunResult]:
         """Of each mode the play whose median GET is the median of all."""

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.intervals import Interval
+from experiments.run import disturbance
 from experiments.run.machine import ADVICE
 from experiments.run.modes import MODES
 from experiments.run.repeats import FIGURES, Repeats
@@ -135,6 +136,8 @@ def print_report(console: Console, title: str, repeats: Repeats) -> None:
     console.print(table)
     if repeats.count > 1:
         console.print(_interval_table(repeats))
+    for name, difference in disturbance.differences(repeats.runs).items():
+        console.print(disturbance.in_words(name, difference))
     if any(result.tenants for result in runs.values()):
         console.print(_tenant_table(runs))
     console.print(conclusion(repeats))

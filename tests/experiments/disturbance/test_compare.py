@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from experiments.disturbance.__main__ import another_fits
-from experiments.disturbance.compare import COMPARED, Pair, differences, order_of, verdict
+from experiments.disturbance.compare import Pair, differences, order_of
 from experiments.intervals import Interval
+from experiments.run.disturbance import COMPARED, verdict
 from experiments.run.result import Percentiles
 from tests.experiments.run.test_report import RESULT
 

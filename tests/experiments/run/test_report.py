@@ -194,3 +194,17 @@ def test_one_overloaded_play_of_several_spoils_all() -> None:
 
 def test_a_busy_machine_whose_work_gives_way_to_the_run_keeps_up() -> None:
     assert replace(QUIET, cpu=CpuUse(1.0, 1.0)).complaints() == []
+
+
+def test_medians_that_the_control_plane_alone_has_moved_do_not_count() -> None:
+    def plays(*get_ms: float) -> tuple[RunResult, ...]:
+        return tuple(replace(RESULT, get_ms=Percentiles(ms, 2 * ms)) for ms in get_ms)
+
+    quiet = plays(10.0, 10.1, 10.0)
+    moved = printed_repeats({"no_pool": quiet, "phantom": plays(11.0, 11.1, 11.0), "pool": quiet})
+    assert "these figures don't count" in moved
+    assert "control plane: GET p50" in moved
+    alike = printed_repeats({"no_pool": quiet, "phantom": plays(10.0, 10.1, 10.0), "pool": quiet})
+    assert "don't count" not in alike
+    assert "GET p50 with a pool that is never hit: +0.0%" in alike
+    assert "undecided" in printed(no_pool=quiet[0], phantom=quiet[0], pool=quiet[0])
