@@ -14,7 +14,7 @@ from hostlib.streamer import Rung
 from topologies.errors import TopologyError
 from topologies.fabric import Fabric
 from topologies.registry import make_topology
-from workload.compression import BlockSizes, CompressionError, coding_s
+from workload.compression import NONE, BlockSizes, CompressionError, coding_s
 from workload.cost import ATTENTION_SHARES, GPUS, MODELS, CostModel, ModelSpec
 from workload.levels import ADAPTIVE, Ladder, make_sizes
 from workload.schedule import CONDUCTOR
@@ -142,6 +142,14 @@ def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for path, rate in rates:
         if rate <= 0:
             yield path, "must be above 0: nothing would ever arrive"
+    if scenario.model.coded_share is not None and scenario.model.codec != NONE:
+        yield "model.coded_share", "a codec has the sizes that were measured: leave out one of the two"
+    if scenario.decoders.count and scenario.nodes.decode != "apart":
+        yield "decoders.count", 'nodes with decode = "batched" decode themselves: leave out one of the two'
+    if scenario.decoders.count and scenario.decoders.running_gb <= 0:
+        yield "decoders.running_gb", "must be above 0: no request would ever start"
+    if scenario.model.decoding == "gpu" and scenario.nodes.decode != "batched":
+        yield "model.decoding", 'tokens that the GPU can hold up are in decode = "batched" only'
     if scenario.nodes.decode == "batched" and scenario.nodes.running_gb <= 0:
         yield "nodes.running_gb", "must be above 0: no request would ever start"
 
@@ -157,6 +165,8 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
     )
     spec = replace(_model_spec(model), attention_share=ATTENTION_SHARES[model.attention])
     plain = CostModel(spec, gpu, block_tokens)
+    if model.coded_share is not None:
+        return replace(plain, stored_share=model.coded_share)
     return replace(plain, stored_share=_coded(scenario, plain).stored_share)
 
 
@@ -184,6 +194,8 @@ def rungs(scenario: Scenario, cost: CostModel, value_bytes: float) -> list[Rung]
 
 
 def _decode_s(scenario: Scenario, cost: CostModel, coded: BlockSizes) -> float:
+    if scenario.model.decode_gbyte_s:
+        return cost.block_bytes / (scenario.model.decode_gbyte_s * GB)
     values = cost.block_bytes / cost.model.kv_dtype_bytes
     return coding_s(coded.compression, scenario.model.coder, values)[1]
 

@@ -33,6 +33,11 @@ class Gpu:
         self.gaps = Gaps()
         self._batch = _Batch(loop, cost, self.gaps)
 
+    @property
+    def step_s(self) -> float:
+        """How long one token for each request that decodes takes now."""
+        return self._batch.step_s()
+
     def admit(self, tokens: int) -> Steps:
         """Wait until the request's KV has room."""
         if self._memory is not None:
@@ -71,6 +76,12 @@ class Gpu:
         """Work of which only the rest is left, because the GPU began it before its turn, when it was idle."""
         yield from self.compute(rest_s)
         self.busy_s += work_s - rest_s
+
+    def interrupt(self, duration_s: float) -> Steps:
+        """Work beside a prefill that goes on, while no token is decoded."""
+        self._batch.pause()
+        yield duration_s
+        self._batch.resume()
 
     def stall(self, steps: Steps) -> Steps:
         """Take these steps while nothing is computed."""

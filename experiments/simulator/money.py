@@ -51,8 +51,10 @@ def bill(scenario: Scenario, switches: int) -> Bill:
         storage_dollars, dram_dollars = dram_dollars, 0.0  # the nodes' DRAM is the cache
     else:
         storage_dollars = _direct_dollars(scenario)
+    if nodes.gate != "never" and scenario.model.decoding == "smartnic":
+        storage_dollars += nodes.count * (prices.smartnic - prices.nic)
     return Bill(
-        nodes=nodes.count * prices.node_per_hour,
+        nodes=(nodes.count + scenario.decoders.count) * prices.node_per_hour,
         dram=dram_dollars / hours,
         storage=storage_dollars / hours,
         fabric=fabric_dollars / hours,

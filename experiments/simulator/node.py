@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from experiments.simulator.chunks import fetch_chunks
 from experiments.simulator.cpu import Process
+from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.messages import Block
@@ -96,11 +97,17 @@ class Node:
         prepare_block_s: float,
         decode_s: float = 0.0,
         streams: Streams | None = None,
+        decodes_on_gpu: bool = False,
+        place: int = 0,
+        decoders: DecoderPool | None = None,
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
-        `streams`: fetches in place of the gate, where blocks are stored at several levels."""
+        `streams`: fetches in place of the gate, where blocks are stored at several levels.
+        `decodes_on_gpu`: the whole chain when it has come, and no token is decoded meanwhile."""
         self.records: list[Record] = []
         self.gpu = gpu
+        self.decoders = decoders
+        self._place = place
         self.fetcher = fetcher
         self._loop, self._options, self._cost, self._tiers = loop, options, cost, tiers
         self._process, self._prepare_block_s = process, prepare_block_s
@@ -108,6 +115,7 @@ class Node:
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
         self._blending = Blending(cost, options.blend_share)
         self._decode_s, self._streams = decode_s, streams
+        self._decodes_on_gpu = decodes_on_gpu
         self._decoder_free_s = 0.0
         self._asked_blocks = 0
         """Blocks of fetches that have not ended."""
@@ -198,10 +206,21 @@ class Node:
             self._account_blended(chain, hits, sources, plan, had, chunks, record)
         else:
             self._account(chain, sources, computed, record)
-        yield from self.gpu.decode(request.output_tokens, request.input_tokens)
+        if self.decoders is None:
+            yield from self.gpu.decode(request.output_tokens, request.input_tokens)
+        else:
+            yield from self._decode_elsewhere(request, record, self.decoders)
         self.gpu.leave(tokens)
         record.end_s = self._loop.now
         self.records.append(record)
+
+    def _decode_elsewhere(self, request: Request, record: Record, decoders: DecoderPool) -> Steps:
+        """The first token is there when the KV is at who decodes."""
+        tokens = request.input_tokens + request.output_tokens
+        chosen = decoders.choose(self._place, tokens)
+        yield from decoders.bring(self._place, chosen, tokens, request.input_tokens)
+        record.ttft_s = self._loop.now - record.arrival_s
+        yield from decoders.decode(chosen, tokens, request.output_tokens, request.input_tokens)
 
     def _prepare(self, blocks: int) -> Steps:
         """What a host does before it asks for anything."""
@@ -236,7 +255,10 @@ class Node:
         else:
             yield from self._bring(self.fetcher, missing, found)
         if self._decode_s and found:
-            yield self._decoding_s(began_s, len(found), self._decode_s)
+            if self._decodes_on_gpu:
+                yield from self.gpu.interrupt(len(found) * self._decode_s)
+            else:
+                yield self._decoding_s(began_s, len(found), self._decode_s)
         record.fetch_s = self._loop.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 

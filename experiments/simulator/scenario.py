@@ -66,6 +66,9 @@ class Workload:
     seed: int = whole(1, 0, 1 << 31)
 
 
+DECODINGS = ("beside", "gpu", "smartnic")
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """The model served, and the accelerators of one node."""
@@ -91,6 +94,13 @@ class Model:
     """Of the codec; default: its own; "adaptive": one for each chunk, to meet workload.ttft_slo_s."""
     coder: str = choice(CPU, CODERS)
     """How long decoding takes (workload/compression.py). Encoding takes no time."""
+    decoding: str = choice("beside", DECODINGS)
+    """beside: fetched blocks are decoded beside everything else; gpu: on the node's GPU, where no token is
+    decoded meanwhile; smartnic: on the network adapter. With `coded_share` or a codec."""
+    decode_gbyte_s: float = number(0.0, 0.0, 1e5)
+    """Of plain KV that is decoded; 0: what `coder` says."""
+    coded_share: float | None = number(None, 0.01, 1.0)
+    """Part of a plain block that a coded one has; default: what the codec was measured to make."""
     attention: str = choice("full", ATTENTION_SHARES)
     """full: every pair of tokens, as Mooncake counts; causal: half of them, as engines' kernels compute."""
 
@@ -126,6 +136,24 @@ class Nodes:
     """Whether chunks behind a request's prefix are fetched by chunk key and blended (CacheBlend)."""
     blend_share: float = number(DEFAULT_SHARE, 0.0, 1.0)
     """With `blend`: share of the chunks' tokens that is recomputed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoders:
+    """Nodes that decode what others prefilled (nodes.decode = "apart"); by default there are enough of them,
+    each request's alone, and its KV is there at once."""
+
+    count: int = whole(0, 0, 256)
+    """0: as said above. Each has the GPUs of a node and decodes in a continuous batch."""
+    placing: str = choice("load", ("load", "round_robin", "network"))
+    """Who decodes a request: the one that holds the fewest tokens, each in turn, or the one whose first token
+    is expected soonest by links and load."""
+    racks: int = whole(1, 1, 256)
+    """Nodes and decoders are spread over so many racks, in order."""
+    uplink_gbit_s: float = number(0.0, 0.0, 1e6)
+    """Between a rack and the others, in each direction; 0: no bottleneck."""
+    running_gb: float = number(64.0, 0.0, 1e6)
+    """GPU memory of each decoder for the requests that it decodes; who finds no room waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +271,8 @@ class Prices:
     store_server: float = number(8000.0, 0.0, 1e9)
     """A storage node without its memory."""
     nic: float = number(1745.0, 0.0, 1e9)
+    smartnic: float = number(3490.0, 0.0, 1e9)
+    """An adapter that decodes; an assumption: twice `nic`."""
     switch: float = number(16_000.0, 0.0, 1e9)
     pool_per_gb: float = number(4.0, 0.0, 1e6)
     """Memory attached to the switch; SRAM is part of the switch's price."""
@@ -295,6 +325,7 @@ class Scenario:
     workload: Workload = field(default_factory=Workload)
     model: Model = field(default_factory=Model)
     nodes: Nodes = field(default_factory=Nodes)
+    decoders: Decoders = field(default_factory=Decoders)
     network: Network = field(default_factory=Network)
     storage: Storage = field(default_factory=Storage)
     pool: Pool = field(default_factory=Pool)

@@ -27,6 +27,7 @@ from experiments.simulator.checks import (
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
 from experiments.simulator.cpu import Cpu, Process
+from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.events import Loop, Steps
 from experiments.simulator.gpu import Gpu
@@ -120,6 +121,15 @@ class _Simulation:
         self._clients: dict[str, Client] = {}
         self._direct: DirectPool | None = None
         self._peers: PeerPool | None = None
+        self._decoders: DecoderPool | None = None
+        if scenario.decoders.count:
+            self._decoders = DecoderPool(
+                self._loop,
+                self._cost,
+                scenario.decoders,
+                scenario.nodes.count,
+                scenario.network.link_gbit_s,
+            )
         self._left = len(self._demand.requests)
         self._done = self._loop.event()
         self._build()
@@ -256,6 +266,9 @@ class _Simulation:
             scenario.machine.node_block_s,
             decode_s(scenario, cost),
             self._streams(),
+            scenario.model.decoding == "gpu",
+            place,
+            self._decoders,
         )
 
     def _is_held(self, block: Block) -> bool:
@@ -390,7 +403,7 @@ class _Simulation:
             cache_dollars_per_hour=costs.cache,
             dollars_per_saved_s=costs.cache * duration_s / 3600 / saved_s if saved_s else None,
             blended=sum_blends([record.blend for record in records if record.blend is not None]),
-            between_tokens_s=spread_of(node.gpu.gaps for node in parts.nodes),
+            between_tokens_s=spread_of(gpu.gaps for gpu in self._gpus()),
             end_to_end_s=spread([record.end_s - record.arrival_s for record in records]),
             fetch_s=sum(record.fetch_s for record in records),
             refused_blocks=sum(node.refused_blocks for node in parts.nodes),
@@ -400,9 +413,18 @@ class _Simulation:
             ttfts_s=tuple(record.ttft_s for record in records),
         )
 
+    def _gpus(self) -> Iterator[Gpu]:
+        """Of all who decode."""
+        yield from (node.gpu for node in self._parts.nodes)
+        if self._decoders is not None:
+            yield from self._decoders.gpus
+
     def _links(self) -> Iterator[tuple[str, Link]]:
         for link in self._network.links.values():
             yield link.name, link
+        if self._decoders is not None:
+            for link in self._decoders.links:
+                yield link.name, link
         if self._peers is not None:
             for link in (*self._peers.out_links, *self._peers.in_links):
                 yield link.name, link
