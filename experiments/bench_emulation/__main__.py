@@ -1,8 +1,9 @@
 """make bench-emulation: the largest load at which this machine keeps up, by size of the network.
 
 For each number of nodes the sigma is searched at which the watch has nothing to complain of, while the next
-smaller one overloads the machine; then where the CPU time of a fragment goes, and how far that is from bare
-datagrams between two namespaces. Needs root.
+smaller one overloads the machine; where none is large enough, at half the requests a second, and so on. Then
+where the CPU time of a fragment goes, and how far that is from bare datagrams between two namespaces. Needs
+root.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
@@ -36,6 +38,9 @@ LEAST_SIGMA, MOST_SIGMA = 625.0, 160_000.0
 USUAL_NODES = 32
 HISTORY = ROOT / "docs" / "emulation-history.csv"
 BLAST_S = 2.0
+SLOWER = 5
+"""How often the requests a second are halved where no sigma is large enough: keys, look-ups and timers cost
+as much in blocks of one fragment as in large ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +122,12 @@ def _run(screen: Screen, options: Options) -> int:
 
 def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s: float) -> Played:
     began_s = time.monotonic()
+    plays = 0
 
     def in_time() -> bool:
         """Whether another play, which takes as long as those before, ends within this size's share."""
         took_s = time.monotonic() - began_s
-        return took_s * (len(search.tried) + 1) / len(search.tried) <= share_s
+        return took_s * (plays + 1) / plays <= share_s
 
     # Each node gets as many requests as in a smaller network: the trace is longer, and plays as long.
     arguments = {
@@ -129,27 +135,35 @@ def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s:
         "requests": options.requests * nodes,
     }  # fmt: skip
     flags = [part for name, value in arguments.items() for part in (f"--{name}", str(value))]
-    run = run_options([*flags, "--speed", str(options.speed * nodes / 8)], "bench-emulation", "")
     with screen.status(f"{nodes} nodes") as show:
 
-        def play_at(sigma: float) -> Played:
+        def play_at(run: RunOptions, sigma: float) -> Played:
+            nonlocal plays
+            plays += 1
             show(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
             return _play(screen, opened, run, sigma, lambda text: show(f"{nodes} nodes: {text}"))
 
-        search = SigmaSearch(play_at, lambda one: one.kept_up, LEAST_SIGMA, MOST_SIGMA, in_time)
         first = min(MOST_SIGMA, max(LEAST_SIGMA, options.first * nodes / USUAL_NODES))
-        try:
-            return search.run(first)[1]
-        except SearchError as error:
-            screen.warn(f"{error}; the figures are of that play", f"{nodes} nodes")
-            return search.tried[MOST_SIGMA]
+        for halvings in range(SLOWER + 1):
+            speed = options.speed * nodes / 8 / 2**halvings
+            run = run_options([*flags, "--speed", str(speed)], "bench-emulation", "")
+            search = SigmaSearch(
+                partial(play_at, run), lambda one: one.kept_up, LEAST_SIGMA, MOST_SIGMA, in_time
+            )
+            try:
+                return search.run(first)[1]
+            except SearchError as error:
+                slower = ": half as many requests a second" if halvings < SLOWER else ""
+                screen.warn(f"{error}{slower}", f"{nodes} nodes")
+        return search.tried[MOST_SIGMA]
 
 
 def _play(screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
     played = play(run, sigma, say, opened)
     said = "keeps up" if played.kept_up else "; ".join(played.complaints)
     screen.say(
-        f"{run.hosts} nodes, sigma {sigma:,.0f}: {played.fragments_per_s:,.0f} fragments/s, "
+        f"{run.hosts} nodes, sigma {sigma:,.0f}: {played.requests_per_s:,.0f} requests/s, "
+        f"{played.fragments_per_s:,.0f} fragments/s, "
         f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}"
     )
     return played
@@ -162,6 +176,7 @@ def _write_page(options: Options, found: dict[int, Played], limit: Blast) -> Pat
     titles = [
         "nodes",
         "sigma",
+        "requests/s",
         "fragments/s",
         "CPU, %",
         "start, s",
@@ -170,7 +185,7 @@ def _write_page(options: Options, found: dict[int, Played], limit: Blast) -> Pat
     ]
     rows = [
         [
-            nodes, p.sigma, p.fragments_per_s, 100 * p.cpu_share, p.start_s,
+            nodes, p.sigma, p.requests_per_s, p.fragments_per_s, 100 * p.cpu_share, p.start_s,
             *(p.program_us[role] + p.kernel_us[role] for role in ROLES), "yes" if p.kept_up else "no",
         ]
         for nodes, p in found.items()
@@ -190,12 +205,13 @@ def _write_page(options: Options, found: dict[int, Played], limit: Blast) -> Pat
 
 
 def _print(screen: Screen, found: dict[int, Played], limit: Blast) -> None:
-    table = Table("nodes", "sigma", "fragments/s", "CPU", "of bare datagrams", "start, s")
+    table = Table("nodes", "sigma", "requests/s", "fragments/s", "CPU", "of bare datagrams", "start, s")
     for nodes, played in found.items():
         sigma = f"{played.sigma:,.0f}" if played.kept_up else "overloaded"
         share = f"{played.fragments_per_s / limit.datagrams_per_s:.1%}"
         table.add_row(
-            str(nodes), sigma, f"{played.fragments_per_s:,.0f}", f"{played.cpu_share:.0%}",
+            str(nodes), sigma, f"{played.requests_per_s:,.1f}", f"{played.fragments_per_s:,.0f}",
+            f"{played.cpu_share:.0%}",
             share, f"{played.start_s:.0f}",
         )  # fmt: skip
     screen.show(table)
@@ -214,6 +230,7 @@ def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> int:
         return 0
     columns = ["date", "revision", "nodes", "sigma", "fragments_per_s", "cpu_share", "of_blast", "start_s"]
     columns += [f"{role}_{where}_us" for role in ROLES for where in ("program", "kernel")]
+    columns.append("requests_per_s")
     is_new = not path.exists()
     with path.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -224,6 +241,7 @@ def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> int:
             row = [today, revision(), nodes, round(played.sigma), played.fragments_per_s, played.cpu_share]
             row += [f"{played.fragments_per_s / limit.datagrams_per_s:.4f}", played.start_s]
             row += [us for role in ROLES for us in (played.program_us[role], played.kernel_us[role])]
+            row.append(played.requests_per_s)
             writer.writerow(row)
     return len(kept_up)
 

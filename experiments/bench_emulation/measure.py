@@ -40,6 +40,8 @@ class Played:
     """By role, in the programs themselves."""
     kernel_us: dict[str, float]
     """By role, in the kernel on their behalf."""
+    requests_per_s: float = 0.0
+    """Over all nodes."""
 
     @property
     def kept_up(self) -> bool:
@@ -81,6 +83,7 @@ def summarize(sigma: float, start_s: float, measured: Measurements) -> Played:
         complaints=tuple(complaints),
         program_us={role: round(measured.usage[role].user_s * each, 2) for role in ROLES},
         kernel_us={role: round(measured.usage[role].system_s * each, 2) for role in ROLES},
+        requests_per_s=round(sum(worker["requests"] for worker in workers) / measured.wall_s, 1),
     )
 
 

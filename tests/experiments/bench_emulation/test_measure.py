@@ -32,6 +32,7 @@ def test_times_are_a_fragments_and_rates_a_seconds() -> None:
     played = summarize(5000.0, 3.0, measured(node1=host(1500), node2=host(500)))
     assert played.kept_up
     assert played.fragments_per_s == 200.0
+    assert played.requests_per_s == 1.0
     assert played.program_us == dict.fromkeys(ROLES, 10.0)
     assert played.kernel_us == dict.fromkeys(ROLES, 5.0)
     assert played.total_us == pytest.approx(60.0)

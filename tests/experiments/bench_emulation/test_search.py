@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.bench_emulation import __main__ as bench
+from experiments.bench_emulation.measure import ROLES, Played
 from experiments.bench_emulation.search import STEP, SearchError, SigmaSearch
+from experiments.command import QUIET, Screen
+from experiments.options import parse_into
+from experiments.run.options import RunOptions
+from topologies.network import Network
 
 LEAST, MOST = 600.0, 160_000.0
 
@@ -42,3 +51,24 @@ def test_a_boundary_that_moves_does_not_keep_it_for_ever() -> None:
     search = SigmaSearch(lambda sigma: sigma, lambda played: next(answers), LEAST, MOST)
     search.run(5000.0)
     assert len(search.tried) < 20
+
+
+def test_where_no_sigma_is_large_enough_there_are_fewer_requests_a_second(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tried: list[tuple[float, float]] = []
+
+    def play(run: RunOptions, sigma: float, *_: object) -> Played:
+        assert run.speed is not None
+        tried.append((run.speed, sigma))
+        cost = dict.fromkeys(ROLES, 1.0)
+        complaints = () if run.speed <= 2.0 and sigma >= 80_000 else ("CPU",)
+        return Played(sigma, 1.0, 100.0, 0.5, complaints, cost, cost, run.speed)
+
+    monkeypatch.setattr(bench, "play", play)
+    given = ("--nodes", "8", "--speed", "8", "--scale", "160000", "--results", str(tmp_path))
+    options = parse_into(bench.Options, bench._OPTIONS, given, "test", "")
+    found = bench._search(Screen(QUIET), Network, options, 8, math.inf)
+    assert found.kept_up
+    assert (found.requests_per_s, found.sigma) == (2.0, pytest.approx(80_000, rel=STEP - 1))
+    assert [speed for speed, _ in tried[:4]] == [8.0, 8.0, 8.0, 4.0]
