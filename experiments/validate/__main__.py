@@ -56,9 +56,13 @@ def _sections(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
         yield _published("Mooncake's arithmetic", "Mooncake, FAST'25, section 3.1", literature.arithmetic())
         rows = _watched(literature.beluga(), screen)
         yield _published("Beluga", "Beluga, arXiv 2511.20172v2, second-hand", rows)
+        rows = literature.shadowserve()
+        yield _published("ShadowServe", "ShadowServe, arXiv 2509.16857, abstract", rows)
         if options.trace is None:
-            screen.warn("no TRACE: Mooncake's global pool needs its conversation trace and is left out.")
+            screen.warn("no TRACE: NetKV and Mooncake's global pool need Mooncake's trace and are left out.")
         else:
+            rows = literature.netkv(options.trace)
+            yield _published("NetKV", "NetKV, arXiv 2606.03910, abstract", rows)
             rows = literature.mooncake_pool(options.trace)
             yield _published("Mooncake's global pool", "Mooncake, FAST'25", rows)
 

@@ -2,12 +2,21 @@
 
 import re
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import simulate
-from experiments.validate.literature import BELUGA, SCENARIOS, arithmetic, mooncake_rule
+from experiments.validate.literature import (
+    BELUGA,
+    SCENARIOS,
+    arithmetic,
+    mooncake_rule,
+    netkv,
+    shadowserve,
+)
+from workload.generate import generate, to_line
 
 
 def scenario(name: str) -> Scenario:
@@ -73,3 +82,26 @@ def test_computing_everything_is_as_fast_as_published() -> None:
     result = simulate(scenario("vllm").changed(workload={"requests": 120}, model={"block_tokens": 256}))
     assert result.ttft_s.mean == pytest.approx(18.76, rel=0.25)
     assert result.requests_per_s == pytest.approx(0.96, rel=0.25)
+
+
+def test_every_number_that_an_abstract_does_not_give_is_marked_as_assumed() -> None:
+    for name in ("netkv", "shadowserve"):
+        text = (SCENARIOS / f"{name}.toml").read_text()
+        assert "assumed, and marked" in text
+        assert text.count("# assumed") >= 6
+
+
+def test_decoders_chosen_by_the_network_save_time(tmp_path: Path) -> None:
+    trace = tmp_path / "chat.jsonl"
+    requests = generate("chat", 1, 700, 3.3).requests
+    trace.write_text("".join(to_line(request) + "\n" for request in requests))
+    rows = list(netkv(trace))
+    assert [row.reference for row in rows] == [0.212, 0.176]
+    assert all(row.simulated > 0 for row in rows)
+
+
+def test_decoding_on_the_adapter_is_sooner_by_every_figure() -> None:
+    rows = list(shadowserve())
+    assert [row.reference for row in rows] == [2.2, 1.38, 1.35]
+    assert all(row.simulated > 1.2 for row in rows)
+    assert not any(row.fitted for row in rows)
