@@ -32,7 +32,7 @@ def evaluate(
     bore = strain(measured)
     complaints = bore.complaints()
     router = measured.router
-    levels = _levels(records)
+    levels = levels_of(records)
     return RunResult(
         requests=router["requests"] if router else sum(worker["requests"] for worker in workers),
         completed=sum(worker["node"]["completed"] for worker in workers),
@@ -63,7 +63,7 @@ def evaluate(
         decode_ms=percentiles([1000 * r["decode_s"] for r in records if r["fetch_s"]]),
         levels=levels,
         mean_level=mean_level(levels),
-        target=None if target_s is None else _target(records, target_s),
+        target=None if target_s is None else target_of(records, target_s),
         gate_limited=sum(gate["closed"] + gate["narrowed"] for gate in gates),
         gate_refused=sum(gate["refused_blocks"] for gate in gates),
         ssd_reads=sum(store["store"]["ssd_hits"] for store in measured.stores.values()),
@@ -76,13 +76,14 @@ def evaluate(
     )
 
 
-def _levels(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """In the order of a request's choices: by number, text last."""
+def levels_of(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Blocks of all streams by level, the finest first, text last."""
     counts = sum((Counter(record["levels"]) for record in records), Counter[str]())
     return dict(sorted(counts.items()))
 
 
-def _target(records: Sequence[Mapping[str, Any]], target_s: float) -> TargetResult:
+def target_of(records: Sequence[Mapping[str, Any]], target_s: float) -> TargetResult:
+    """How many first tokens came in time, and when each came."""
     served = [record for record in records if record["ttft_s"] is not None]
     served.sort(key=lambda record: float(record["arrival_s"]))
     ttfts_s = [float(record["ttft_s"]) for record in served]
