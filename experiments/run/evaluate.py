@@ -77,7 +77,7 @@ def evaluate(
 
 
 def levels_of(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Blocks of all streams by level, the finest first, text last."""
+    """Blocks of all streams by level, text last."""
     counts = sum((Counter(record["levels"]) for record in records), Counter[str]())
     return dict(sorted(counts.items()))
 
