@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from experiments.simulator.events import Loop
+from experiments.simulator.front import Front
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import GB, Direct
@@ -31,7 +32,15 @@ class DirectStats:
 class DirectPool:
     """The shared memory: least recently used blocks leave when it is full."""
 
-    def __init__(self, loop: Loop, options: Direct, block_bytes: float, nodes: int) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        options: Direct,
+        block_bytes: float,
+        nodes: int,
+        front: Front | None = None,
+    ) -> None:
+        self.front = front
         self.stats = DirectStats()
         self.block_bytes = block_bytes
         self.options = options
@@ -109,8 +118,11 @@ class DirectClient:
         asked_s = end_s = now_s + pool.options.lookup_s
         devices = pool.prefix(blocks)
         size_bytes = pool.block_bytes
-        for device in devices:
-            _, tail_s = device.send(asked_s, size_bytes, size_bytes)
+        for block, device in zip(blocks, devices, strict=False):
+            if pool.front is not None:
+                _, tail_s = pool.front.send(block.key, device, asked_s)
+            else:
+                _, tail_s = device.send(asked_s, size_bytes, size_bytes)
             _, tail_s = self._reader.send(asked_s, size_bytes, size_bytes, tail_s)
             end_s = self._copier.send(tail_s, size_bytes, size_bytes)[1] + pool.options.block_s
             self._copier.free_s = end_s  # the client takes one block after the other

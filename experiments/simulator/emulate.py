@@ -219,6 +219,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "nodes", 'the emulator has decode = "apart", loading = "overlapped", and no gate = "never"'
     if not nodes.stores_new:
         yield "nodes.stores_new", "the emulator's nodes store what they compute"
+    if (nodes.hints, nodes.warm) != ("answers", "no") or scenario.network.requests_first:
+        yield "nodes", "the emulator has no hints, no warm nodes and one queue at each port"
     if scenario.workload.clients or scenario.workload.hit_share is not None:
         yield "workload", "the emulator plays traces only"
     if scenario.workload.load != 1.0:

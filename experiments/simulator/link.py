@@ -30,6 +30,13 @@ class Link:
         """How long what is sent now waits for its turn."""
         return max(0.0, self.free_s - now_s)
 
+    def pass_by(self, size_bytes: float) -> float:
+        """Send something small before all that waits; how long that takes. What waits is later by as much."""
+        self.sent_bytes += size_bytes
+        taken_s = size_bytes / self.bytes_per_s
+        self.free_s += taken_s
+        return taken_s + self.latency_s
+
     def send(self, now_s: float, size_bytes: float, head_bytes: float, tail_s: float = 0.0) -> Passage:
         """Queue a message whose last bit is here at `tail_s`; its head is its first `head_bytes`."""
         # Most of a simulation's time is spent here: comparisons instead of min and max.

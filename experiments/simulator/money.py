@@ -45,12 +45,13 @@ def bill(scenario: Scenario, switches: int) -> Bill:
         memory = storage.dram_gb * prices.dram_per_gb + storage.ssd_gb * prices.ssd_per_gb
         storage_dollars = storage.count * (prices.store_server + prices.nic + memory)
         if scenario.pool.memory != "none":
-            attached_gb = scenario.pool.size_gb if scenario.pool.memory == "dram" else 0.0
-            pool_dollars = switches * (prices.pool_fixed + attached_gb * prices.pool_per_gb)
+            pool_dollars = _pool_dollars(scenario, switches, scenario.pool.memory == "dram")
     elif storage.kind == "peers":
         storage_dollars, dram_dollars = dram_dollars, 0.0  # the nodes' DRAM is the cache
     else:
         storage_dollars = _direct_dollars(scenario)
+        if scenario.direct.front != "none":
+            pool_dollars = _pool_dollars(scenario, switches, scenario.direct.front == "pool")
     if nodes.gate != "never" and scenario.model.decoding == "smartnic":
         storage_dollars += nodes.count * (prices.smartnic - prices.nic)
     return Bill(
@@ -60,6 +61,13 @@ def bill(scenario: Scenario, switches: int) -> Bill:
         fabric=fabric_dollars / hours,
         pool=pool_dollars / hours,
     )
+
+
+def _pool_dollars(scenario: Scenario, switches: int, attached: bool) -> float:
+    """A pool in every switch, with memory attached to it or without."""
+    prices = scenario.prices
+    attached_gb = scenario.pool.size_gb if attached else 0.0
+    return switches * (prices.pool_fixed + attached_gb * prices.pool_per_gb)
 
 
 def _direct_dollars(scenario: Scenario) -> float:

@@ -32,8 +32,16 @@ class Network:
     """
 
     def __init__(
-        self, loop: Loop, fabric: Fabric, sizes: Sizes, latency_s: float, burst_s: float = 0.0
+        self,
+        loop: Loop,
+        fabric: Fabric,
+        sizes: Sizes,
+        latency_s: float,
+        burst_s: float = 0.0,
+        requests_first: bool = False,
     ) -> None:
+        """`requests_first`: they and acknowledgements wait for no block; their share of a link is small."""
+        self._requests_first = requests_first
         self.fabric = fabric
         self.sizes = sizes
         self.links: dict[tuple[str, str], Link] = {}
@@ -56,7 +64,12 @@ class Network:
     def ask(self, source: str, target: str, asks: Sequence[Ask], tail_s: float = 0.0) -> None:
         """Send GETs to a neighbour, as one burst."""
         size_bytes = self._request_bytes * fragments_of(asks)
-        passage = self.links[source, target].send(self._loop.now, size_bytes, self._request_bytes, tail_s)
+        link = self.links[source, target]
+        if self._requests_first:
+            tail_s = max(tail_s, self._loop.now + link.pass_by(size_bytes))
+            self._loop.at(tail_s, self.vertices[target].asked, asks, source, tail_s)
+            return
+        passage = link.send(self._loop.now, size_bytes, self._request_bytes, tail_s)
         arrival_s = passage[target not in self._switches]
         self._loop.at(arrival_s, self.vertices[target].asked, asks, source, passage[1])
 
@@ -76,7 +89,10 @@ class Network:
         now_s, tail_s = self._loop.now, 0.0
         size_bytes = fragments * self._request_bytes
         for link in self._way(store, sender):
-            _, tail_s = link.send(now_s, size_bytes, self._request_bytes, tail_s)
+            if self._requests_first:
+                tail_s = max(tail_s, now_s) + link.pass_by(size_bytes)
+            else:
+                _, tail_s = link.send(now_s, size_bytes, self._request_bytes, tail_s)
         return tail_s
 
     def _pass(self, way: Sequence[Link], first: int, put: Put, tail_s: float) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from experiments.simulator.chunks import fetch_chunks
@@ -15,6 +15,7 @@ from experiments.simulator.cpu import Process
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
+from experiments.simulator.hints import NodeHints
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Nodes
 from experiments.simulator.workload import Library
@@ -100,10 +101,12 @@ class Node:
         decodes_on_gpu: bool = False,
         place: int = 0,
         decoders: DecoderPool | None = None,
+        hints: NodeHints | None = None,
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
         `streams`: fetches in place of the gate, where blocks are stored at several levels.
         `decodes_on_gpu`: the whole chain when it has come, and no token is decoded meanwhile."""
+        self._hints = hints
         self.records: list[Record] = []
         self.gpu = gpu
         self.decoders = decoders
@@ -133,7 +136,9 @@ class Node:
         return self._asked_blocks * self._gate.block_s
 
     def home_backlog_s(self, home: Any) -> float:
-        """What it last heard to wait at a home."""
+        """What waits at a home, as far as it knows."""
+        if self._hints is not None:
+            return self._hints.wait_s(home)
         return self.fetcher.backlog_s(home) if self.fetcher is not None else 0.0
 
     @property
@@ -145,6 +150,10 @@ class Node:
     def copied_down_blocks(self) -> int:
         """Blocks written from its GPU's memory to DRAM."""
         return self._tiers.stats.copied_down
+
+    def place(self, key: bytes) -> None:
+        """A block came unasked."""
+        self._tiers.place(key)
 
     def held(self, chain: Sequence[Block]) -> int:
         """Blocks from the first on in its own memory."""
@@ -245,6 +254,8 @@ class Node:
     ) -> Steps:
         if not missing or self.fetcher is None:
             return
+        if self._hints is not None:
+            yield self._hints.round_trip_s(missing)
         missing = missing[: self._admitted(missing, chain_blocks, self.fetcher)]
         if not missing:
             return
@@ -370,9 +381,17 @@ class Node:
         """The gate: how many of the missing blocks to fetch."""
         if self._options.gate != "compare":
             return len(missing) if self._options.gate == "always" else 0
+        places: Sequence[Any] = [block.home for block in missing]
         load = self._load_now(fetcher)
+        if self._hints is not None:
+            places = self._hints.places(missing)
+            load = replace(load, home_s=self._hints.wait_s)
+            missing = missing[: len(places)]
         depths = [block.depth for block in missing]
-        return self._gate.admits(depths, [block.home for block in missing], chain_blocks, load)
+        admitted = self._gate.admits(depths, places, chain_blocks, load)
+        if self._hints is not None:
+            self._hints.promise(missing[:admitted], places)
+        return admitted
 
     def _load_now(self, fetcher: Fetcher) -> Load:
         blocking = self._options.loading == "blocking"

@@ -13,6 +13,9 @@ from hostlib.inference import SOURCES
 
 __all__ = ["SimResult", "Spread", "spread", "sum_sources"]
 
+PARTS = 12
+"""Of a run, whose figures are apart: of an hour five minutes each."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlendTotals:
@@ -66,7 +69,10 @@ class SimResult:
     evicted: int
     reclaimed: int
     digests: int
+    table_writes: int
+    """P4Runtime Write requests."""
     table_updates: int
+    """Updates in them."""
     entries_read: int
     control_bytes: float
     control_cpu_s: float
@@ -116,11 +122,13 @@ class SimResult:
         """For JSON, without the figures of single requests.
 
         `start_ttft_s` is of the first half of the arrivals, when nodes and pool are cold, `steady_ttft_s` of
-        the second: the two must not be made one rate, because a start happens once.
+        the second: the two must not be made one rate, because a start happens once. `parts_ttft_s` has the
+        figures of each of PARTS equal shares of the arrivals, in order.
         """
         record = asdict(self)
         del record["ttfts_s"]
         half = len(self.ttfts_s) // 2
+        record["parts_ttft_s"] = [asdict(spread(part)) for part in _parts(self.ttfts_s)]
         record["start_ttft_s"] = asdict(spread(self.ttfts_s[:half]))
         record["steady_ttft_s"] = asdict(spread(self.ttfts_s[half:]))
         return record
@@ -137,6 +145,12 @@ def sum_blends(records: Sequence[BlendRecord]) -> BlendTotals | None:
         sum(record.tokens for record in records),
         1 - sum(record.work_s for record in records) / sum(record.exact_s for record in records),
     )
+
+
+def _parts(values: Sequence[float]) -> list[Sequence[float]]:
+    """As even as it goes."""
+    count = len(values)
+    return [values[count * at // PARTS : count * (at + 1) // PARTS] for at in range(PARTS)]
 
 
 def sum_sources(records: Sequence[Record]) -> dict[str, int]:

@@ -136,6 +136,12 @@ class Nodes:
     """Whether chunks behind a request's prefix are fetched by chunk key and blended (CacheBlend)."""
     blend_share: float = number(DEFAULT_SHARE, 0.0, 1.0)
     """With `blend`: share of the chunks' tokens that is recomputed."""
+    hints: str = choice("answers", ("answers", "homes", "switch"))
+    """What the gate knows of homes: their last answers, what they say before it asks, or the switch does."""
+    warm: str = choice("no", ("no", "unicast", "multicast", "there"))
+    """What the past used most is in every node: there from the start, or pushed when the run begins."""
+    warm_gb: float = number(16.0, 0.0, 1e6)
+    """Of blocks that make a node warm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +183,8 @@ class Network:
     """Header bytes per byte of value."""
     request_share: float = number(0.02, 0.0, 2.0)
     """Bytes of requests (and acknowledgements) per byte of value."""
+    requests_first: bool = False
+    """Requests and acknowledgements have a queue of their own at each port, before blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +266,8 @@ class Direct:
     """One question to the index."""
     block_s: float = number(10.55e-6, 0.0, 10.0)
     """Fixed cost of moving one block."""
+    front: str = choice("none", ("none", "merge", "pool"))
+    """A switch in front of it that merges reads, or that also keeps blocks in a pool of `pool.size_gb`."""
 
 
 @dataclass(frozen=True, slots=True)

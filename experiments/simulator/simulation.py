@@ -30,7 +30,9 @@ from experiments.simulator.cpu import Cpu, Process
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.events import Loop, Steps
+from experiments.simulator.front import Front
 from experiments.simulator.gpu import Gpu
+from experiments.simulator.hints import Hints, NodeHints
 from experiments.simulator.lane import lane_options
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block, Put
@@ -45,6 +47,7 @@ from experiments.simulator.schema import Document, ScenarioError
 from experiments.simulator.spread import spread_of
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
+from experiments.simulator.warm import hottest, push
 from experiments.simulator.workload import Demand, Library, make_demand
 from hostlib.streamer import BandwidthMeter, mean_level
 from hostlib.tier_rules import make_rule
@@ -114,7 +117,14 @@ class _Simulation:
         )
         latency_s = scenario.network.latency_us * US
         machine, seed = scenario.machine, scenario.workload.seed
-        self._network = Network(self._loop, self._fabric, self._sizes, latency_s, machine.link_burst_s)
+        self._network = Network(
+            self._loop,
+            self._fabric,
+            self._sizes,
+            latency_s,
+            machine.link_burst_s,
+            scenario.network.requests_first,
+        )
         self._cpu = Cpu(self._loop, machine.cores, machine.slowdown, seed) if machine.cores else None
         self._parts = _Parts([], [], [], [])
         self._controls: dict[str, SwitchControl] = {}
@@ -130,6 +140,7 @@ class _Simulation:
                 scenario.nodes.count,
                 scenario.network.link_gbit_s,
             )
+        self._hints: Hints | None = None
         self._left = len(self._demand.requests)
         self._done = self._loop.event()
         self._build()
@@ -141,6 +152,8 @@ class _Simulation:
         for switch in self._parts.switches:
             self._forget(switch)
         arrivals = self._router.arrivals(self._demand.requests)
+        if scenario.nodes.warm != "no":
+            self._warm(scenario.nodes.warm)
         if scenario.workload.clients:
             for _ in range(min(scenario.workload.clients, len(self._demand.requests))):
                 loop.process(self._client(arrivals))
@@ -156,7 +169,7 @@ class _Simulation:
         past = self._library.by_recency(self._demand.past)
         if scenario.storage.kind == "direct":
             self._direct = DirectPool(
-                self._loop, scenario.direct, self._sizes.block_bytes, scenario.nodes.count
+                self._loop, scenario.direct, self._sizes.block_bytes, scenario.nodes.count, self._front()
             )
             self._direct.preload(block.key for block in past)
         elif scenario.storage.kind == "peers":
@@ -178,6 +191,40 @@ class _Simulation:
             self._cost,
         )
         self._router = Router(scenario, SimulatedCluster(self._loop, parts))
+
+    def _front(self) -> Front | None:
+        """What stands before a pool that is read directly."""
+        front, pool = self._scenario.direct.front, self._scenario.pool
+        if front == "none":
+            return None
+        blocks = int(pool.size_gb * GB / self._sizes.block_bytes) if front == "pool" else 0
+        memory = Link("front memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
+        return Front(blocks, memory, self._sizes.block_bytes)
+
+    def _hints_of(self, name: str) -> NodeHints | None:
+        """What a node is told before it asks; a pool that is read directly tells nothing."""
+        scenario, kind = self._scenario, self._scenario.nodes.hints
+        if kind == "answers" or not self._parts.stores or scenario.nodes.gate != "compare":
+            return None
+        if self._hints is None:
+            homes = {store.name: store.holds for store in self._parts.stores}
+            switches = {switch.name: switch for switch in self._parts.switches}
+            block_s = self._cost.fetch_s(self._cost.stored_bytes, scenario.network.link_gbit_s * 1e9)
+            hop_s = scenario.network.latency_us * US
+            self._hints = Hints(self._loop, self._network, homes, switches, kind == "switch", block_s, hop_s)
+        return NodeHints(self._hints, name)
+
+    def _warm(self, kind: str) -> None:
+        """Nodes hold what the past used most, or get it now."""
+        count = int(self._scenario.nodes.warm_gb * GB / self._cost.block_bytes)
+        blocks = hottest(self._library, self._demand.past, count)
+        nodes = dict(zip(self._fabric.nodes, self._parts.nodes, strict=True))
+        if kind == "there":
+            for node in nodes.values():
+                for block in reversed(blocks):  # the hottest were used last
+                    node.place(block.key)
+        elif self._parts.stores:
+            push(self._loop, self._network, nodes, blocks, kind == "multicast")
 
     def _build_switches(self) -> None:
         pool, machine = self._scenario.pool, self._scenario.machine
@@ -269,6 +316,7 @@ class _Simulation:
             scenario.model.decoding == "gpu",
             place,
             self._decoders,
+            self._hints_of(name),
         )
 
     def _is_held(self, block: Block) -> bool:
@@ -388,6 +436,7 @@ class _Simulation:
             evicted=sum(control.counts.evicted for control in parts.controls),
             reclaimed=sum(control.counts.reclaimed for control in parts.controls),
             digests=sum(control.costs.digests for control in parts.controls),
+            table_writes=sum(control.costs.writes for control in parts.controls),
             table_updates=sum(control.costs.updates for control in parts.controls),
             entries_read=sum(control.costs.entries_read for control in parts.controls),
             control_bytes=sum(control.costs.message_bytes for control in parts.controls),

@@ -64,6 +64,10 @@ class Store:
         for key in keys:
             self._insert(key)
 
+    def holds(self, key: bytes) -> bool:
+        """Whether a block is here."""
+        return key in self
+
     def __contains__(self, key: bytes) -> bool:
         return key in self._dram or key in self._ssd
 

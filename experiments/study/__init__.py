@@ -1,1 +1,1 @@
-"""When does the pool pay? Sweeps, a search for the break-even, and a report."""
+"""When does the pool pay? Sweeps, a map, and a report."""

@@ -6,27 +6,25 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from rich.progress import TextColumn
 
 from experiments.command import Screen, run_command
+from experiments.page.report import NAME
 from experiments.run.result import revision
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.simulation import prepare
+from experiments.simulator.checks import check
 from experiments.study.answers import answers
 from experiments.study.compute import Computer, cluster
-from experiments.study.options import BREAK_EVEN, StudyOptions, parse_options
-from experiments.study.panels import panels
-from experiments.study.plan import REQUESTS_A_NODE, points
-from experiments.study.report import page
+from experiments.study.options import SWEEPS, StudyOptions, parse_options
+from experiments.study.panels import Found, panels
+from experiments.study.plan import points
+from experiments.study.player import Player
+from experiments.study.report import write_page
 from experiments.study.results import ResultStore
-from experiments.study.sample import Sample, seeded
-from experiments.study.search import Edge, break_even, surface_settings
 from experiments.study.summary import summary
 from experiments.study.systems import Setting
-from experiments.study.table import edges_table, points_table
+from experiments.study.table import points_table
 
 INTERRUPTED = "interrupted; what was computed is kept, and the same command goes on from there"
 
@@ -53,7 +51,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
         point for point in points(centre, options.trace, options.quick) if point.sweep in options.sweeps
     ]
     for point in planned:
-        prepare(point.scenario)
+        check(point.scenario)
     store = ResultStore(options.results / "points")
     with (
         cluster(options.scheduler, options.workers) as client,
@@ -64,45 +62,47 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
         def show(done: int, total: int, known: int) -> None:
             progress.update(task, completed=done, total=total, known=known)
 
-        computer = Computer(client, store, show)
-        sampled = partial(samples, computer, options)
-        done = list(zip(planned, sampled([point.scenario for point in planned]), strict=True))
-        edges: list[Edge] = []
-        if BREAK_EVEN in options.sweeps:
-            progress.update(task, description="break-even")
-            edges = break_even(surface_settings(centre, options.quick), options.quick, sampled)
-    about = {
-        "revision": revision(),
-        "engine": "simulator",
-        "seeds": f"{options.seed} to {options.seed + options.seeds_played - 1}, the same for all systems",
-        "intervals": "95 %, by Student's t over the seeds; differences seed by seed",
-        "requests of each simulation": f"{options.requests_played}, among the rivals at least "
-        f"{0 if options.quick else REQUESTS_A_NODE} a node",
-        "start, steady": "first and second half of the arrivals",
-        "sweeps": ", ".join(options.sweeps),
-        "points": len(done),
-        "trace": options.trace.name if options.trace else "none, generated traffic only",
-        "made in": f"{time.monotonic() - began_s:.0f} s",
-    }
-    everything = points_table(done)
-    for table in (everything, edges_table(edges)):
-        (options.results / f"{table.name}.csv").write_text(table.csv())
-    (options.results / "summary.json").write_text(json.dumps(summary(about, done, options.seed), indent=1))
-    told = answers(done, edges)
+        player = Player(options, Computer(client, store, show).some, began_s)
+        for sweep in (name for name in SWEEPS if name in options.sweeps):
+            progress.update(task, description=sweep)
+            player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
+    found = player.found()
+    _write(options, about(options, found, began_s), found)
+    told = answers(found)
     for number, answer in enumerate(told, 1):
         screen.show(f"{number}. {answer}")
-    report = options.results / "report.html"
-    report.write_text(
-        page("When does a pool in the switch pay?", about, told, panels(done, edges), everything)
-    )
-    return report
+    if found.coarse:
+        screen.say(f"Wider than ±1 % after {options.minutes:g} minutes: {len(found.coarse)} comparisons.")
+    return options.results / NAME
 
 
-def samples(computer: Computer, options: StudyOptions, scenarios: Sequence[Scenario]) -> list[Sample]:
-    """Each scenario with all seeds, all of them at once on the cluster."""
-    wanted = [seeded(scenario, options.seed, options.seeds_played) for scenario in scenarios]
-    figures = iter(computer.all([one for seeds in wanted for one in seeds]))
-    return [Sample(tuple(next(figures) for _ in seeds)) for seeds in wanted]
+def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, object]:
+    """What the figures were made with."""
+    seeds = [len(sample.runs) for _, sample in found.done]
+    few, many = (options.seed - 1 + number for number in (min(seeds, default=0), max(seeds, default=0)))
+    return {
+        "revision": revision(),
+        "engine": "simulator",
+        "seeds": f"{options.seed} to {few} at least, to {many} at most, the same for all that is compared",
+        "intervals": "95 %, by Student's t over the seeds; differences seed by seed",
+        "requests of each simulation": f"{options.requests_played}, more where a sweep says so",
+        "start, steady": "first and second half of the arrivals",
+        "sweeps": ", ".join(options.sweeps),
+        "points": len(found.done),
+        "trace": options.trace.name if options.trace else "none, generated traffic only",
+        "made in": f"{(time.monotonic() - began_s) / 60:.1f} minutes, points known before not included",
+    }
+
+
+def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> None:
+    everything = points_table(found.done)
+    made = panels(found)
+    own = [panel.table for panel in made if panel.table.name.startswith(("map", "ledger", "tornado"))]
+    for table in (everything, *own):
+        (options.results / f"{table.name}.csv").write_text(table.csv())
+    record = summary(facts, found.done, options.seed, found.coarse, own)
+    (options.results / "summary.json").write_text(json.dumps(record, indent=1))
+    write_page(options.results / NAME, facts, answers(found), made, everything, found.coarse)
 
 
 if __name__ == "__main__":

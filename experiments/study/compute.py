@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import dask
@@ -20,6 +22,7 @@ from experiments.study.results import Figures, ResultStore, point_name
 RETRIES = 3
 """Times that a point is computed again when its worker died."""
 CONNECT_TIMEOUT_S = 10
+AHEAD = 2
 
 OnDone = Callable[[int, int, int], None]
 """Called with points done, points in all, and how many of the done were there already."""
@@ -72,6 +75,15 @@ class Computer:
 
     def all(self, scenarios: Sequence[Scenario]) -> list[Figures]:
         """Figures in the order of the scenarios; each is stored as soon as it is there."""
+        found = self.some(scenarios, float("inf"))
+        return [figures for figures in found if figures is not None]
+
+    def some(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[Figures | None]:
+        """The same, None for those that are not there by the deadline (of time.monotonic).
+
+        What has begun by then is waited for. Scenarios are begun in their order, in as many processes as
+        there are, so that what is left out stands last.
+        """
         names = [point_name(scenario) for scenario in scenarios]
         found: dict[str, Figures] = {}
         missing: dict[str, Scenario] = {}
@@ -83,19 +95,33 @@ class Computer:
                 found[name] = figures
         total, known = len(found) + len(missing), len(found)
         self._on_done(known, total, known)
-        for name, figures in self._computed(missing):
+        for name, figures in self._computed(missing, deadline_s):
             self._store.put(name, figures)
             found[name] = figures
             self._on_done(len(found), total, known)
-        return [found[name] for name in names]
+        return [found.get(name) for name in names]
 
-    def _computed(self, missing: dict[str, Scenario]) -> Iterator[tuple[str, Figures]]:
+    def _computed(self, missing: dict[str, Scenario], deadline_s: float) -> Iterator[tuple[str, Figures]]:
         if not missing:
             return
-        futures: dict[Any, str] = {
-            self._client.submit(compute_point, scenario, key=f"point-{name}", retries=RETRIES): name
-            for name, scenario in missing.items()
-        }
+        waiting = iter(missing.items())
+        first = list(islice(waiting, self._ahead()))
+        if time.monotonic() >= deadline_s:
+            return
+        futures = {self._submit(name, scenario): name for name, scenario in first}
         arriving = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
         for future, figures in arriving:
             yield futures[future], figures
+            following = next(waiting, None) if time.monotonic() < deadline_s else None
+            if following is not None:
+                later = self._submit(*following)
+                futures[later] = following[0]
+                arriving.add(later)  # type: ignore[no-untyped-call]
+
+    def _submit(self, name: str, scenario: Scenario) -> Any:
+        return self._client.submit(compute_point, scenario, key=f"point-{name}", retries=RETRIES)
+
+    def _ahead(self) -> int:
+        """Simulations that are with the cluster at a time: one for each process, and as many that wait."""
+        threads = sum(self._client.nthreads().values())  # type: ignore[no-untyped-call]
+        return AHEAD * max(1, threads)

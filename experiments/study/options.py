@@ -6,15 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.options import Option, OptionError, parse_into, whole
+from experiments.options import Option, OptionError, number, parse_into, whole
+from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS
 from experiments.study.plan import AXES
 
 QUICK_REQUESTS = 400
 REQUESTS = 2000
 QUICK_SEEDS = 2
-SEEDS = 5
-BREAK_EVEN = "break_even"
-SWEEPS = ("rivals", "shape", *(axis.field for axis in AXES), "ablation", "control", BREAK_EVEN)
+MINUTES = 120.0
+MAP = "map"
+SHARES = {
+    "rivals": 20.0,
+    MAP: 25.0,
+    "gate": 10.0,
+    "designs": 10.0,
+    "codec": 5.0,
+    "engine": 3.0,
+    "cold": 5.0,
+    "tornado": 7.0,
+    "ledger": 6.0,
+    "hour": 6.0,
+    "shape": 4.0,
+    **dict.fromkeys((axis.field for axis in AXES), 2.0),
+    "ablation": 2.0,
+    "control": 2.0,
+}
+"""Sweep -> its part of the budget, in this order; what one leaves the next ones get."""
+SWEEPS = tuple(SHARES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +46,7 @@ class StudyOptions:
     requests: int | None
     seed: int
     seeds: int | None
+    minutes: float
     sweeps: tuple[str, ...]
     results: Path
 
@@ -37,9 +56,9 @@ class StudyOptions:
         return self.requests or (QUICK_REQUESTS if self.quick else REQUESTS)
 
     @property
-    def seeds_played(self) -> int:
-        """Seeds of each point, from `seed` on."""
-        return self.seeds or (QUICK_SEEDS if self.quick else SEEDS)
+    def seeds_played(self) -> int | None:
+        """Seeds of each point, from `seed` on; None: as many as it takes, until the budget ends."""
+        return self.seeds or (QUICK_SEEDS if self.quick else None)
 
 
 def _sweeps(text: str) -> tuple[str, ...]:
@@ -70,7 +89,15 @@ _OPTIONS = (
         "SEEDS",
         whole(2, 31),
         None,
-        f"of each point, the same for all systems; default {SEEDS}, quick {QUICK_SEEDS}",
+        f"of each point, the same for all systems; default: {FEWEST_SEEDS} to {MOST_SEEDS}, until "
+        f"differences "
+        f"are known within 1 %%; quick {QUICK_SEEDS}",
+    ),
+    Option(
+        "MINUTES",
+        number(0.01, 10_000),
+        MINUTES,
+        "after which nothing new is begun; what was left out is said",
     ),
     Option(
         "SWEEPS", _sweeps, SWEEPS, f"what to compute, joined by commas: {', '.join(SWEEPS)}; default: all"

@@ -1,4 +1,4 @@
-"""What is swept: one axis at a time around a centre, the ablation, and where the break-even is looked for."""
+"""What is swept: what could be bought at each fan-in, an hour, one axis at a time, and the ablation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.simulator.scenario import Scenario
-from experiments.study.systems import BASELINES, MOST_STORES, Setting, system
+from experiments.study.designs import codec_points, design_points, engine_points, gate_points, warm_points
+from experiments.study.ledger import ledger_points
+from experiments.study.point import Point
+from experiments.study.systems import BASELINES, BOUND, MOST_STORES, Setting, system
+from experiments.study.tornado import tornado_points
 from workload.schedule import SCHEDULERS
+from workload.shapes import ALL_SHAPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,8 @@ AXES = (
 )
 """SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it appears where blocks are small."""
 
-RIVAL_FAN_INS = (16, 32, 60)
+RIVAL_FAN_INS = (16, 32, 46, 60)
+"""46 nodes and 16 storage nodes are the most that one switch of 63 ports connects."""
 QUICK_RIVAL_FAN_INS = (16, 32)
 RIVAL_STORES = (1, 2, 4, 8, MOST_STORES)
 QUICK_RIVAL_STORES = (2, 8)
@@ -89,6 +94,7 @@ ABLATION: dict[str, Parts] = {
     "stores that forget, no reclaim": {"storage": {"dram_gb": 10.0}},
     "LRU instead of reuse value": {"pool": {"policy": "lru"}},
 }
+SHAPE_RATE = ALL_SHAPES["agents"].requests_per_s
 ABLATION_POOL_GB = 4.0
 """Small enough to fill."""
 
@@ -101,21 +107,17 @@ CONTROL: dict[str, Parts] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One simulation of the study, and what it is for."""
-
-    sweep: str
-    """A field of Setting, "rivals", "shape", "ablation" or "control"."""
-    value: Any
-    system: str
-    setting: Setting
-    scenario: Scenario
-
-
 def points(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:
     """All simulations whose place is known beforehand."""
     yield from _rivals(centre, quick)
+    yield from gate_points(centre, quick)
+    yield from design_points(centre, quick)
+    yield from codec_points(centre, quick)
+    yield from engine_points(centre, quick)
+    yield from warm_points(centre, quick)
+    yield from ledger_points(centre, quick)
+    yield from tornado_points(centre, quick)
+    yield from _hour(centre, quick)
     yield from _shapes(centre, trace, quick)
     for axis in AXES:
         for value in axis.quick if quick else axis.values:
@@ -136,12 +138,31 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
-        for name in BASELINES:
+        for name in (*BASELINES, "distributed_merge", BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
+        queues = replace(setting, scheduler="conductor")
+        for name in ("recompute", "distributed"):
+            yield Point("rivals", nodes, name, queues, system(name, queues), "conductor")
         for stores in QUICK_RIVAL_STORES if quick else RIVAL_STORES:
             split = replace(setting, stores=stores)
             for name in ("stores", "switch"):
                 yield Point("rivals", nodes, name, split, system(name, split))
+
+
+HOUR_LOAD = 4.0
+HOUR_S, QUICK_HOUR_S = 3600.0, 60.0
+
+
+def _hour(centre: Setting, quick: bool) -> Iterator[Point]:
+    """An hour of agents on 16 nodes: its twelfths are compared, the first left out as cold."""
+    seconds = QUICK_HOUR_S if quick else HOUR_S
+    requests = round(seconds * SHAPE_RATE * HOUR_LOAD)
+    setting = replace(centre, load=HOUR_LOAD, requests=requests, reuse=1.0)
+    for name in BASELINES:
+        yield Point("hour", name, name, setting, system(name, setting))
+    for name, stores in (("stores", 2), ("switch", 2), ("stores", 4)):
+        split = replace(setting, stores=stores)
+        yield Point("hour", f"{name} {stores}", name, split, system(name, split))
 
 
 def _shapes(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:

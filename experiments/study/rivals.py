@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from experiments.study.benefit import Benefit, benefit
-from experiments.study.plan import Point
+from experiments.study.claims import Claim, Fact, joined
+from experiments.study.point import Point, label
 from experiments.study.sample import MEAN, STEADY, Sample, below, percent_change, ratio, seconds
-from experiments.study.systems import NAMES
+from experiments.study.systems import BOUND, CENTRAL, POOLS
 
 Done = Sequence[tuple[Point, Sample]]
 
@@ -21,19 +22,17 @@ class Purchase:
     system: str
     stores: int
     sample: Sample
+    variant: str = ""
 
     @property
     def label(self) -> str:
         """As a reader knows it."""
-        if self.system not in ("stores", "switch"):
-            return NAMES[self.system]
-        nodes = f"{self.stores} storage node{'s' if self.stores > 1 else ''}"
-        return f"{nodes} and pool" if self.system == "switch" else nodes
+        return label(self.system, self.stores, self.variant)
 
     @property
     def pooled(self) -> bool:
         """Whether it is one with a pool in the switch."""
-        return self.system in ("switch", "sram")
+        return self.system in POOLS
 
     def told(self, path: Sequence[str] = MEAN) -> str:
         """Label, time and cost."""
@@ -43,9 +42,9 @@ class Purchase:
 def purchases(done: Done, nodes: int) -> list[Purchase]:
     """All at one fan-in."""
     return [
-        Purchase(point.system, point.setting.stores, sample)
+        Purchase(point.system, point.setting.stores, sample, point.variant)
         for point, sample in done
-        if point.sweep == "rivals" and point.value == nodes
+        if point.sweep == "rivals" and point.value == nodes and point.system != BOUND
     ]
 
 
@@ -90,17 +89,24 @@ def verdict(switch: Sample, stores: Sample, others: Mapping[str, Sample]) -> tup
     return (Verdict.BEATEN if better else Verdict.PAYS), [rival.label for rival in better]
 
 
-def rivals_answer(done: Done) -> list[str]:
-    """For each fan-in: which pools nothing beats at their price, in the whole run and in steady state."""
-    told = []
-    for nodes in fan_ins(done):
-        bought = purchases(done, nodes)
-        for path, when in ((MEAN, "cold start included"), (STEADY, "steady state")):
-            told.append(f"{nodes} nodes, {when}: {_fan_in(bought, path)}")
-    return told
+STEADY_MARK = " (steady)"
+"""Behind the names of values that a plot shows of steady state."""
 
 
-def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> str:
+def rivals_claim(bought: Sequence[Purchase]) -> Claim:
+    """Which pools nothing beats at their price: against everything, and against storage nodes alone."""
+    central = [one for one in bought if one.system in CENTRAL]
+    claims = []
+    for path, when in ((MEAN, "Cold start included"), (STEADY, "In steady state")):
+        everything, alone = _fan_in(bought, path), _fan_in(central, path)
+        claims += [
+            Claim(f"{when}, against everything: {everything.text}", everything.facts),
+            Claim(f"{when}, against storage nodes and recomputing alone: {alone.text}", alone.facts),
+        ]
+    return joined(claims)
+
+
+def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> Claim:
     pools = [one for one in bought if one.pooled]
     unbeaten = [pool for pool in pools if not beating(pool, bought, path)]
     fastest_pool = min(pools, key=lambda one: one.sample.mean(*path))
@@ -113,15 +119,6 @@ def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> str:
         text += f"; {rivals[0].told(path)} beats the fastest with a pool, {fastest_pool.told(path)}"
         change = ratio(rivals[0].sample, fastest_pool.sample, *path)
         text += f" (seed by seed {percent_change(change)})"
-    return text + "."
-
-
-def start_sentence(bought: Sequence[Purchase]) -> str:
-    """What a cold start costs, in seconds and once; only of systems whose interval lies above 0."""
-    waits = [(one.label, one.sample.start_wait_s) for one in bought]
-    certain = sorted((pair for pair in waits if pair[1].low > 0), key=lambda pair: -pair[1].mean)
-    if not certain:
-        return "A cold start costs no system more waiting than steady state, beyond the interval."
-    told = "; ".join(f"{wait.mean:.0f} ± {wait.half:.0f} s with {label}" for label, wait in certain)
-    others = "" if len(certain) == len(waits) else " With the others the interval contains or lies below 0."
-    return f"A cold start costs, once, in waiting of all requests beyond steady state: {told}.{others}"
+        mark = STEADY_MARK if path == STEADY else ""
+        return Claim(text + ".", (Fact(rivals[0].label + mark, fastest_pool.label + mark),))
+    return Claim(text + ".")

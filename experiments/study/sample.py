@@ -76,11 +76,9 @@ def below(sample: Sample, reference: Sample, *path: str) -> bool:
     return ratio(sample, reference, *path).high < 1
 
 
-def seeded(scenario: Scenario, first: int, count: int) -> list[Scenario]:
-    """A scenario with each seed. A trace is one sample of traffic, whatever the seed: it is played once."""
-    if scenario.workload.trace:
-        count = 1
-    return [scenario.changed(workload={"seed": first + place}) for place in range(count)]
+def seeded(scenario: Scenario, seed: int) -> Scenario:
+    """A scenario with that seed."""
+    return scenario.changed(workload={"seed": seed})
 
 
 def seconds(interval: Interval) -> str:
@@ -96,3 +94,9 @@ def percent_change(interval: Interval) -> str:
         return f"no different ({interval.mean - 1:+.1%} ± {interval.half:.1%})"
     word = "sooner" if interval.mean < 1 else "later"
     return f"{abs(1 - interval.mean):.1%} ± {interval.half:.1%} {word}"
+
+
+def hour_sample(sample: Sample) -> Sample:
+    """The parts of one long run as if they were runs, without the first, which is cold."""
+    (run,) = sample.runs
+    return Sample(tuple({**run, "ttft_s": part} for part in run["parts_ttft_s"][1:]))

@@ -7,15 +7,39 @@ from math import isfinite
 from typing import Any
 
 from experiments.intervals import Interval
-from experiments.study.plan import Point
+from experiments.study.adaptive import Coarse
+from experiments.study.point import Point
 from experiments.study.sample import MEAN, P99, Sample
+from experiments.study.table import Table
 
 
 def summary(
-    about: Mapping[str, object], done: Sequence[tuple[Point, Sample]], first_seed: int
+    about: Mapping[str, object],
+    done: Sequence[tuple[Point, Sample]],
+    first_seed: int,
+    coarse: Sequence[Coarse],
+    tables: Sequence[Table],
 ) -> dict[str, Any]:
-    """For JSON. Times are to the first token, seconds; low and high are null where there is one run."""
-    return {"about": dict(about), "points": [_point(*pair, first_seed) for pair in done]}
+    """For JSON. Times are to the first token, seconds; low and high are null where there is one run.
+
+    `coarse`: comparisons that the budget left wider than wanted. Tables as lists of rows by column.
+    """
+    return {
+        "about": dict(about),
+        "points": [_point(*pair, first_seed) for pair in done],
+        "coarse": [
+            {"name": one.name, "seeds": one.seeds, "half": one.spread if isfinite(one.spread) else None}
+            for one in coarse
+        ],
+        **{
+            table.name: [dict(zip(table.columns, _finite(row), strict=True)) for row in table.rows]
+            for table in tables
+        },
+    }
+
+
+def _finite(row: Sequence[Any]) -> list[Any]:
+    return [None if isinstance(value, float) and not isfinite(value) else value for value in row]
 
 
 def _point(point: Point, sample: Sample, first_seed: int) -> dict[str, Any]:
@@ -24,6 +48,8 @@ def _point(point: Point, sample: Sample, first_seed: int) -> dict[str, Any]:
         "sweep": point.sweep,
         "value": point.value,
         "system": point.system,
+        "variant": point.variant,
+        "label": point.label,
         "nodes": setting.nodes,
         "stores": setting.stores,
         "requests": round(sample.mean("requests")),

@@ -7,6 +7,8 @@ from typing import Any
 
 from experiments.simulator.scenario import Scenario
 
+MERGING_GB = 0.5
+"""A pool that holds a few blocks of any model here, and is never told to keep one."""
 MEMORY_GB = 8000.0
 """DRAM for shared blocks in every system that shares any."""
 MOST_STORES = 16
@@ -23,7 +25,19 @@ NAMES = {
     "stores": "storage nodes, no pool",
     "sram": "pool in SRAM, 64 MB",
     "switch": "pool in the switch",
+    "merging": "storage nodes, merging switch",
+    "distributed_merge": "distributed DRAM, merging switch",
+    "distributed_pool": "distributed DRAM, pool in front",
+    "cxl_merge": "CXL pool, merging switch",
+    "cxl_pool": "CXL pool, pool in front",
+    "ideal": "bound: everything at the node's own link",
 }
+POOLS = ("sram", "switch", "merging", "distributed_merge", "distributed_pool", "cxl_merge", "cxl_pool")
+"""Those with a switch that does more than forward."""
+CENTRAL = ("recompute", "stores", "switch")
+"""What is left without distributed DRAM and CXL, which are simulated too favourably."""
+BOUND = "ideal"
+"""No system that could be bought: no queue anywhere but at the reader's own link, and it costs nothing."""
 BASELINES = ("recompute", "distributed", "cxl")
 
 
@@ -47,6 +61,15 @@ class Setting:
     scheduler: str = "locality"
     """Cache-aware; the systems that don't need it can do without (the axis `scheduler`)."""
     model: str = "llama3-70b-fp8"
+    codec: str = "none"
+    level: int | None = None
+    coder: str = "instant"
+    asks_first: bool = True
+    """Nodes ask before they fetch, what waits at homes, and a switch with a pool what that holds."""
+    requests_first: bool = True
+    """Requests wait for no block at any port."""
+    decode: str = "apart"
+    """apart: other nodes decode; batched: continuous batching on the same GPUs, prefill in chunks."""
 
     def base(self) -> Scenario:
         """What all systems have in common."""
@@ -60,9 +83,27 @@ class Setting:
                 "scheduler": self.scheduler,
                 "seed": self.seed,
             },
-            model={"name": self.model, "gpu": "h800", "block_tokens": self.block_tokens},
-            nodes={"count": self.nodes, "gpu_gb": 16.0, "dram_gb": 64.0, "gate": "compare"},
-            network={"link_gbit_s": self.link_gbit_s, **self.fabric()},
+            model={
+                "name": self.model,
+                "gpu": "h800",
+                "block_tokens": self.block_tokens,
+                "codec": self.codec,
+                "level": self.level,
+                "coder": self.coder,
+            },
+            nodes={
+                "count": self.nodes,
+                "gpu_gb": 16.0,
+                "dram_gb": 64.0,
+                "gate": "compare",
+                "hints": "homes" if self.asks_first else "answers",
+                "decode": self.decode,
+            },
+            network={
+                "link_gbit_s": self.link_gbit_s,
+                "requests_first": self.requests_first,
+                **self.fabric(),
+            },
             storage={"count": self.stores, "dram_gb": MEMORY_GB / self.stores, "ssd_gb": 0.0},
             pool={"memory": "none"},
             control={"report_count": 1},
@@ -77,21 +118,53 @@ class Setting:
             return {"topology": "star"}
         return {"topology": "leafspine", "leaves": max(4, self.nodes // 32), "spines": 4}
 
+    @property
+    def switches(self) -> int:
+        """Of the fabric."""
+        fabric = self.fabric()
+        return 1 if fabric["topology"] == "star" else int(fabric["leaves"]) + int(fabric["spines"])
+
 
 def system(name: str, setting: Setting) -> Scenario:
     """One of NAMES at a setting."""
     base = setting.base()
+    told = {"hints": "switch"} if setting.asks_first else {}
+    kind, _, front = name.partition("_")
     if name == "recompute":
         return base.changed(nodes={"gate": "never"})
-    if name == "distributed":
-        return _distributed(base, setting)
-    if name == "cxl":
-        return _cxl(base, setting)
+    if kind in ("distributed", "cxl"):
+        found = _distributed(base, setting) if kind == "distributed" else _cxl(base, setting)
+        pool = {"size_gb": setting.pool_gb}
+        return found.changed(direct={"front": front}, pool=pool) if front else found
+    if name == BOUND:
+        return _ideal(base, setting)
     if name == "sram":
-        return base.changed(pool={"memory": "sram", "size_gb": 0.064})
+        return base.changed(pool={"memory": "sram", "size_gb": 0.064}, nodes=told)
+    if name == "merging":
+        nothing = {"memory": "sram", "size_gb": MERGING_GB}
+        return base.changed(pool=nothing, nodes=told, control={"report_count": 0x8000})
     if name == "switch":
-        return base.changed(pool={"memory": "dram", "size_gb": setting.pool_gb})
+        return base.changed(pool={"memory": "dram", "size_gb": setting.pool_gb}, nodes=told)
     return base
+
+
+def _ideal(base: Scenario, setting: Setting) -> Scenario:
+    """Whatever was stored comes at the rate of the node's own link, as if every home were idle."""
+    rate_gbyte_s = setting.link_gbit_s / 8
+    return base.changed(
+        storage={"kind": "direct"},
+        direct={
+            "size_gb": MEMORY_GB,
+            "devices": 4096,
+            "device_gbyte_s": 1000.0,
+            "interleaved": True,
+            "read_gbyte_s": rate_gbyte_s,
+            "write_gbyte_s": rate_gbyte_s,
+            "lookup_s": 0.0,
+            "block_s": 0.0,
+        },
+        prices=dict.fromkeys(("dram_per_gb", "cxl_adapter", "cxl_switch"), 0.0),
+    )
 
 
 def _distributed(base: Scenario, setting: Setting) -> Scenario:

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.study.atlas import Verdicts
 from experiments.study.benefit import benefit
-from experiments.study.plan import Point
+from experiments.study.ledger import Entry
+from experiments.study.point import Point
 from experiments.study.sample import START, STEADY, STEADY_P99, Sample
-from experiments.study.search import Edge
 from experiments.study.systems import NAMES
+from experiments.study.tornado import Bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Table:
 
 
 COLUMNS = (
-    "sweep", "value", "system", "stores", "shape", "nodes", "requests", "seeds", "load", "reuse",
+    "sweep", "value", "system", "variant", "stores", "shape", "nodes", "requests", "seeds", "load", "reuse",
     "block_tokens", "link_gbit_s", "pool_gb",
     "ttft_mean_s", "ttft_mean_low_s", "ttft_mean_high_s", "ttft_p50_s",
     "ttft_p99_s", "ttft_p99_low_s", "ttft_p99_high_s",
@@ -60,7 +62,7 @@ def _row(point: Point, found: Sample) -> tuple[Any, ...]:
         found.interval(*STEADY),
     )
     return (
-        point.sweep, point.value, point.system, setting.stores, setting.shape, setting.nodes,
+        point.sweep, point.value, point.system, point.variant, setting.stores, setting.shape, setting.nodes,
         round(found.mean("requests")), len(found.runs), setting.load, setting.reuse,
         setting.block_tokens, setting.link_gbit_s, setting.pool_gb,
         mean.mean, mean.low, mean.high, found.mean("ttft_s", "p50"), p99.mean, p99.low, p99.high,
@@ -74,24 +76,54 @@ def _row(point: Point, found: Sample) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def edges_table(edges: Sequence[Edge]) -> Table:
-    """The break-even surface."""
+def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
+    """Who is best at each setting of the map."""
     columns = (
-        "nodes", "reuse", "against", "pays_from_gb", "pays_to_gb", "best_gb", "net_dollars_per_hour_at_best",
-        "net_low", "net_high", "dollars_per_saved_ttft_s_at_best", "ttft_ratio_at_best",
+        "nodes", "model", "traffic", "reuse", "link_gbit_s", "load", "pool_gb", "seeds", "fastest",
+        "nearest_with_pool", "its_dollars_per_hour", "rival", "rival_dollars_per_hour", "lead", "lead_low",
+        "best", "beaten", "lead_over_storage_nodes", "best_of_these", "beaten_by_these", "headroom_of_bound",
+        "steady_lead", "steady_best", "steady_beaten", "steady_lead_over_storage_nodes",
+        "steady_best_of_these", "steady_beaten_by_these",
     )  # fmt: skip
     rows = []
-    for edge in edges:
-        best = edge.best
-        earned: tuple[float | None, ...] = (None,) * 5
-        if best:
-            net = best.net_dollars
-            earned = (net.mean, net.low, net.high, best.dollars_per_saved_s, best.ttft_ratio.mean)
-        against = "storage nodes, no pool" if edge.against == "stores" else "best of the three baselines"
+    for one, later in zip(found, steady, strict=True):
+        at = one.setting
         rows.append(
-            (edge.setting.nodes, edge.setting.reuse, against, edge.from_gb, edge.to_gb, edge.best_gb, *earned)
-        )
-    return Table("break_even", columns, tuple(rows))
+            (at.nodes, at.model, at.shape, at.reuse, at.link_gbit_s, at.load, at.pool_gb, one.seeds,
+            one.fastest,
+             one.pool.label, one.pool.sample.cost, one.rival.label, one.rival.sample.cost, one.lead,
+             one.lead_low,
+             one.best, one.beaten, one.central_lead, one.central_best, one.central_beaten, one.headroom,
+             later.lead, later.best, later.beaten, later.central_lead, later.central_best,
+             later.central_beaten) )  # fmt: skip
+    return Table("map", columns, tuple(rows))
+
+
+def ledger_table(entries: Sequence[Entry]) -> Table:
+    """Per hour, but the tables."""
+    columns = (
+        "nodes", "requests", "digests", "writes", "table_updates", "messages_mb", "cpu_s", "tables_mb",
+        "extra_dollars", "saved_wait_s", "saved_low", "saved_high", "saved_gpu_s", "saved_dollars",
+        "saved_against_recompute_s",
+    )  # fmt: skip
+    rows = [
+        (one.nodes, round(one.requests), round(one.digests), round(one.writes), round(one.updates),
+         one.messages_mb, one.cpu_s, one.table_mb, one.extra_dollars, one.saved_s.mean, one.saved_s.low,
+         one.saved_s.high, one.saved_gpu_s.mean, one.saved_dollars, one.against_recompute_s.mean)
+        for one in entries
+    ]  # fmt: skip
+    return Table("ledger", columns, tuple(rows))
+
+
+def tornado_table(name: str, made: Sequence[Bar], rival: str) -> Table:
+    """Every change, prices included."""
+    columns = ("change", "net_dollars_per_hour", "low", "high", "sooner", "sooner_low", "sooner_high")
+    rows = [
+        (bar.change, bar.net_dollars.mean, bar.net_dollars.low, bar.net_dollars.high,
+         bar.faster.mean, bar.faster.low, bar.faster.high)
+        for bar in made if bar.rival == rival
+    ]  # fmt: skip
+    return Table(name, columns, tuple(rows))
 
 
 def shares_table(done: Sequence[tuple[Point, Sample]]) -> Table:

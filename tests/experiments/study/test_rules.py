@@ -3,8 +3,7 @@
 import pytest
 
 from experiments.study.rules import ablation_sentence, axis_sentence, sram_sentence, systems_sentence
-from experiments.study.sample import percent_change, ratio, seeded
-from experiments.study.systems import Setting, system
+from experiments.study.sample import percent_change, ratio
 from tests.experiments.study.made import of_runs, run, sample
 
 MANY = {"completed": 1_000_000}
@@ -94,9 +93,3 @@ def test_a_change_within_its_interval_is_no_change() -> None:
     runs = of_runs([run(value) for value in (0.9, 1.0, 1.08)])
     assert percent_change(ratio(runs, sample(1.0), "ttft_s", "mean")).startswith("no different")
     assert percent_change(ratio(sample(0.9), sample(1.0), "ttft_s", "mean")) == "10.0% ± 0.0% sooner"
-
-
-def test_a_trace_is_one_sample_of_traffic_whatever_the_seed() -> None:
-    generated, traced = system("stores", Setting()), system("stores", Setting(trace="a.jsonl"))
-    assert [scenario.workload.seed for scenario in seeded(generated, 3, 4)] == [3, 4, 5, 6]
-    assert len(seeded(traced, 1, 5)) == 1

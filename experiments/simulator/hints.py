@@ -1,0 +1,120 @@
+"""What a node learns before it asks for blocks: who holds them, and what waits there already.
+
+Without hints the gate knows a home's backlog from that home's last answer, so nodes that all ask at once
+fetch from a home that is about to be jammed. With them the question costs a round trip and books its turn:
+
+    homes    each home says which of the blocks it holds, and how long what it has promised to others takes
+    switch   the switch counts what it forwards, so it also says what its pool holds and what is on its way
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from experiments.simulator.events import Loop
+from experiments.simulator.messages import Block
+from experiments.simulator.network import Network
+from experiments.simulator.switch import Switch
+
+POOLED = "pool"
+"""Place of a block that is served without its home."""
+_PURGE = 4096
+"""Blocks on their way that are noted before the oldest are looked through."""
+
+
+class Hints:
+    """One for all nodes; it stands for what homes, or the switch, count."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        network: Network,
+        homes: Mapping[str, Callable[[bytes], bool]],
+        switches: Mapping[str, Switch],
+        by_switch: bool,
+        block_s: float,
+        hop_s: float,
+    ) -> None:
+        self._loop, self._network, self._homes, self._switches = loop, network, homes, switches
+        self._by_switch, self._block_s, self._hop_s = by_switch, block_s, hop_s
+        self._free_s: dict[str, float] = {}
+        """By home: when all that was promised has left."""
+        self._coming_s: dict[bytes, float] = {}
+        """Promised to someone, on its way past the switch: when it will be there."""
+        self._paths: dict[tuple[str, str], list[str]] = {}
+
+    def wait_s(self, place: Hashable) -> float:
+        """How long a block from that place waits before it is sent."""
+        now_s = self._loop.now
+        if isinstance(place, bytes):
+            return max(0.0, self._coming_s.get(place, 0.0) - now_s - self._block_s)
+        return max(0.0, self._free_s.get(str(place), 0.0) - now_s)
+
+    def places(self, node: str, blocks: Sequence[Block]) -> list[Hashable]:
+        """Where each block comes from, up to the first that is nowhere."""
+        found: list[Hashable] = []
+        for block in blocks:
+            if self._by_switch and self._pooled(node, block):
+                found.append(POOLED)
+            elif self._by_switch and self._coming_s.get(block.key, 0.0) > self._loop.now:
+                found.append(block.key)
+            elif self._homes[block.home](block.key):
+                found.append(block.home)
+            else:
+                break
+        return found
+
+    def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
+        """These will be fetched from there."""
+        now_s = self._loop.now
+        for block, place in zip(blocks, places, strict=False):
+            if place == block.home:
+                free_s = max(now_s, self._free_s.get(block.home, 0.0)) + self._block_s
+                self._free_s[block.home] = free_s
+                if self._by_switch:
+                    self._coming_s[block.key] = free_s
+        if len(self._coming_s) > _PURGE:
+            self._coming_s = {key: at_s for key, at_s in self._coming_s.items() if at_s > now_s}
+
+    def round_trip_s(self, node: str, blocks: Sequence[Block]) -> float:
+        """To the farthest who is asked and back."""
+        hops = 1 if self._by_switch else max(len(self._path(node, block.home)) + 1 for block in blocks)
+        return 2 * hops * self._hop_s
+
+    def _pooled(self, node: str, block: Block) -> bool:
+        """Whether a switch on the way holds all of it."""
+        parts = len(self._network.sizes.parts)
+        for name in self._path(node, block.home):
+            entry = self._switches[name].index.get(block.key)
+            if entry is not None and len(entry.filled) == parts:
+                return True
+        return False
+
+    def _path(self, node: str, home: str) -> list[str]:
+        """The switches between a node and a home."""
+        path = self._paths.get((node, home))
+        if path is None:
+            path, vertex = [], self._network.next_hop(node, home)
+            while vertex != home:
+                path.append(vertex)
+                vertex = self._network.next_hop(vertex, home)
+            self._paths[node, home] = path
+        return path
+
+
+class NodeHints:
+    """What one node asks and is told."""
+
+    def __init__(self, hints: Hints, node: str) -> None:
+        self._hints, self._node = hints, node
+        self.wait_s: Callable[[Any], float] = hints.wait_s
+        self.promise = hints.promise
+
+    def places(self, blocks: Sequence[Block]) -> list[Hashable]:
+        """Where each block comes from, up to the first that is nowhere."""
+        return self._hints.places(self._node, blocks)
+
+    def round_trip_s(self, blocks: Sequence[Block]) -> float:
+        """What asking takes."""
+        return self._hints.round_trip_s(self._node, blocks)

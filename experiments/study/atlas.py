@@ -1,0 +1,173 @@
+"""Who is best where: settings drawn over the whole space, then more around those where the pool is nearest.
+
+The first settings are a Latin hypercube: each axis is cut into as many layers as there are settings, and each
+layer is met once. At each, every purchase is simulated; budgets are no axis, as every budget's best can be
+read from one setting's purchases. Then new settings are drawn around those where a purchase with a pool comes
+nearest to (or leads by most) the best that costs no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from experiments.study.point import Point
+from experiments.study.rivals import Purchase, beating
+from experiments.study.sample import MEAN, Sample, ratio
+from experiments.study.systems import BOUND, Setting, system
+from workload.cost import MODELS
+
+SETTINGS, QUICK_SETTINGS = 20, 2
+REFINED, AROUND = 3, 3
+"""Settings that are searched around, and new ones around each."""
+REACH = 0.15
+"""Of an axis, how far a new setting lies from the one that it is drawn around."""
+STORES = (1, 2, 4, 8)
+POOL_STORES = (1, 2, 4)
+REQUESTS_A_NODE = 25
+SHAPES = ("agents", "flash", "rag", "chat")
+FAVOURED = ("distributed", "cxl")
+"""Simulated too favourably (docs/validation.md): verdicts are given with them and without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A number between two others, on a logarithmic scale if it says so."""
+
+    field: str
+    low: float
+    high: float
+    log: bool
+    whole: bool = False
+
+    def at(self, share: float) -> float:
+        """The value at a share of the axis."""
+        if self.log:
+            value = self.low * math.exp(share * math.log(self.high / self.low))
+        else:
+            value = self.low + (self.high - self.low) * share
+        return round(value) if self.whole else round(value, 3)
+
+
+AXES = (
+    Axis("nodes", 4, 128, log=True, whole=True),
+    Axis("reuse", 0.1, 1.0, log=False),
+    Axis("link_gbit_s", 25, 400, log=True),
+    Axis("load", 2, 16, log=True),
+    Axis("pool_gb", 16, 1024, log=True),
+)
+CHOICES: dict[str, Sequence[Any]] = {"model": tuple(MODELS), "shape": SHAPES}
+Place = dict[str, float]
+"""Share along each axis, 0 to 1; choices by the layer that it falls in."""
+
+
+def hypercube(count: int, seed: int) -> list[Place]:
+    """So many places, one in each layer of each axis."""
+    draw = Random(seed)
+    layers = {}
+    for name in (*(axis.field for axis in AXES), *CHOICES):
+        order = list(range(count))
+        draw.shuffle(order)
+        layers[name] = [(layer + draw.random()) / count for layer in order]
+    return [{name: shares[at] for name, shares in layers.items()} for at in range(count)]
+
+
+def around(place: Place, count: int, seed: int) -> list[Place]:
+    """Places near one; its model and traffic stay."""
+    draw = Random(seed)
+    names = [axis.field for axis in AXES]
+    return [
+        place | {name: min(1.0, max(0.0, place[name] + draw.uniform(-REACH, REACH))) for name in names}
+        for _ in range(count)
+    ]
+
+
+def setting_at(place: Place, centre: Setting, quick: bool) -> Setting:
+    """The setting of a place."""
+    values: dict[str, Any] = {axis.field: axis.at(place[axis.field]) for axis in AXES}
+    for name, choices in CHOICES.items():
+        values[name] = choices[min(len(choices) - 1, int(place[name] * len(choices)))]
+    requests = centre.requests if quick else max(centre.requests // 2, REQUESTS_A_NODE * int(values["nodes"]))
+    return replace(centre, requests=requests, **values)
+
+
+def setting_points(setting: Setting, number: str) -> list[Point]:
+    """Everything that could be bought there, and the bound."""
+    bought = [(name, setting) for name in ("recompute", *FAVOURED, "distributed_merge", BOUND)]
+    bought += [("stores", replace(setting, stores=stores)) for stores in STORES]
+    bought += [("switch", replace(setting, stores=stores)) for stores in POOL_STORES]
+    return [Point("map", number, name, mine, system(name, mine)) for name, mine in bought]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What can be said of one setting."""
+
+    setting: Setting
+    seeds: int
+    lead: float
+    """Of the best purchase with a pool over the fastest that costs no more: 0.02 is 2 % sooner."""
+    lead_low: float
+    pool: Purchase
+    rival: Purchase
+    best: bool
+    """That pool is surely faster than everything that costs no more."""
+    beaten: bool
+    """Every pool is surely slower than something that costs no more."""
+    central_lead: float
+    """The same against storage nodes and recomputing alone."""
+    central_best: bool
+    central_beaten: bool
+    headroom: float
+    """How much sooner the bound is than that rival: no pool of any design could lead by more."""
+    fastest: str
+
+
+def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str, str] = MEAN) -> Verdicts:
+    """Of one setting, from all that was simulated there, by the whole run's mean or that of steady state."""
+    bought = [
+        Purchase(point.system, point.setting.stores, sample)
+        for point, sample in zip(points, samples, strict=True)
+        if point.system != BOUND
+    ]
+    bound = next(sample for point, sample in zip(points, samples, strict=True) if point.system == BOUND)
+    central = [one for one in bought if one.system not in (*FAVOURED, "distributed_merge")]
+    pool, rival, lead, low = _nearest(bought, path)
+    _, _, central_lead, central_low = _nearest(central, path)
+    room = ratio(bound, rival.sample, *path)
+    return Verdicts(
+        points[0].setting,
+        len(samples[0].runs),
+        lead,
+        low,
+        pool,
+        rival,
+        low > 0,
+        _all_beaten(bought, path),
+        central_lead,
+        central_low > 0,
+        _all_beaten(central, path),
+        1 - room.mean,
+        min(bought, key=lambda one: one.sample.mean(*path)).label,
+    )
+
+
+def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchase, Purchase, float, float]:
+    """The pool that leads by most or is behind by least, its strongest rival, the lead and its low end."""
+    found = []
+    for pool in bought:
+        if not pool.pooled:
+            continue
+        rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
+        rival = min(rivals, key=lambda one: one.sample.mean(*path))
+        change = ratio(pool.sample, rival.sample, *path)
+        low = 1 - change.high if math.isfinite(change.half) else -math.inf
+        found.append((pool, rival, 1 - change.mean, low))
+    return max(found, key=lambda one: one[2])
+
+
+def _all_beaten(bought: Sequence[Purchase], path: tuple[str, str]) -> bool:
+    return all(beating(pool, bought, path) for pool in bought if pool.pooled)

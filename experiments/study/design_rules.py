@@ -1,0 +1,160 @@
+"""The rules by which the designs, the cold start, the hour, the ledger, the tornado and the map are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from statistics import median
+
+from experiments.intervals import Interval, mean_interval
+from experiments.study.atlas import Verdicts
+from experiments.study.claims import Claim, Fact, joined, share, told
+from experiments.study.ledger import Entry
+from experiments.study.sample import MEAN, Sample, below, figure, ratio
+from experiments.study.tornado import Bar, swings
+
+UNDECIDED = ", not decided."
+
+Labelled = Mapping[str, Sample]
+"""Label -> sample, all of the same place."""
+
+
+def change_claim(mine: Labelled, what: str, without: str) -> Claim:
+    """How much sooner the first token is with one than with another, where that is certain."""
+    found = ratio(mine[what], mine[without], *MEAN)
+    gain = Interval(1 - found.mean, 1 - found.high, 1 - found.low)
+    if isfinite(found.half) and found.high < 1:
+        return Claim(f"{what}: {share(gain)} sooner than {without}.", (Fact(what, without),))
+    if isfinite(found.half) and found.low > 1:
+        return Claim(f"{what}: {share(gain)}, that is later than {without}.", (Fact(without, what),))
+    return Claim(f"{what}: {share(gain)} against {without}{UNDECIDED}")
+
+
+def changes_claim(mine: Labelled, pairs: Sequence[tuple[str, str]]) -> Claim:
+    """Several, of those that were played; what is not decided comes last."""
+    claims = [change_claim(mine, one, other) for one, other in pairs if one in mine and other in mine]
+    decided = joined(claim for claim in claims if claim.facts)
+    open_ = "; ".join(claim.text.removesuffix(UNDECIDED) for claim in claims if not claim.facts)
+    if not open_:
+        return decided
+    return Claim(f"{decided.text} Within their intervals are: {open_}.".strip(), decided.facts)
+
+
+def recompute_claim(mine: Labelled, recompute: str) -> Claim:
+    """What is surely slower than buying nothing."""
+    slower = [name for name in mine if name != recompute and below(mine[recompute], mine[name], *MEAN)]
+    if not slower:
+        return Claim("Nothing is surely slower than recomputing.")
+    return Claim(
+        f"Recomputing, which costs nothing, is surely faster than {'; '.join(slower)}.",
+        tuple(Fact(recompute, name) for name in slower),
+    )
+
+
+def cold_cost(cold: Sample, warm: Sample) -> Interval:
+    """Seconds that all requests together wait longer because nodes were cold; the same requests, by seed."""
+    return mean_interval(
+        [
+            (figure(one, MEAN) - figure(other, MEAN)) * one["completed"]
+            for one, other in zip(cold.runs, warm.runs, strict=True)
+        ]
+    )
+
+
+def cold_claim(costs: Mapping[str, Interval]) -> Claim:
+    """The cheapest and the dearest cold start, where they differ beyond their intervals."""
+    order = sorted(costs, key=lambda name: costs[name].mean)
+    low, high = order[0], order[-1]
+    text = (
+        f"A cold start costs, once, in waiting of all requests together, from {told(costs[low], 's', 0)} "
+        f"({low}) to {told(costs[high], 's', 0)} ({high})."
+    )
+    if costs[low].high < costs[high].low:
+        return Claim(text, (Fact(low, high),))
+    return Claim(text + " Their intervals overlap.")
+
+
+def ledger_claim(entries: Sequence[Entry]) -> Claim:
+    """What the last row costs and earns, and whether it is a gain against buying nothing."""
+    last = entries[-1]
+    earned = "more" if last.saved_dollars > last.extra_dollars else "less"
+    text = (
+        f"With {last.nodes} nodes and {last.requests:,.0f} requests an hour the controllers get "
+        f"{last.digests:,.0f} digests and make {last.updates:,.0f} table updates in {last.writes:,.0f} "
+        f"Writes "
+        f"an hour, which takes {last.cpu_s:.1f} s of CPU, {last.cpu_s / 3600:.2%} of a core; tables take "
+        f"{last.table_mb:.1f} MB. In steady state the pool saves {told(last.saved_s, 's', 0)} of waiting "
+        f"an hour "
+        f"against the same storage nodes, {earned} than its {last.extra_dollars:.2f} $/h at a node's price"
+    )
+    if last.against_recompute_s.high < 0:
+        lost = last.against_recompute_s
+        text += f"; against recomputing it loses {told(Interval(-lost.mean, -lost.high, -lost.low), 's', 0)}"
+    return Claim(text + ".")
+
+
+def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
+    """Which change matters most, and which turn the decision."""
+    rows = swings(made, rival)
+    base = next(bar for bar in made if bar.rival == rival and bar.change == "as assumed")
+    widest, low, high = rows[0]
+    ahead = base.net_dollars.mean > 0
+    turning = [
+        f"{name} {word}"
+        for name, halved, doubled in rows
+        for word, bar in (("halved", halved), ("doubled", doubled))
+        if (bar.net_dollars.mean > 0) != ahead
+    ]
+    text = (
+        f"Against {rival} the pool is {told(base.net_dollars, '$/h', 2)} "
+        f"{'ahead' if ahead else 'behind (below 0)'}"
+        f", the first token {share(base.faster)} sooner. Most depends on {widest}: "
+        f"{told(low.net_dollars, '$/h', 2)} "
+        f"halved, {told(high.net_dollars, '$/h', 2)} doubled. "
+    )
+    if turning:
+        return Claim(text + f"The decision turns with {'; '.join(turning)}.")
+    return Claim(text + "No single halving or doubling turns the decision.")
+
+
+def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: int) -> Claim:
+    """Where the pool is the best purchase, and the bound that says why not elsewhere."""
+    central = [one for one in found if one.central_best]
+    text = (
+        f"In {len(found)} settings, {searched} of them drawn around those where a pool came nearest, a "
+        f"purchase "
+        "with a pool is, against everything that costs no more, "
+        f"{_counts([one.best for one in found], [one.beaten for one in found])}; in steady state "
+        f"{_counts([one.best for one in steady], [one.beaten for one in steady])}. Against storage nodes and "
+        "recomputing alone it is "
+        f"{_counts([one.central_best for one in found], [one.central_beaten for one in found])}; in "
+        f"steady state "
+        f"{_counts([one.central_best for one in steady], [one.central_beaten for one in steady])}."
+    )
+    if central:
+        nodes, links = [one.setting.nodes for one in central], [one.setting.link_gbit_s for one in central]
+        text += (
+            f" Those {len(central)} have {min(nodes)} to {max(nodes)} nodes (median {median(nodes):.0f}) "
+            f"on links of "
+            f"{min(links):.0f} to {max(links):.0f} Gbit/s; the lead there is "
+            f"{median(one.central_lead for one in central):.1%} "
+            f"in the median, {max(one.central_lead for one in central):.1%} at most."
+        )
+    others = [one for one in found if not one.best]
+    if others:
+        rooms = sorted(one.headroom for one in others)
+        text += (
+            " Where no pool is best, the bound (every stored block at the rate of the node's own link, "
+            "without "
+            f"a queue) leads what comes before the pool by {median(rooms):+.1%} in the median and "
+            f"{rooms[-1]:+.1%} at most: no pool of any design could lead by more there."
+        )
+        if rooms[0] < 0:
+            text += " Below 0 the CXL pool's own adapters are faster than the nodes' links."
+    return Claim(text)
+
+
+def _counts(best: Sequence[bool], beaten: Sequence[bool]) -> str:
+    """Settings by what is certain."""
+    open_ = len(best) - sum(best) - sum(beaten)
+    return f"surely fastest in {sum(best)}, surely slower in {sum(beaten)}, not decided in {open_}"

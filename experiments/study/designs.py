@@ -1,0 +1,109 @@
+"""What might make the switch the best thing to buy, each as a change of a scenario: points for plan.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from experiments.study.point import Point
+from experiments.study.systems import BOUND, Setting, system
+
+GATE_FAN_INS = (16, 32, 60)
+DESIGN_FAN_INS = (16, 32, 46)
+"""46 nodes and 16 storage nodes are what one switch of 63 ports connects."""
+WARM_FAN_INS = (16, 32, 60)
+QUICK_FAN_INS = (16,)
+
+GATES = {
+    "gate by last answers": (False, False),
+    "requests before blocks": (False, True),
+    "homes are asked first": (True, False),
+    "requests first, homes asked": (True, True),
+}
+"""Label -> asks_first, requests_first."""
+WARMTHS = {
+    "no": "cold",
+    "unicast": "pushed to each node",
+    "multicast": "pushed by multicast",
+    "there": "warm",
+}
+WARM_REQUESTS_A_NODE = 30
+FOURFOLD = ("cachegen", 2)
+"""4.1 times smaller than bfloat16 on the KV that was measured (docs/blocks.md)."""
+CODEC_MODEL = "llama3-70b"
+"""The centre's model with KV in two bytes, which codecs are measured against."""
+CODECS = {
+    "plain": ("none", None, "instant"),
+    "coded, no time to decode": (*FOURFOLD, "instant"),
+    "coded, 64 cores decode": (*FOURFOLD, "cpu"),
+}
+
+
+def gate_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """What the gate knows, and whether requests wait behind blocks, with two storage nodes."""
+    for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS:
+        setting = replace(centre, nodes=nodes)
+        yield Point("gate", nodes, "recompute", setting, system("recompute", setting))
+        for label, (asks, first) in GATES.items():
+            mine = replace(setting, asks_first=asks, requests_first=first)
+            for name in ("stores", "switch"):
+                yield Point("gate", nodes, name, mine, system(name, mine), label)
+
+
+def design_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """Merging and a pool before each kind of memory, and a pool that spares the scheduler its knowledge."""
+    names = (
+        "recompute",
+        "stores",
+        "merging",
+        "switch",
+        "distributed",
+        "distributed_merge",
+        "distributed_pool",
+    )
+    for nodes in QUICK_FAN_INS if quick else DESIGN_FAN_INS:
+        setting = replace(centre, nodes=nodes)
+        for name in (*names, "cxl", "cxl_merge", "cxl_pool", BOUND):
+            yield Point("designs", nodes, name, setting, system(name, setting))
+        blind = replace(setting, scheduler="round_robin")
+        for name in ("stores", "switch", "distributed"):
+            yield Point("designs", nodes, name, blind, system(name, blind), "round robin")
+
+
+ENGINES = {"decoding apart": "apart", "decoding on the same GPUs": "batched"}
+
+
+def engine_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """Whether the ranking is that of nodes that only prefill."""
+    for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS[1:2]:
+        for label, decode in ENGINES.items():
+            setting = replace(centre, nodes=nodes, decode=decode)
+            for name in ("recompute", "stores", "switch", "distributed"):
+                yield Point("engine", nodes, name, setting, system(name, setting), label)
+            four = replace(setting, stores=4)
+            yield Point("engine", nodes, "stores", four, system("stores", four), label)
+
+
+def codec_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """Blocks a quarter as large, for everybody."""
+    for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS[:2]:
+        for label, (codec, level, coder) in CODECS.items():
+            setting = replace(centre, nodes=nodes, model=CODEC_MODEL, codec=codec, level=level, coder=coder)
+            for name in ("stores", "switch", "distributed"):
+                yield Point("codec", nodes, name, setting, system(name, setting), label)
+        plain = replace(centre, nodes=nodes, model=CODEC_MODEL)
+        yield Point("codec", nodes, "recompute", plain, system("recompute", plain), "plain")
+
+
+def warm_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """The same requests on nodes that are cold, that are being warmed, and that are warm."""
+    for nodes in QUICK_FAN_INS if quick else WARM_FAN_INS:
+        requests = (
+            min(centre.requests, WARM_REQUESTS_A_NODE * nodes) if quick else WARM_REQUESTS_A_NODE * nodes
+        )
+        setting = replace(centre, nodes=nodes, requests=requests)
+        for name in ("recompute", "stores", "switch", "distributed"):
+            kinds = ("no", "there") if name in ("recompute", "distributed") else tuple(WARMTHS)
+            for kind in kinds:
+                scenario = system(name, setting).changed(nodes={"warm": kind})
+                yield Point("cold", nodes, name, setting, scenario, WARMTHS[kind])

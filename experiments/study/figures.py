@@ -1,0 +1,123 @@
+"""The plots of the report: intervals on every value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from experiments.intervals import Interval
+from experiments.page import SERIES, base_layout, series_style
+from experiments.page.report import Plot
+
+Series = Mapping[str, tuple[Sequence[float], Sequence[Interval]]]
+"""Name -> x, and y with its interval."""
+
+
+def dots(what: str, values: Mapping[str, Mapping[str, Interval]], log: bool = False) -> Plot:
+    """Series -> name -> value with its interval: a line of dots a name, the first on top."""
+    names = list(dict.fromkeys(name for series in values.values() for name in series))
+    figure = go.Figure(
+        layout=base_layout(xaxis_title=what, height=150 + 26 * len(names), yaxis_automargin=True)
+    )
+    for number, (series, mine) in enumerate(values.items()):
+        looks = series_style(number)
+        figure.add_scatter(
+            x=[value.mean for value in mine.values()],
+            y=list(mine),
+            error_x={"array": _halves(mine.values()), "visible": True, "thickness": 1.2},
+            mode="markers",
+            marker=looks["marker"],
+            name=series,
+        )
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], tickfont_size=11)
+    figure.update_layout(showlegend=len(values) > 1)
+    if log:
+        figure.update_xaxes(type="log")
+    return figure, f"{what}: {', '.join(names)}"
+
+
+def columns(values: Mapping[str, Mapping[str, Interval]]) -> Plot:
+    """What -> name -> value with its interval: side by side, each with its own axis, names once."""
+    names = list(dict.fromkeys(name for mine in values.values() for name in mine))
+    figure = make_subplots(rows=1, cols=len(values), shared_yaxes=True, horizontal_spacing=0.03)
+    figure.update_layout(base_layout(height=140 + 24 * len(names), showlegend=False))
+    for number, (what, mine) in enumerate(values.items()):
+        figure.add_scatter(
+            x=[value.mean for value in mine.values()],
+            y=list(mine),
+            error_x={"array": _halves(mine.values()), "visible": True, "thickness": 1.2},
+            mode="markers",
+            marker=series_style(number)["marker"],
+            name=what,
+            row=1,
+            col=number + 1,
+        )
+        figure.update_xaxes(title_text=what, title_font_size=12, nticks=5, row=1, col=number + 1)
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], tickfont_size=11, automargin=True)
+    return figure, f"{'; '.join(values)}: {', '.join(names)}"
+
+
+def lines(what: str, x_title: str, series: Series, log_x: bool = False) -> Plot:
+    """One line a series, with intervals."""
+    figure = go.Figure(layout=base_layout(yaxis_title=what, xaxis_title=x_title, yaxis_rangemode="tozero"))
+    for number, (name, (xs, ys)) in enumerate(series.items()):
+        figure.add_scatter(
+            x=list(xs),
+            y=[y.mean for y in ys],
+            error_y={"array": _halves(ys), "visible": True, "thickness": 1.2},
+            name=name,
+            mode="lines+markers",
+            **series_style(number),
+        )
+    if log_x:
+        ticks = sorted({x for xs, _ in series.values() for x in xs})
+        figure.update_xaxes(type="log", tickvals=ticks)
+    return figure, f"{what} over {x_title}"
+
+
+def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]]) -> Plot:
+    """A tornado: what is halved and doubled, the widest on top."""
+    names = [name for name, _, _ in rows]
+    figure = go.Figure(layout=base_layout(xaxis_title=what, height=160 + 26 * len(rows), barmode="group"))
+    for number, word in enumerate(("halved", "doubled")):
+        values = [high if number else low for _, low, high in rows]
+        looks = SERIES[number]
+        figure.add_scatter(
+            x=[value.mean for value in values],
+            y=names,
+            error_x={"array": _halves(values), "visible": True, "thickness": 1.2},
+            mode="markers",
+            marker={"color": looks.colour, "symbol": looks.marker, "size": 9},
+            name=word,
+        )
+    for name, low, high in rows:
+        figure.add_shape(type="line", y0=name, y1=name, x0=low.mean, x1=high.mean, line_color="#8888")
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], tickfont_size=11, automargin=True)
+    figure.add_vline(x=0, line_dash="dot")
+    return figure, f"{what}, for each of {', '.join(names)} halved and doubled"
+
+
+def scatter(what: str, y_title: str, groups: Mapping[str, Sequence[tuple[float, float, str]]]) -> Plot:
+    """Group -> points (x, y, what it is)."""
+    figure = go.Figure(layout=base_layout(xaxis_title=what, yaxis_title=y_title))
+    for number, (name, points) in enumerate(groups.items()):
+        figure.add_scatter(
+            x=[point[0] for point in points],
+            y=[point[1] for point in points],
+            hovertext=[point[2] for point in points],
+            hoverinfo="text",
+            mode="markers",
+            marker=series_style(number)["marker"],
+            name=name,
+        )
+    figure.update_xaxes(type="log")
+    figure.add_hline(y=0, line_dash="dot")
+    return figure, f"{y_title} over {what}"
+
+
+def _halves(values: Iterable[Interval]) -> list[float]:
+    """For error bars; one run has no finite interval and gets none."""
+    return [value.half if isfinite(value.half) else 0.0 for value in values]

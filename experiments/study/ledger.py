@@ -1,0 +1,91 @@
+"""What managing the pool costs by the number of nodes, against what it earns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from experiments.intervals import Interval, mean_interval
+from experiments.study.benefit import SECOND_DOLLARS
+from experiments.study.point import Point
+from experiments.study.sample import STEADY, Sample, figure
+from experiments.study.systems import Setting, system
+
+FAN_INS = (4, 16, 64, 256)
+QUICK_FAN_INS = (4, 16)
+REQUESTS_A_NODE = 25
+DIGEST_CPU_S = 131e-6
+"""Of the controller, measured in bursts of 20 (docs/emulation.md); 50 to 105 in larger ones."""
+ENTRY_BYTES = 128
+"""Of a table entry in the embedded switch (docs/performance.md), and a block has one."""
+
+
+def ledger_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """Two storage nodes with a pool and without."""
+    for nodes in QUICK_FAN_INS if quick else FAN_INS:
+        requests = centre.requests if quick else max(centre.requests, REQUESTS_A_NODE * nodes)
+        setting = replace(centre, nodes=nodes, requests=requests)
+        for name in ("recompute", "stores", "switch"):
+            yield Point("ledger", nodes, name, setting, system(name, setting))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the ledger; everything per hour but `table_mb`."""
+
+    nodes: int
+    requests: float
+    digests: float
+    writes: float
+    """P4Runtime Write requests."""
+    updates: float
+    messages_mb: float
+    cpu_s: float
+    """Measured cost of a digest, times their number; reading counters comes on top."""
+    table_mb: float
+    """Entries of all switches, full pools."""
+    extra_dollars: float
+    saved_s: Interval
+    """Of waiting, against the same storage nodes without a pool, in steady state."""
+    saved_gpu_s: Interval
+    against_recompute_s: Interval
+
+    @property
+    def saved_dollars(self) -> float:
+        """Saved waiting at the price of a node's second."""
+        return self.saved_s.mean * SECOND_DOLLARS
+
+
+def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
+    """The row of one number of nodes."""
+    pool, stores, none = found["switch"], found["stores"], found["recompute"]
+    hourly = 3600 / pool.mean("duration_s")
+    return Entry(
+        nodes,
+        pool.mean("completed") * hourly,
+        pool.mean("digests") * hourly,
+        pool.mean("table_writes") * hourly,
+        pool.mean("table_updates") * hourly,
+        pool.mean("control_bytes") * hourly / 1e6,
+        pool.mean("digests") * hourly * DIGEST_CPU_S,
+        switches * pool.mean("pool_blocks") * ENTRY_BYTES / 1e6,
+        pool.cost - stores.cost,
+        saved(pool, stores),
+        mean_interval(
+            [
+                (other["prefill_s"] - mine["prefill_s"]) * 3600 / other["duration_s"]
+                for mine, other in zip(pool.runs, stores.runs, strict=True)
+            ]
+        ),
+        saved(pool, none),
+    )
+
+
+def saved(mine: Sample, other: Sample) -> Interval:
+    """Seconds of waiting that an hour of steady state saves, seed by seed."""
+    return mean_interval(
+        [
+            (figure(theirs, STEADY) - figure(own, STEADY)) * theirs["completed"] * 3600 / theirs["duration_s"]
+            for own, theirs in zip(mine.runs, other.runs, strict=True)
+        ]
+    )

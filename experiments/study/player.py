@@ -1,0 +1,110 @@
+"""Plays the sweeps within the budget: each gets its share of the time that is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import count
+
+from experiments.study.adaptive import Group, Some, coarse, grouped, play
+from experiments.study.atlas import (
+    AROUND,
+    QUICK_SETTINGS,
+    REFINED,
+    SETTINGS,
+    Place,
+    Verdicts,
+    around,
+    hypercube,
+    setting_at,
+    setting_points,
+    verdicts,
+)
+from experiments.study.options import MAP, SHARES, StudyOptions
+from experiments.study.panels import Found
+from experiments.study.point import Point
+from experiments.study.sample import STEADY
+from experiments.study.systems import Setting
+
+WIDE = 0.6
+"""Of the map's time, for the settings that are drawn over the whole space."""
+MAP_SEEDS = 2
+"""To each setting of the map before any gets more."""
+
+
+class Player:
+    """Groups of all sweeps, as they were played."""
+
+    def __init__(self, options: StudyOptions, some: Some, began_s: float) -> None:
+        self._options, self._some = options, some
+        self._end_s = began_s + 60 * options.minutes
+        self._left = [name for name in SHARES if name in options.sweeps]
+        self._groups: list[Group] = []
+        self._map: list[Group] = []
+        self._around = 0
+
+    def play(self, sweep: str, centre: Setting, points: Sequence[Point]) -> None:
+        """One sweep, in its share of the time."""
+        deadline_s = self._deadline_s(sweep)
+        if sweep == MAP:
+            self._play_map(centre, deadline_s)
+            return
+        groups = grouped(points)
+        self._groups += groups
+        play(groups, self._options.seed, self._options.seeds_played, self._some, deadline_s)
+
+    def found(self) -> Found:
+        """Everything that has run."""
+        everything = self._groups + self._map
+        done = [
+            pair
+            for group in everything
+            if group.runs
+            for pair in zip(group.points, group.samples, strict=True)
+        ]
+        places = [group for group in self._map if group.runs]
+        found = [verdicts(group.points, group.samples) for group in places]
+        steady = [verdicts(group.points, group.samples, STEADY) for group in places]
+        return Found(done, found, steady, self._around, coarse(everything))
+
+    def _deadline_s(self, sweep: str) -> float:
+        share = SHARES[sweep] / sum(SHARES[name] for name in self._left)
+        self._left.remove(sweep)
+        now_s = time.monotonic()
+        return now_s + max(0.0, self._end_s - now_s) * share
+
+    def _play_map(self, centre: Setting, deadline_s: float) -> None:
+        """Drawn over the whole space, then around the nearest, then more seeds for what is not decided."""
+        options = self._options
+        quick, seed = options.quick, options.seed
+        wide_s = time.monotonic() + WIDE * (deadline_s - time.monotonic())
+        drawn = hypercube(QUICK_SETTINGS if quick else SETTINGS, seed)
+        numbers = count(1)
+        known = self._settings(drawn, centre, numbers, wide_s)
+        ranked = sorted(known, key=lambda pair: -pair[1].central_lead)[:REFINED]
+        near = [
+            place
+            for number, (place, _) in enumerate(ranked)
+            for place in around(place, 1 if quick else AROUND, seed + number)
+        ]
+        self._around = len(self._settings(near, centre, numbers, deadline_s))
+        if options.seeds_played is None:
+            play(self._map, options.seed, None, self._some, deadline_s)
+
+    def _settings(
+        self, drawn: Sequence[Place], centre: Setting, numbers: count[int], deadline_s: float
+    ) -> list[tuple[Place, Verdicts]]:
+        """What is known of new settings; those for which there was no time are left out."""
+        groups = []
+        for place in drawn:
+            points = setting_points(setting_at(place, centre, self._options.quick), str(next(numbers)))
+            groups += grouped(points)
+        seeds = self._options.seeds_played or MAP_SEEDS
+        for group in groups:  # a setting is of use only if all of it was simulated
+            play([group], self._options.seed, seeds, self._some, deadline_s)
+        self._map += groups
+        return [
+            (place, verdicts(group.points, group.samples))
+            for place, group in zip(drawn, groups, strict=True)
+            if group.runs
+        ]

@@ -1,0 +1,45 @@
+"""One simulation of the study, and what it is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.simulator.scenario import Scenario
+from experiments.study.systems import NAMES, Setting
+
+ONE_GROUP = ("ablation", "control", "hour")
+"""Sweeps whose values are compared with one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A system at a place of a sweep."""
+
+    sweep: str
+    """One of options.SWEEPS."""
+    value: Any
+    system: str
+    setting: Setting
+    scenario: Scenario
+    variant: str = ""
+    """What distinguishes it from the same system at the same place."""
+
+    @property
+    def place(self) -> str:
+        """Points of one place are compared with one another, and see the same traffic."""
+        return "" if self.sweep in ONE_GROUP else str(self.value)
+
+    @property
+    def label(self) -> str:
+        """As a reader knows it."""
+        return label(self.system, self.setting.stores, self.variant)
+
+
+def label(system: str, stores: int, variant: str = "") -> str:
+    """A system with its number of storage nodes, where it has any."""
+    name = NAMES[system]
+    if system in ("stores", "switch", "merging"):
+        name = f"{stores} storage node{'s' if stores > 1 else ''}"
+        name += {"switch": " and pool", "merging": ", merging switch"}.get(system, "")
+    return f"{name}, {variant}" if variant else name

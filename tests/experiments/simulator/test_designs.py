@@ -1,0 +1,99 @@
+"""Hints before a fetch, requests before blocks, warm nodes, and a switch in front of a pool read directly."""
+
+from typing import Any
+
+import pytest
+
+from experiments.simulator.emulate import Emulator
+from experiments.simulator.front import Front
+from experiments.simulator.link import Link
+from experiments.simulator.money import bill
+from experiments.simulator.result import SimResult
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.schema import ScenarioError
+from experiments.simulator.simulation import simulate
+
+CROWD: dict[str, dict[str, Any]] = {
+    "workload": {"requests": 300, "load": 16.0, "scheduler": "locality"},
+    "model": {"gpu": "h800", "block_tokens": 512},
+    "nodes": {"count": 32, "gpu_gb": 16.0, "dram_gb": 64.0, "gate": "compare"},
+    "storage": {"count": 1, "ssd_gb": 0.0},
+    "pool": {"memory": "none"},
+}
+
+
+def play(**changed: dict[str, Any]) -> SimResult:
+    """32 nodes and one storage node, with changes."""
+    merged = {table: {**CROWD.get(table, {}), **changed.get(table, {})} for table in {*CROWD, *changed}}
+    return simulate(Scenario().changed(**merged))
+
+
+def test_nodes_that_ask_first_do_not_fetch_from_a_jammed_home() -> None:
+    blind, told = play(), play(nodes={"hints": "homes"})
+    recomputing = play(nodes={"gate": "never"})
+    assert blind.ttft_s.mean > 1.5 * recomputing.ttft_s.mean
+    assert told.ttft_s.mean < 0.75 * blind.ttft_s.mean
+    assert told.blocks["remote"] < blind.blocks["remote"]
+
+
+def test_a_switch_tells_what_its_pool_holds() -> None:
+    pool = {"memory": "dram", "size_gb": 256.0}
+    told = play(nodes={"hints": "switch"}, pool=pool)
+    assert told.blocks["pool"] > 0
+    assert told.ttft_s.mean < play(nodes={"hints": "homes"}).ttft_s.mean
+
+
+def test_requests_that_wait_for_no_block_are_answered_sooner() -> None:
+    one_queue, two = (
+        play(nodes={"gate": "always"}),
+        play(nodes={"gate": "always"}, network={"requests_first": True}),
+    )
+    assert two.get_s.mean < 0.9 * one_queue.get_s.mean
+
+
+def test_warm_nodes_find_what_the_past_used() -> None:
+    cold, warm = play(nodes={"hints": "homes"}), play(nodes={"hints": "homes", "warm": "there"})
+    assert warm.blocks["dram"] > cold.blocks["dram"]
+    assert warm.ttft_s.mean < cold.ttft_s.mean
+
+
+def test_a_push_by_multicast_takes_a_home_link_once_and_unicast_once_for_each_node() -> None:
+    sent = {
+        kind: play(nodes={"warm": kind, "warm_gb": 2.0}).storage_egress_bytes
+        for kind in ("no", "multicast", "unicast")
+    }
+    blocks = int(2.0e9 / play().block_bytes)
+    one_gb = blocks * play().block_bytes / 1e9
+    assert (sent["unicast"] - sent["multicast"]) / 1e9 > 20 * one_gb
+
+
+def test_a_front_merges_what_is_on_its_way_and_serves_what_it_keeps() -> None:
+    device, memory = Link("device", 1e9, 0.0), Link("memory", 1e10, 0.0)
+    merging = Front(0, memory, 1e9)
+    assert merging.send(b"a", device, 0.0) == merging.send(b"a", device, 0.5)
+    assert merging.merged == 1
+    assert merging.send(b"a", device, 2.0)[1] == pytest.approx(3.0)
+    keeping = Front(1, Link("memory", 1e10, 0.0), 1e9)
+    keeping.send(b"a", device, 10.0)
+    assert keeping.send(b"a", device, 20.0)[1] == pytest.approx(20.1)
+    keeping.send(b"b", device, 30.0)
+    assert keeping.send(b"a", device, 40.0)[1] == pytest.approx(41.0)
+    assert keeping.served == 1
+
+
+def test_a_front_is_billed_as_the_switch_that_it_is() -> None:
+    plain = Scenario().changed(storage={"kind": "direct"}, pool={"size_gb": 256.0})
+    merging, pool = (plain.changed(direct={"front": front}) for front in ("merge", "pool"))
+    hours = plain.prices.years * 8760
+    assert bill(plain, 1).pool == 0
+    assert bill(merging, 1).pool == pytest.approx(16_000 / hours)
+    assert bill(pool, 2).pool == pytest.approx(2 * (16_000 + 4 * 256) / hours)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"nodes": {"hints": "homes"}}, {"nodes": {"warm": "there"}}, {"network": {"requests_first": True}}],
+)
+def test_the_emulator_refuses_what_it_does_not_have(changed: dict[str, dict[str, Any]]) -> None:
+    with pytest.raises(ScenarioError, match="no hints, no warm nodes and one queue"):
+        Emulator(Scenario().changed(**changed), 20_000.0)

@@ -1,0 +1,109 @@
+"""Seeds go where differences are not known yet, in whole groups, and nothing is begun after the deadline."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from experiments.simulator.scenario import Scenario
+from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS, Group, coarse, grouped, play
+from experiments.study.point import Point
+from experiments.study.systems import BOUND, Setting, system
+from tests.experiments.study.made import run
+
+FOREVER = float("inf")
+
+
+class World:
+    """TTFT by system and seed; distributed DRAM's share of recomputing's is `noise` more every other seed."""
+
+    def __init__(self, noise: float, stop_after: int = 10**9) -> None:
+        self.noise, self.left = noise, stop_after
+        self.seeds: list[tuple[int, str]] = []
+
+    def some(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+        found: list[dict[str, Any] | None] = []
+        for scenario in scenarios:
+            self.left -= 1
+            seed = scenario.workload.seed
+            self.seeds.append((seed, scenario.storage.kind))
+            common = 1.0 + seed / 10  # traffic differs by far more than systems do
+            own = 0.5 + self.noise * (seed % 2) if scenario.storage.kind == "direct" else 1.0
+            found.append(run(common * own) if self.left >= 0 else None)
+        return found
+
+
+def group(name: int = 16) -> list[Point]:
+    setting = Setting(nodes=name)
+    return [
+        Point("rivals", name, kind, setting, system(kind, setting)) for kind in ("recompute", "distributed")
+    ]
+
+
+def test_what_is_certain_gets_the_fewest_seeds_and_the_same_for_all() -> None:
+    world, groups = World(noise=0.0), grouped(group())
+    play(groups, 5, None, world.some, FOREVER)
+    assert [seed for seed, kind in world.seeds if kind == "direct"] == list(range(5, 5 + FEWEST_SEEDS))
+    assert [seed for seed, kind in world.seeds if kind == "stores"] == list(range(5, 5 + FEWEST_SEEDS))
+    assert coarse(groups) == []
+
+
+def test_what_is_uncertain_gets_more_and_is_named_when_that_does_not_suffice() -> None:
+    world, groups = World(noise=0.1), grouped(group())
+    play(groups, 1, None, world.some, FOREVER)
+    assert len(groups[0].runs) == MOST_SEEDS
+    assert groups[0].spread > 0.01
+    assert coarse(groups) == []  # ten are the most that it may get
+    few = grouped(group())
+    play(few, 1, 4, World(noise=0.1).some, FOREVER)
+    assert [(one.name, one.seeds) for one in coarse(few)] == [("rivals 16", 4)]
+    assert coarse(few)[0].spread == few[0].spread
+
+
+def test_a_seed_counts_only_if_the_whole_group_has_it() -> None:
+    groups = grouped([*group(16), *group(32)])
+    play(groups, 1, None, World(noise=0.0, stop_after=3).some, FOREVER)
+    assert [len(one.runs) for one in groups] == [1, 0]
+    assert len({len(sample.runs) for sample in groups[0].samples}) == 1
+
+
+def test_nothing_is_begun_after_the_deadline() -> None:
+    world, groups = World(noise=0.1), grouped(group())
+    play(groups, 1, None, world.some, time.monotonic() - 1)
+    assert world.seeds == []
+    assert [one.seeds for one in coarse(groups)] == [0]
+
+
+@pytest.mark.parametrize("sweep", ["hour", "rivals"])
+def test_what_more_seeds_would_not_change_is_played_once(sweep: str) -> None:
+    setting = Setting(trace="" if sweep == "hour" else "conversation.jsonl")
+    points = [Point(sweep, 1, kind, setting, system(kind, setting)) for kind in ("recompute", "cxl")]
+    world, groups = World(noise=0.1), grouped(points)
+    play(groups, 1, None, world.some, FOREVER)
+    assert len(world.seeds) == 2
+    assert coarse(groups) == []
+
+
+def test_a_pool_is_watched_against_what_it_has_to_beat_at_its_cost() -> None:
+    """The bound and a dearer rival are certain; one that is cheaper is not, and gets seeds."""
+    times = {"switch": (1.0, 1.96), "stores": (1.1, 1.47), "distributed": (1.2, 9.0), BOUND: (0.9, 0.0)}
+    setting = Setting()
+    points = [Point("rivals", 16, name, setting, system(name, setting)) for name in times]
+
+    def known(noisy: str) -> Group:
+        runs = [
+            [run(mean_s + 0.1 * (seed % 2) * (name == noisy), cost) for name, (mean_s, cost) in times.items()]
+            for seed in range(FEWEST_SEEDS)
+        ]
+        return Group("rivals 16", points, runs)
+
+    assert not known("stores").settled
+    assert known("distributed").settled
+    assert known(BOUND).settled
+
+
+def test_points_of_a_place_are_one_group() -> None:
+    names = [one.name for one in grouped([*group(16), *group(32), *group(16)])]
+    assert names == ["rivals 16", "rivals 32"]
+    assert Group("empty", []).settled is False
