@@ -100,6 +100,8 @@ def _no_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
         )
     if scenario.storage.kind != "stores":
         yield "storage.kind", f'level = "{ADAPTIVE}" goes with storage nodes: kind = "stores"'
+    if scenario.model.decoding == "gpu":
+        yield "model.decoding", f'level = "{ADAPTIVE}" has decoders beside the GPU: use beside or smartnic'
     if scenario.nodes.blend:
         yield (
             "nodes.blend",
