@@ -13,7 +13,6 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 from hostlib import wire
 from hostlib.client_options import ClientOptions, ClientStats
@@ -127,26 +126,43 @@ class Client:
         """
         leases: list[Fetch] = []
         ended_by: TransferError | None = None
+        arrived = 0
+        """Of the chain, from its first block on."""
+        loop = self._exchange.loop
+        prefix: asyncio.Future[None] = loop.create_future()
 
         def cut(length: int) -> None:
             while len(leases) > length:
-                self._leave(leases.pop())
+                lease = leases.pop()
+                if not lease.future.done():
+                    lease.watchers.remove(on_end)
+                self._leave(lease)
 
-        def cut_behind(failed: asyncio.Future[FetchedBlock], index: int) -> None:
-            if not failed.cancelled() and failed.exception():
-                cut(index + 1)
+        def on_end(ended: Fetch) -> None:
+            """The task wakes once, when all came, or the first of those that did not is known."""
+            nonlocal arrived
+            if not _has_arrived(ended) and ended in leases:
+                cut(leases.index(ended) + 1)
+            while arrived < len(leases) and _has_arrived(leases[arrived]):
+                arrived += 1
+            if not prefix.done() and (arrived == len(leases) or leases[arrived].future.done()):
+                prefix.set_result(None)
 
         fetched: list[FetchedBlock] = []
         try:
-            for index, block in enumerate(blocks):
-                leases.append(self._join(block))
-                leases[-1].future.add_done_callback(partial(cut_behind, index=index))
+            for block in blocks:
+                lease = self._join(block)
+                leases.append(lease)
+                lease.watchers.append(on_end)
+                if lease.future.done():  # that there is nobody to ask was known at once
+                    loop.call_soon(on_end, lease)
         except OverloadedError as error:
             ended_by = error
         try:
-            for fetch in tuple(leases):
-                arrived = await asyncio.shield(fetch.future)
-                fetched.append(arrived)
+            if leases:
+                await prefix
+            for lease in tuple(leases):
+                fetched.append(lease.future.result())  # noqa: PERF401  (what came before an error counts)
         except TransferError as error:
             ended_by = error
         finally:
@@ -230,6 +246,11 @@ class Client:
 def _covers(offer: Offer, durable: bool, replicas: int) -> bool:
     """Whether what is being done already is at least what is asked for."""
     return offer.durable >= durable and offer.replicas >= replicas
+
+
+def _has_arrived(fetch: Fetch) -> bool:
+    future = fetch.future
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _copied(block: FetchedBlock, buffer: memoryview) -> FetchedBlock:

@@ -33,7 +33,7 @@ from hostlib.transfer import BlockRef, FetchedBlock, FetchTimes
 if TYPE_CHECKING:
     import asyncio
     from collections import deque
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hostlib.native import Core
     from hostlib.pushed import PushedBlocks
@@ -89,6 +89,9 @@ class Fetch:
     corrupt: int = 0
     pool_fragments: int = 0
     merged_fragments: int = 0
+    watchers: list[Callable[[Fetch], None]] = field(default_factory=list)
+    """Called once it has ended, for who waits for many: at once with what arrived, else in the loop's next
+    turn."""
 
     @property
     def until_s(self) -> float:
@@ -238,6 +241,8 @@ class Fetches:
             fail(fetch.future, error)
         elif not fetch.future.done():
             fetch.future.cancel()
+        for watcher in fetch.watchers:
+            self._exchange.loop.call_soon(watcher, fetch)
 
     def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
         """The home asked lacks the block, or that write of it."""
@@ -392,20 +397,28 @@ class Fetches:
             self.stats.merged += 1
             fetch.merged_fragments += 1
         self._exchange.settle(request, message, now_s)
-        if not fetch.content and not self._learn(fetch, message, now_s):
-            return
-        if not self._place(fetch, message):
+        if fetch.content:
+            if self._place(fetch, message.fragment, message.value) and not fetch.missing:
+                self._complete(fetch, now_s)
+        else:
+            self._probed(fetch, message.fragments, message.content, message.value, flags, now_s)
+
+    def _probed(
+        self, fetch: Fetch, fragments: int, content: int, value: wire.Buffer, flags: int, now_s: float
+    ) -> None:
+        """The probe has come: it says which write of the block there is, and how long it is."""
+        if not self._learn(fetch, fragments, content, flags, now_s) or not self._place(fetch, 0, value):
             return
         if not fetch.missing:
             self._complete(fetch, now_s)
-        elif not message.fragment:
+        else:
             self._ask_body(fetch)
 
     def _take_values(
         self, core: Core, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
     ) -> Taken | None:
         """As `_on_value` for each of a run of values that answer requests of one fetch and are right; it ends
-        before whatever else comes."""
+        before whatever else comes. The probe is a run of its own."""
         run = core.take_values(datagrams, at, self.active, self.tenant, self._seal.tags)
         if run is None:
             return None
@@ -422,6 +435,12 @@ class Fetches:
             self.stats.merged += count
             fetch.merged_fragments += count
         self._exchange.settle_run(requests, backlogs_ms, flags, now_s)
+        if not fetch.content:
+            probe = datagrams[at]
+            fragments, value_bytes, content = wire.write_of(probe)
+            value = probe[wire.KV_HEADER_BYTES : wire.KV_HEADER_BYTES + value_bytes]
+            self._probed(fetch, fragments, content, value, flags, now_s)
+            return Taken(count, flags, epoch)
         fetch.missing -= count
         if end:
             fetch.length = end
@@ -429,33 +448,33 @@ class Fetches:
             self._complete(fetch, now_s)
         return Taken(count, flags, epoch)
 
-    def _learn(self, fetch: Fetch, message: wire.Message, now_s: float) -> bool:
+    def _learn(self, fetch: Fetch, fragments: int, content: int, flags: int, now_s: float) -> bool:
         """What the probe says of the block; whether it fits where it is to go."""
         fetch.probed_s = now_s
-        fetch.content, fetch.fragments = message.content, message.fragments
+        fetch.content, fetch.fragments = content, fragments
         if fetch.template is not None:
-            fetch.template = fetch.template.of_write(message.fragments, message.content, self.epoch)
-        fetch.missing = message.fragments
-        fetch.probe_from_pool = bool(message.flags & wire.FLAG_FROM_POOL)
-        fetch.requests += [Request(fetch, index) for index in range(1, message.fragments)]
+            fetch.template = fetch.template.of_write(fragments, content, self.epoch)
+        fetch.missing = fragments
+        fetch.probe_from_pool = bool(flags & wire.FLAG_FROM_POOL)
+        fetch.requests += [Request(fetch, index) for index in range(1, fragments)]
         if fetch.target is None:
-            fetch.buffer = memoryview(bytearray(message.fragments * wire.VALUE_BYTES))
+            fetch.buffer = memoryview(bytearray(fragments * wire.VALUE_BYTES))
         else:
             fetch.buffer = fetch.target
-        if (message.fragments - 1) * wire.VALUE_BYTES < len(fetch.buffer):
+        if (fragments - 1) * wire.VALUE_BYTES < len(fetch.buffer):
             return True
         self._too_long(fetch)
         return False
 
-    def _place(self, fetch: Fetch, message: wire.Message) -> bool:
-        at = message.fragment * wire.VALUE_BYTES
-        end = at + len(message.value)
+    def _place(self, fetch: Fetch, fragment: int, value: wire.Buffer) -> bool:
+        at = fragment * wire.VALUE_BYTES
+        end = at + len(value)
         if end > len(fetch.buffer):
             self._too_long(fetch)
             return False
-        fetch.buffer[at:end] = message.value
+        fetch.buffer[at:end] = value
         fetch.missing -= 1
-        if message.fragment + 1 == fetch.fragments:
+        if fragment + 1 == fetch.fragments:
             fetch.length = end
         return True
 
@@ -487,6 +506,8 @@ class Fetches:
         self._exchange.askers.pop(fetch, None)
         if not fetch.future.done():
             fetch.future.set_result(block)
+        for watcher in fetch.watchers:
+            watcher(fetch)
 
     def _refetch(self, fetch: Fetch, request: Request[Fetch], flags: int, now_s: float) -> None:
         """A value was wrong: past the pool, and if it was wrong there, at the next home."""

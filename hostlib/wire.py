@@ -127,6 +127,7 @@ _PLACE = struct.Struct(">HHHHQ16s")
 _CHECKED_FROM: Final = 32
 _VARIANT = struct.Struct(">2s H 4s I 22s H 44s")
 """A header by what differs in it: flags, sequence, fragment, and what lies between."""
+_WRITE_FROM: Final = 36
 _WRITE = struct.Struct(">HHQ")
 """Of a header: fragments, value_bytes and content."""
 _VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_MEMBERS))
@@ -222,7 +223,7 @@ class Variants:
     def __init__(self, encoded: bytes) -> None:
         """`encoded` is any of them."""
         self.encoded = encoded
-        self._parts = encoded[:2], encoded[4:8], encoded[12:34], encoded[36:]
+        self._parts: tuple[bytes, bytes, bytes, bytes] | None = None
 
     def of_write(self, fragments: int, content: int, epoch: int) -> Variants:
         """The same for one write of the block."""
@@ -231,6 +232,9 @@ class Variants:
 
     def encode(self, flags: int, sequence: int, fragment: int) -> bytes:
         """One of them."""
+        if self._parts is None:  # the compiled core has no use for them
+            one = self.encoded
+            self._parts = one[:2], one[4:8], one[12:34], one[36:]
         start, middle, place, end = self._parts
         return _VARIANT.pack(start, flags, middle, sequence, place, fragment, end)
 
@@ -270,6 +274,12 @@ def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
     ):
         raise ChecksumError(message)
     return message
+
+
+def write_of(value: Buffer) -> tuple[int, int, int]:
+    """Of a VALUE that was found to be one: fragments, the value's bytes, and content id."""
+    fragments, value_bytes, content = _WRITE.unpack_from(value, _WRITE_FROM)
+    return fragments, value_bytes, content
 
 
 def fingerprint(key: bytes) -> int:

@@ -1,5 +1,6 @@
 /* VALUEs in bursts at a client: what hostlib/fetch.py does for one fragment of a block whose write is known, for
-   as many as come one behind the other. Whatever is out of the ordinary ends a run and is left to Python. */
+   as many as come one behind the other; and a probe's, which says what write that is, by itself. Whatever is out of
+   the ordinary ends a run and is left to Python. */
 #include "layout.h"
 
 static PyObject *name_content, *name_copy, *name_digest, *name_done, *name_flags, *name_fragment, *name_fragments,
@@ -42,7 +43,7 @@ typedef struct {
     PyObject *tags;                      /* hashlib's, keyed */
     PyObject *lane;                      /* of the requests; NULL before the first */
     Py_buffer buffer;
-    int has_buffer;
+    int has_buffer, is_probe;
     uint64_t content;
     unsigned fetch_flags, flags, fragments, tenant;
     uint8_t epoch;
@@ -67,7 +68,8 @@ static int is_value(const uint8_t *message, unsigned tenant) {
            load16(message + AT_TENANT) == tenant;
 }
 
-/* Find out whose the first message is. 1: a fetch whose write is known to be that; 0: not; -1: exception. */
+/* Find out whose the first message is. 1: a fetch whose write is known to be that, or not known at all and this is
+   fragment 0; 0: neither; -1: exception. */
 static int begin_run(Run *run, const uint8_t *message, PyObject *active) {
     run->flags = load16(message + AT_FLAGS);
     run->fragments = load16(message + AT_FRAGMENTS);
@@ -85,19 +87,22 @@ static int begin_run(Run *run, const uint8_t *message, PyObject *active) {
     uint64_t known = PyLong_AsUnsignedLongLong(content);
     Py_DECREF(content);
     if (known == UINT64_MAX && PyErr_Occurred()) return -1;
-    if (known == 0 || known != run->content) return 0;
+    run->is_probe = known == 0;
+    if (run->is_probe ? load16(message + AT_FRAGMENT) != 0 : known != run->content) return 0;
     long long fragments = number_of(run->fetch, name_fragments), flags = number_of(run->fetch, name_flags);
     if (fragments < 0 || flags < 0) return -1;
-    if (fragments != run->fragments) return 0;
+    if (!run->is_probe && fragments != run->fragments) return 0;
     run->fetch_flags = (unsigned)flags;
     run->requests = PyObject_GetAttr(run->fetch, name_requests);
     if (run->requests == NULL) return -1;
     if (!PyList_CheckExact(run->requests)) return 0;
-    PyObject *buffer = PyObject_GetAttr(run->fetch, name_buffer);
-    if (buffer == NULL) return -1;
-    run->has_buffer = PyObject_GetBuffer(buffer, &run->buffer, PyBUF_WRITABLE) == 0;
-    Py_DECREF(buffer);
-    if (!run->has_buffer) return -1;
+    if (!run->is_probe) {
+        PyObject *buffer = PyObject_GetAttr(run->fetch, name_buffer);
+        if (buffer == NULL) return -1;
+        run->has_buffer = PyObject_GetBuffer(buffer, &run->buffer, PyBUF_WRITABLE) == 0;
+        Py_DECREF(buffer);
+        if (!run->has_buffer) return -1;
+    }
     run->sealed = PyByteArray_FromStringAndSize(NULL, AT_TAG - AT_TENANT + VALUE_BYTES);
     return run->sealed == NULL ? -1 : 1;
 }
@@ -145,7 +150,8 @@ static int is_in_lane(Run *run, PyObject *request) {
 static int take_one(Run *run, const uint8_t *message, PyObject *taken, PyObject *backlogs) {
     Py_ssize_t fragment = load16(message + AT_FRAGMENT), at = fragment * VALUE_BYTES;
     Py_ssize_t value_bytes = load16(message + AT_VALUE_BYTES);
-    if (fragment >= PyList_GET_SIZE(run->requests) || at + value_bytes > run->buffer.len) return 0;
+    if (fragment >= PyList_GET_SIZE(run->requests)) return 0;
+    if (!run->is_probe && at + value_bytes > run->buffer.len) return 0;
     PyObject *request = PyList_GET_ITEM(run->requests, fragment);
     Py_INCREF(request);
     int result = truth_of(request, name_done);
@@ -157,7 +163,8 @@ static int take_one(Run *run, const uint8_t *message, PyObject *taken, PyObject 
     } else if ((run->fetch_flags | (unsigned)flags) & FLAG_BYPASS & ~run->flags) {
         result = 0;
     } else if ((result = is_genuine(run, message)) == 1) {
-        memcpy((uint8_t *)run->buffer.buf + at, message + HEADER_BYTES, (size_t)value_bytes);
+        if (!run->is_probe)
+            memcpy((uint8_t *)run->buffer.buf + at, message + HEADER_BYTES, (size_t)value_bytes);
         PyObject *backlog = PyLong_FromLong(load16(message + AT_BACKLOG_MS));
         if (backlog == NULL || PyObject_SetAttr(request, name_done, Py_True) ||
             PyList_Append(taken, request) || PyList_Append(backlogs, backlog))
@@ -172,7 +179,8 @@ static int take_one(Run *run, const uint8_t *message, PyObject *taken, PyObject 
 
 /* take_values(datagrams, at, active, tenant, tags) -> None, or (fetch, requests, backlogs in ms, flags, epoch, end
    of the block or 0) of as many datagrams from there on as answer requests of one fetch in one lane; their values are in its
-   buffer, and the requests are done. */
+   buffer, and the requests are done. Of a fetch whose write was not known it is one, the probe's, and its value is in no
+   buffer yet. */
 PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *datagrams, *active, *tags;
@@ -194,6 +202,7 @@ PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
         state = message != NULL && belongs(&run, message) ? take_one(&run, message, taken, backlogs) : 0;
         Py_DECREF(held);
         at++;
+        if (run.is_probe) break;
     }
     if (state >= 0 && PyList_GET_SIZE(taken) > 0)
         result = Py_BuildValue("(OOOIIn)", run.fetch, taken, backlogs, run.flags, (unsigned)run.epoch, run.end);
