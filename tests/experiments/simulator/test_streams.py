@@ -88,7 +88,10 @@ def test_a_pool_has_as_many_slots_as_its_memory_has_fragments() -> None:
         ({"workload": {"scheduler": "conductor"}}, "workload.scheduler: the conductor"),
         ({"storage": {"kind": "direct"}}, "storage.kind: "),
         ({"nodes": {"loading": "blocking"}}, 'nodes: .* loading = "overlapped"'),
-        ({"model": {"decoding": "gpu"}}, "model.decoding: .* beside or smartnic"),
+        (
+            {"model": {"decoding": "gpu"}, "nodes": {"decode": "batched"}},
+            "model.decoding: .* beside or smartnic",
+        ),
         ({"nodes": {"blend": True}}, "nodes.blend: .* streams chains"),
         ({"nodes": {"gate": "never"}}, 'nodes: .* not "never"'),
         ({"model": {"codec": "fp8"}}, "model.codec: .*codec fp8 does not have: choose one of cachegen, kivi"),
