@@ -153,18 +153,18 @@ class StorageProcess(HostProcess):
             "backlog_ms": self._node.backlog_ms(),
             "dropped": self._endpoint.stats.dropped,
             "ssd_dropped": self._ssd.dropped if self._ssd is not None else 0,
-            "caught_up": self._node.caught_up,
+            "caught_up": self._node.joining.caught_up,
         }
 
     def report(self) -> dict[str, Any]:
         """All counters."""
         return {
             "backlog_ms": self._node.backlog_ms(),
-            "caught_up": self._node.caught_up,
+            "caught_up": self._node.joining.caught_up,
             "storage": asdict(self._node.stats),
             "store": asdict(self._store.stats) | {"held": self._store.sizes()},
             "disk": self._disk_report(),
-            "catch_up": asdict(self._node.catch_up.stats),
+            "catch_up": asdict(self._node.joining.catch_up.stats),
             "endpoint": self._endpoint.stats.report(),
         }
 

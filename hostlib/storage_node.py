@@ -6,18 +6,16 @@ it.
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hostlib import native, wire
-from hostlib.block import Block, Place
-from hostlib.catch_up import CatchUp, Patience
+from hostlib.block import Place
 from hostlib.errors import DiskError, MalformedError, UnreadableError
+from hostlib.joining import Joining
 from hostlib.listing import Listing
-from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later, next_epoch
+from hostlib.members import Members, is_later
 from hostlib.ssd_reader import SsdReader
 from hostlib.store import BlockStore, Kept
 from hostlib.successors import Successors
@@ -33,11 +31,6 @@ MAX_WAITING_GETS = 256
 """For one block."""
 MAX_WAITING_ACKS = 4096
 """For one block: a sender that repeats itself has one for each fragment."""
-SETTLED_S = 3.0
-"""After a new list of members, every host knows it: the controller has told each of them twice."""
-PASSES = 30
-"""Through the lists of all peers, at most: one that lists what it does not give can't keep this node away."""
-PASS_AGAIN_S = 1.0
 _ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
 _REPLIES = frozenset((wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_FOUND, wire.OP_KEYS, wire.OP_REFUSED))
 
@@ -100,12 +93,11 @@ class StorageNode:
         members: Members | None = None,
     ) -> None:
         self.stats = StorageStats()
-        self.members = members or Members(0, 1, ())
-        self.caught_up = False
-        """Whether it has what its peers have for it."""
         self._transport = transport
         self._store = store
-        self._options = options or StorageOptions()
+        self._options = options = options or StorageOptions()
+        known = members or Members(0, 1, ())
+        self.joining = Joining(transport, store, known, options.address, options.controller)
         self._successors = Successors()
         self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
         self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
@@ -113,24 +105,20 @@ class StorageNode:
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
         self._listing = Listing(store, lambda: self.members, self._on_page)
-        own = self.members.at(self._options.address)
-        self.catch_up = CatchUp(
-            transport, own.number if own else 0, store.__contains__, self._copied, store.has_room
-        )
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
         """By tenant, for what came last."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._joining: asyncio.Task[None] | None = None
-        self._settling: asyncio.Task[None] | None = None
         transport.set_receiver(self._on_datagrams)
+
+    @property
+    def members(self) -> Members:
+        """The newest list of storage nodes."""
+        return self.joining.members
 
     def start(self) -> None:
         """Join the others: copy what was missed, and tell the controller, if there is one, that this node
         lives."""
-        self._start_joining()
-        if self._options.controller is not None:
-            self._spawn(self._beat(self._options.controller))
+        self.joining.start()
 
     def backlog_ms(self, tenant: int | None = None) -> int:
         """How long what a tenant asks for now waits: for the SSD, or on the link for what waits to leave."""
@@ -146,58 +134,13 @@ class StorageNode:
         """Read, copy and say nothing any more."""
         self._reader.close()
         self._listing.close()
-        for task in self._tasks:
-            task.cancel()
+        self.joining.close()
 
     def crash(self) -> None:
         """As if its machine lost its power: it does nothing any more, not even what it began."""
         self.close()
         self._store.abandon()
         self._transport.set_receiver(lambda address, datagrams: None)
-
-    async def _beat(self, controller: str) -> None:
-        while True:
-            message = hello(self.members, caught_up=self.caught_up)
-            self._transport.send(controller, [wire.encode(message)])
-            await asyncio.sleep(HEARTBEAT_S)
-
-    def _start_joining(self) -> None:
-        """From the beginning, whatever was copied already: others may have been written to meanwhile."""
-        self.caught_up = False
-        if self._joining is not None:
-            self._joining.cancel()
-        self._joining = self._spawn(self._join())
-
-    async def _join(self) -> None:
-        """Twice: what was written to others while the first pass went on is in the second."""
-        patience: defaultdict[str, Patience] = defaultdict(Patience)
-        for _ in range(2):
-            await self._copy_all(patience)
-        self.caught_up = True
-
-    async def _settle(self) -> None:
-        """Copy what was put meanwhile to other homes, by those who did not know the newest list."""
-        await asyncio.sleep(SETTLED_S)
-        await self._copy_all(defaultdict(Patience))
-
-    async def _copy_all(self, patience: defaultdict[str, Patience]) -> None:
-        """All that the others have for this node, as long as there is hope to get it."""
-        for _ in range(PASSES):
-            if await self.catch_up.run(self.members, self._options.address, patience):
-                return
-            if self._options.controller is None:
-                return  # peers that are not there yet will not be missed by anyone
-            await asyncio.sleep(PASS_AGAIN_S)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    def _copied(self, place: Place, block: Block) -> None:
-        if place not in self._store:
-            self._store.put(place, block, durable=self._store.has_disk)
 
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
         replies: list[bytes] = []
@@ -267,7 +210,7 @@ class StorageNode:
             self._on_list(address, message)
         elif message.op == wire.OP_MEMBERS:
             self._on_members(message)
-        elif message.op not in _REPLIES or not self.catch_up.on_reply(message, address):
+        elif message.op not in _REPLIES or not self.joining.catch_up.on_reply(message, address):
             self.stats.unexpected += 1
         return None if reply is None else wire.encode(reply)
 
@@ -308,21 +251,13 @@ class StorageNode:
         waiting = self._waiting.pop(place, {})
         if error is not None:
             self.stats.unreadable += 1
-            peers = [
-                member.address
-                for member in self.members.order(place.key)
-                if member.address != self._options.address and member.state is not State.DOWN
-            ]
-            self._spawn(self._repair(place, peers))
+            self.joining.repair(place)
         for (address, _), message in waiting.items():
             if error is not None:
                 reply = wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))
             else:
                 reply = self._answer(place, message, backlog_ms)
             self._transport.send(address, [reply])
-
-    async def _repair(self, place: Place, peers: list[str]) -> None:
-        await self.catch_up.repair(place, peers)
 
     def _answer(self, place: Place, message: wire.Message, backlog_ms: int) -> bytes:
         """The reply to a GET, encoded."""
@@ -418,19 +353,7 @@ class StorageNode:
         except MalformedError as error:
             self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
             return
-        if not is_later(members.epoch, self.members.epoch):
-            return
-        before, own = (known.at(self._options.address) for known in (self.members, members))
-        missed = members.epoch != next_epoch(self.members.epoch)
-        self.members = members
-        if own is None:
-            return
-        self.catch_up.number = own.number
-        if own.state is State.JOINING and (missed or before is None or before.state is not State.JOINING):
-            self._start_joining()  # it counted as dead for a while, and missed what was written then
-        if self._settling is not None:
-            self._settling.cancel()
-        self._settling = self._spawn(self._settle())
+        self.joining.follow(members)
 
     def _reply(
         self, message: wire.Message, op: int, flags: int, write: int, fragments: int, backlog_ms: int

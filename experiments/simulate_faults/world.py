@@ -119,7 +119,7 @@ class World:
             return False
         members = self.controllers.last.membership.members
         return (
-            all(store.node is not None and store.node.caught_up for store in self.stores)
+            all(store.node is not None and store.node.joining.caught_up for store in self.stores)
             and all(member.state is State.UP for member in members.nodes)
             and all(client.members.epoch == members.epoch for client in self.clients)
             and not any(client.suspects for client in self.clients)

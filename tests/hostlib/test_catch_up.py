@@ -52,10 +52,10 @@ def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught_up(lo
         await put_all(world, BLOCKS // 2, BLOCKS // 2)
         world.announce(JOINING, UP, UP)
         node = world.restart(gone)
-        assert not node.caught_up
+        assert not node.joining.caught_up
         node.start()
         async with asyncio.timeout(60):
-            while not node.caught_up:
+            while not node.joining.caught_up:
                 await asyncio.sleep(0.01)
         for n in range(BLOCKS):
             assert (gone in world.homes(n)) <= (gone in world.holders(n))
@@ -97,7 +97,7 @@ def test_it_copies_only_blocks_whose_home_it_is() -> None:
         before = {n for n in range(BLOCKS) if address in world.holders(n)}
         world.nodes[address].start()
         await asyncio.sleep(10)
-        assert world.nodes[address].caught_up
+        assert world.nodes[address].joining.caught_up
         assert {n for n in range(BLOCKS) if address in world.holders(n)} == before
 
     run_virtual(main())
@@ -173,7 +173,7 @@ def test_a_peer_that_never_ends_its_list_is_left() -> None:
         port.set_receiver(answer)  # type: ignore[arg-type]  # a list, as this network sends it
         world.nodes[one].start()
         await asyncio.sleep(10)
-        assert world.nodes[one].caught_up
+        assert world.nodes[one].joining.caught_up
         assert len(world.sent(one, wire.OP_LIST)) <= 4
 
     run_virtual(main())
@@ -210,7 +210,7 @@ def test_a_peer_that_lists_without_end_keeps_nobody_away(gives: bool) -> None:
         node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
         node.start()
         async with asyncio.timeout(PATIENCE_S * 1.5):
-            while not node.caught_up:
+            while not node.joining.caught_up:
                 await asyncio.sleep(0.1)
         assert not world.stores[one].sizes()["dram"]
         node.close()
@@ -236,7 +236,7 @@ def test_what_is_copied_waits_for_the_disk() -> None:
         node = StorageNode(world.network.port(one), store, StorageOptions(one), world.members)
         node.start()
         longest = 100 + 200 * BLOCKS + 1000
-        while not node.caught_up:
+        while not node.joining.caught_up:
             await asyncio.sleep(0.01)
             assert ssd.waiting_bytes <= most + 4 * longest
         assert len(ssd) == BLOCKS
@@ -266,11 +266,11 @@ def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
         port.set_receiver(deaf_to_gets)
         node.start()
         await asyncio.sleep(20)
-        assert node.catch_up.stats.failed
-        assert not node.caught_up
+        assert node.joining.catch_up.stats.failed
+        assert not node.joining.caught_up
         port.set_receiver(hears)
         async with asyncio.timeout(20):
-            while not node.caught_up:
+            while not node.joining.caught_up:
                 await asyncio.sleep(0.1)
         assert all(one in world.holders(n) for n in range(3))
         node.close()
@@ -305,15 +305,15 @@ def test_a_store_that_was_cut_off_without_noticing_catches_up_when_it_is_told() 
         node = world.nodes[gone]
         node.start()
         await asyncio.sleep(5)
-        assert node.caught_up
+        assert node.joining.caught_up
         world.network.dead.add(gone)
         world.announce(DOWN, UP, UP)
         await put_all(world, 0, 20)
         world.network.dead.discard(gone)
         world.announce(JOINING, UP, UP)
-        assert not node.caught_up
+        assert not node.joining.caught_up
         async with asyncio.timeout(60):
-            while not node.caught_up:
+            while not node.joining.caught_up:
                 await asyncio.sleep(0.01)
         assert {n for n in range(20) if gone in world.homes(n)} <= {
             n for n in range(20) if gone in world.holders(n)
@@ -329,14 +329,14 @@ def test_a_store_that_missed_a_list_may_have_been_down_by_it() -> None:
         node = world.nodes[gone]
         world.announce(JOINING, UP, UP)
         async with asyncio.timeout(60):
-            while not node.caught_up:
+            while not node.joining.caught_up:
                 await asyncio.sleep(0.01)
         world.network.dead.add(gone)
         world.announce(DOWN, UP, UP)
         await put_all(world, 0, 20)
         world.network.dead.discard(gone)
         world.announce(JOINING, UP, UP)
-        assert not node.caught_up
+        assert not node.joining.caught_up
 
     run_virtual(main())
 
@@ -366,7 +366,7 @@ def test_what_was_put_by_an_older_list_is_copied_to_who_is_home_by_the_newer() -
         number = next(n for n in range(99) if world.homes(n)[0] == world.members.nodes[0].address)
         home, other = world.homes(number, 2)
         world.announce(DOWN, UP)
-        world.nodes[home].caught_up = True
+        world.nodes[home].joining.caught_up = True
         world.announce(UP, UP)
         await asyncio.sleep(0.01)
         before = world.members
