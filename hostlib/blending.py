@@ -46,6 +46,34 @@ class Chunks:
         return [place for place in plan.places if place not in self.sources]
 
 
+@dataclass(frozen=True, slots=True)
+class BlendTotals:
+    """What blending did, over all requests that were blended."""
+
+    requests: int
+    chunks: int
+    """Blocks that were blended."""
+    alone: int
+    """Of them computed by themselves."""
+    tokens: int
+    """Recomputed, of the chunks that somebody had."""
+    ops_saved: float
+    """Share of the operations that computing everything behind the same prefixes would have taken."""
+
+
+def sum_blends(records: Sequence[BlendRecord]) -> BlendTotals | None:
+    """None for none."""
+    if not records:
+        return None
+    return BlendTotals(
+        len(records),
+        sum(record.chunks for record in records),
+        sum(record.alone for record in records),
+        sum(record.tokens for record in records),
+        1 - sum(record.work_s for record in records) / sum(record.exact_s for record in records),
+    )
+
+
 class Blending:
     """For one model on one node; `scale_s` makes real seconds those of the node."""
 

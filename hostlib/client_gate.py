@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hostlib.blending import Blending
 from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.gate import Gate, Load
 from hostlib.transfer import BlockRef
 from hostlib.wire import VALUE_FRAME_BYTES, fragment_count
+from workload.blend import BlendPlan
 from workload.cost import CostModel
 from workload.scale import ScaleModel
 
@@ -39,12 +41,22 @@ class ClientGate:
 
     def __call__(self, missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
         """How many of the missing blocks to fetch while the GPU is busy for `gpu_wait_s`."""
+        homes = [self._client.home(block.key) for block in missing]
+        depths = [block.depth for block in missing]
+        return self._gate.admits(depths, homes, missing[0].chain_blocks, self._load(gpu_wait_s))
+
+    def blends(
+        self, blending: Blending, plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float
+    ) -> int | None:
+        """How many of the chunks that the node does not hold to fetch and blend; None: compute exactly."""
+        homes = [self._client.home(block.key) for block in missing]
+        return blending.admits(self._gate, plan, homes, self._load(gpu_wait_s))
+
+    def _load(self, gpu_wait_s: float) -> Load:
         outstanding = self._client.outstanding(self._fragments)
 
         def home_s(home: str) -> float:
             return max(self._client.backlog_s(home), outstanding[home] * self._fragment_s)
 
         coder_s = self._coder.decoding_s() if self._coder else 0.0
-        load = Load(home_s, outstanding.total() * self._fragment_s, gpu_wait_s, coder_s)
-        homes = [self._client.home(block.key) for block in missing]
-        return self._gate.admits([block.depth for block in missing], homes, missing[0].chain_blocks, load)
+        return Load(home_s, outstanding.total() * self._fragment_s, gpu_wait_s, coder_s)

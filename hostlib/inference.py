@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from hostlib.blender import Blender
+from hostlib.blending import BlendRecord, Chunks
 from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import Content, block_content
@@ -26,6 +28,7 @@ from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef, FetchedBlock, FetchedChain, chain_references
 from hostlib.waits import block_record, waits
 from hostlib.wire import fragment_count
+from workload.blend import BlendPlan
 from workload.compression import BlockSizes
 from workload.cost import CostModel
 from workload.keys import KeySpace
@@ -115,6 +118,8 @@ class RequestRecord:
     fetch_ended_by: str | None = None
     """The error that ended the fetch before the chain's end."""
     failure: str | None = None
+    blend: BlendRecord | None = None
+    """Where chunks were blended; `fetch_s` is of the prefix alone."""
 
     def report(self) -> dict[str, Any]:
         """As JSON, as it is now; `dataclasses.asdict` would copy all that is in it, which takes a host as
@@ -162,9 +167,11 @@ class InferenceNode:
         real_kv: Content | None = None,
         coder: Coder | None = None,
         streaming: Streaming | None = None,
+        blender: Blender | None = None,
     ) -> None:
         """`real_kv`: what blocks hold instead of made-up content; what is fetched is compared with it.
-        `streaming`: fetches in place of the gate, at levels of its choice, which new blocks are stored at."""
+        `streaming`: fetches in place of the gate, at levels of its choice, which new blocks are stored at.
+        `blender`: by which chunks behind a request's prefix are had; not together with `streaming`."""
         self.stats = InferenceStats()
         self.records: list[RequestRecord] = []
         self.get_times, self.first_token_times = Histogram(), Histogram()
@@ -183,9 +190,12 @@ class InferenceNode:
         self._content: Content = real_kv or block_content
         self._compares = real_kv is not None
         self._streaming = streaming
+        self._blender = blender
         self._gpu = asyncio.Lock()
         self._gpu_free_s = 0.0
         """When what waits for the GPU will have been computed, as far as it is known."""
+        self._gpu_idle_since_s = 0.0
+        """When it last had nothing more to compute."""
         self._in_node = 0
         self._puts: asyncio.Queue[BlockRef] = asyncio.Queue(self._options.max_waiting_puts)
         self._recompute_ms = lru_cache(maxsize=4096)(self._block_recompute_ms)
@@ -233,25 +243,40 @@ class InferenceNode:
         else:
             fetched = await self._fetch(missing, record)
         sources |= fetched.sources
+        chunks = self._blender.references(request) if self._blender is not None and arrival.fetch else {}
+        had = await self._load_chunks(request, _prefix(chain, sources), chunks)
         began_s = loop.time()
-        planned_s = self._prefill_s(request, len(chain), self._computed(chain, sources))
+        planned_s = self._work_s(request, chain, sources, had)
         self._gpu_free_s = max(began_s, self._gpu_free_s) + planned_s
         async with self._gpu:
             record.queue_s = loop.time() - began_s
             self._look_up(chain, sources)  # a request before this one may have computed the same blocks
-            computed = self._computed(chain, sources)
-            duration_s = self._prefill_s(request, len(chain), computed)
+            hits, computed = _prefix(chain, sources), self._computed(chain, sources)
+            duration_s = self._work_s(request, chain, sources, had)
             self._gpu_free_s -= planned_s - duration_s
+            plan = self._plan(request, hits, had)
+            kept = chain
+            if plan is not None and had is not None and self._blender is not None:
+                record.blend = self._blender.blending.record(plan, had)
+                idle_s = max(0.0, had.loaded_s - max(had.began_s, self._gpu_idle_since_s))
+                duration_s = self._blender.blending.rest_s(plan, idle_s)
+                kept = [*chain[: plan.exact_blocks], *(chunks[place] for place in plan.places)]
             await self._prefill(duration_s, record)
-            self._tiers.keep([block.key for block in chain])
+            self._gpu_idle_since_s = loop.time()
+            self._tiers.keep([block.key for block in kept])
         record.ttft_s = loop.time() - start_s - request.arrival_s
         self.first_token_times.observe(record.ttft_s)
         arrival.prefilled()
-        record.sources["recomputed"] = len(computed)
-        for depth in {*range(len(chain))} - {*computed}:
-            record.sources[sources[chain[depth].key]] += 1
+        if plan is not None and had is not None:
+            self._account_blended(chain, hits, sources, plan, had, record)
+            new = [*chain[hits : plan.exact_blocks], *(chunks[place] for place in had.alone(plan))]
+        else:
+            record.sources["recomputed"] = len(computed)
+            for depth in {*range(len(chain))} - {*computed}:
+                record.sources[sources[chain[depth].key]] += 1
+            new = [chain[depth] for depth in computed]
         if fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError):
-            self._store(chain[depth] for depth in computed if chain[depth].key not in sources)
+            self._store(block for block in new if block.key not in sources)
         decode_s = self._cost.decode_s(request.output_tokens, request.input_tokens)
         await asyncio.sleep(self._scale.duration_s(decode_s))
         record.end_s, record.tokens = loop.time() - start_s, request.output_tokens
@@ -329,6 +354,49 @@ class InferenceNode:
             record.fetch_ended_by = type(ended_by).__name__
         if isinstance(ended_by, BlockNotFoundError) and lost is not None:
             self.on_lost(lost)
+
+    async def _load_chunks(
+        self, request: Request, prefix_blocks: int, chunks: Mapping[int, BlockRef]
+    ) -> Chunks | None:
+        if self._blender is None or not chunks:
+            return None
+
+        def arrived(block: FetchedBlock) -> None:
+            self.get_times.observe(block.elapsed_s)
+
+        return await self._blender.load(request, prefix_blocks, chunks, self._gpu_wait_s(), arrived)
+
+    def _plan(self, request: Request, hits: int, had: Chunks | None) -> BlendPlan | None:
+        """What is blended behind so many blocks; None: everything is computed exactly."""
+        if self._blender is None or had is None:
+            return None
+        return self._blender.blending.planned(request, hits, had)
+
+    def _work_s(
+        self, request: Request, chain: Sequence[BlockRef], sources: Mapping[bytes, str], had: Chunks | None
+    ) -> float:
+        """GPU time of what is not there, blended where there are chunks."""
+        plan = self._plan(request, _prefix(chain, sources), had)
+        if plan is None or self._blender is None:
+            return self._prefill_s(request, len(chain), self._computed(chain, sources))
+        return self._blender.blending.work_s(plan)
+
+    def _account_blended(
+        self,
+        chain: Sequence[BlockRef],
+        hits: int,
+        sources: Mapping[bytes, str],
+        plan: BlendPlan,
+        had: Chunks,
+        record: RequestRecord,
+    ) -> None:
+        """Chunks count where they came from, all that was computed as recomputed."""
+        for block in chain[:hits]:
+            record.sources[sources[block.key]] += 1
+        for place in plan.places:
+            if place in had.sources:
+                record.sources[had.sources[place]] += 1
+        record.sources["recomputed"] = len(chain) - sum(record.sources.values())
 
     def _compare(self, fetched: FetchedChain) -> None:
         """The tags have said that nothing changed on the way; this says that it was the right block."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hostlib.blender import Blender, blend_all
+from hostlib.blending import Blending
 from hostlib.client import Client
 from hostlib.client_gate import ClientGate
 from hostlib.client_options import ClientOptions
@@ -32,6 +35,7 @@ from hostlib.tenancy import name_key_of, seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
 from hostlib.wire import TENANT_PUBLIC
+from workload.blend import DEFAULT_SHARE
 from workload.compression import NONE
 from workload.keys import KeySpace
 from workload.levels import ADAPTIVE
@@ -67,6 +71,10 @@ class WorkerConfig(ServingConfig, HostConfig):
     ttft_slo_s: float | None = None
     """With level "adaptive": real seconds from a request's arrival in which a stream is to bring it to its
     first token."""
+    blend: bool = False
+    """Whether chunks behind a request's prefix are fetched by chunk key and blended (workload/blend.py)."""
+    blend_share: float = DEFAULT_SHARE
+    """Of the chunks' tokens, that is recomputed."""
     router: str | None = None
     """Socket of the router that sends the requests (hostlib.router); null where the trace has them."""
     name: str = ""
@@ -80,6 +88,12 @@ class WorkerConfig(ServingConfig, HostConfig):
         for name, is_asked in (("kv_file", self.kv_file is not None), ("push", self.push)):
             if self.codec != NONE and is_asked:
                 raise ConfigError(f"{name} takes blocks that are not coded, so codec must be {NONE!r}")
+        if self.blend and (self.kv_file is not None or not self.fetch):
+            raise ConfigError("blend takes chunks that are made up and fetched: no kv_file, and fetch")
+        if self.blend and self.level == ADAPTIVE:
+            raise ConfigError(f"blend does not go with level {ADAPTIVE!r}: chunks have one level")
+        if not 0 <= self.blend_share <= 1:
+            raise ConfigError(f"blend_share must be from 0 to 1, not {self.blend_share!r}")
         if self.gpu_blocks < 0 or self.dram_blocks < 0:
             raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
         if self.gate and not self.link_bit_s:
@@ -151,6 +165,7 @@ class WorkerProcess(HostProcess):
             None if config.kv_file is None else KvFile(Path(config.kv_file)),
             self._coder,
             self._streaming(config),
+            self._blender(config, key_space) if config.blend else None,
         )
         if config.router is not None:
             self._routed = RoutedNode(config.router, config.name, self._client, self._tiers)
@@ -160,6 +175,13 @@ class WorkerProcess(HostProcess):
             return None
         target_s = config.scale.duration_s(config.ttft_slo_s)
         return Streaming(self._client, self._coder, config.rungs, target_s, config.link_bit_s)
+
+    def _blender(self, config: WorkerConfig, key_space: KeySpace) -> Blender:
+        cost, gate = config.cost, self._gate
+        blending = Blending(cost, config.blend_share, config.scale.duration_s)
+        alone_ms = round(1000 * config.scale.duration_s(cost.prefill_s(cost.block_tokens)))
+        opened = blend_all if gate is None else partial(gate.blends, blending)
+        return Blender(blending, self._client, self._tiers, key_space, self._coder, opened, alone_ms)
 
     async def run(self, start_s: float) -> None:
         """Serve all requests."""

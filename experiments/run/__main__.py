@@ -215,6 +215,7 @@ def _title(scenario: Scenario) -> str:
     options = scenario.options
     whose = "this machine's choice" if options.scale is None else "as given"
     coded = "" if options.codec == NONE else f"{_codec(scenario)}, "
+    coded += f"{options.blend_share:.0%} of chunks recomputed, " if options.blend else ""
     return (
         f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, {coded}policy {options.policy}, "
         f"sigma {scenario.scale.sigma:g} ({whose})"
@@ -262,6 +263,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "tenants": options.tenants,
         "block_bytes": scenario.block_bytes,
         "codec": _codec(scenario),
+        "blend_share": options.blend_share if options.blend else None,
         "stored_share": round(scenario.cost.stored_share, 5),
     }
 

@@ -15,6 +15,7 @@ from experiments.run.emulation import Measurements
 from experiments.run.machine import Strain
 from experiments.run.result import BlockSources, Evictions, RunResult, TargetResult, percentiles
 from experiments.run.tenants import Tenant, results_of
+from hostlib.blending import BlendRecord, sum_blends
 from hostlib.streamer import mean_level
 from hostlib.wire import VALUE_FRAME_BYTES
 
@@ -70,6 +71,7 @@ def evaluate(
         read_ahead=sum(store["store"]["read_ahead"] for store in measured.stores.values()),
         read_ahead_hits=sum(store["store"]["read_ahead_hits"] for store in measured.stores.values()),
         retransmitted=sum(worker["client"]["retransmits"] for worker in workers),
+        blended=sum_blends([BlendRecord(**r["blend"]) for r in records if r["blend"] is not None]),
         rejected=router["conductor"]["rejected"] if router else 0,
         replicated=router["conductor"]["replicated_blocks"] if router else 0,
         tenants=results_of(tenants, measured.workers, measured.controller),

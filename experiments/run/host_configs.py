@@ -110,6 +110,8 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "fetch": options.fetch,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
         "push": options.push,
+        "blend": options.blend,
+        "blend_share": options.blend_share,
         "record_blocks": options.traces,
         "durable": options.durable,
         "router": None if socket is None else str(socket),
@@ -148,7 +150,8 @@ def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
     keys = scenario.key_space
     recency: dict[bytes, None] = {}
     for request in scenario.trace.past:
-        for key in keys.chain(request.blocks):
+        chunks = keys.chunks(request.chunks) if scenario.options.blend else ()
+        for key in (*keys.chain(request.blocks), *(key for key in chunks if key is not None)):
             recency.pop(key, None)
             recency[key] = None
     held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}

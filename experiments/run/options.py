@@ -26,6 +26,7 @@ from experiments.run.modes import COMPARED, MODES
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
+from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, CPU, NONE, CompressionError, codecs
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SHAPE
@@ -88,6 +89,8 @@ class RunOptions:
     """Of the codec; None: its default; "adaptive": one for each chunk of a chain."""
     coder: str
     """What codes them, and so how long that takes."""
+    blend: bool
+    blend_share: float
     link_gbit_s: float
     secure: bool
     live: bool
@@ -229,6 +232,10 @@ _OPTIONS = (
         CPU,
         "how long coding takes: " + "; ".join(f"{name}: {what}" for name, what in CODERS.items()),
     ),
+    Option(
+        "BLEND", yes_or_no, False, "yes: chunks that are no prefixes are fetched and blended (CacheBlend)"
+    ),
+    Option("BLEND_SHARE", number(0, 1), DEFAULT_SHARE, "of the chunks' tokens, that is recomputed"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
     Option("SECURE", yes_or_no, False, "1: P4Runtime over TLS, with certificates on both sides"),
     Option("LIVE", yes_or_no, False, LIVE_HELP),

@@ -48,6 +48,10 @@ def _met(result: RunResult) -> str:
     return f"{result.target.met:,} ({result.target.met / max(1, result.requests):.0%})"
 
 
+def _blended(result: RunResult, figures: str) -> str:
+    return "0" if result.blended is None else figures.format(result.blended)
+
+
 _SECTIONS: dict[str, tuple[_Row, ...]] = {
     "Requests": (
         ("completed / failed", lambda r: f"{r.completed:,} / {r.failed:,}"),
@@ -61,6 +65,9 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("pool in the switch", lambda r: _share(r.blocks.pool, r)),
         ("storage node", lambda r: _share(r.blocks.remote, r)),
         ("recomputed", lambda r: _share(r.blocks.recomputed, r)),
+        ("chunks blended; by itself", lambda r: _blended(r, "{0.chunks:,}; {0.alone:,}")),
+        ("their tokens recomputed", lambda r: _blended(r, "{0.tokens:,}")),
+        ("operations saved by that", lambda r: _blended(r, "{0.ops_saved:.1%}")),
         (
             "SSD waits; read ahead/used",
             lambda r: f"{r.ssd_reads:,}; {r.read_ahead:,} / {r.read_ahead_hits:,}",
@@ -102,6 +109,9 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
 
 _WHERE: dict[str, Callable[[RunResult], int]] = {
     "refused by the conductor": lambda r: r.rejected,
+    "chunks blended; by itself": lambda r: r.blended is not None,
+    "their tokens recomputed": lambda r: r.blended is not None,
+    "operations saved by that": lambda r: r.blended is not None,
     "compared with model's KV": lambda r: r.compared,
     "SSD waits; read ahead/used": lambda r: r.ssd_reads + r.read_ahead,
     "gate refused, in requests": lambda r: r.gate_limited,

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from hostlib.blending import BlendTotals
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "p4" / "weir.p4"
 
@@ -144,6 +146,8 @@ class RunResult:
     """Fragments that clients asked for, or sent, again."""
     compared: int = 0
     """Fetched blocks that were compared, to the bit, with the KV that the model computed (MODEL=folder)."""
+    blended: BlendTotals | None = None
+    """With BLEND, where any request was."""
     rejected: int = 0
     """Requests that the conductor refused, as their first token would have come too late."""
     replicated: int = 0

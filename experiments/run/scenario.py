@@ -123,10 +123,19 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
         # It would have to know every tenant's secret; the file of real KV has the public namespace's keys.
         raise OptionError("TENANTS goes with neither SCHEDULER=conductor nor MODEL=folder")
     _check_codec(options)
+    if options.blend and (not options.fetch or options.model_choice.folder is not None):
+        raise OptionError("BLEND=yes goes with neither FETCH=no nor MODEL=folder")
+    if options.blend and options.level == ADAPTIVE:
+        raise OptionError(f"BLEND=yes does not go with LEVEL={ADAPTIVE}, which streams chains")
     if options.scheduler == CONDUCTOR and not options.fetch:
         raise OptionError("FETCH=no does not go with SCHEDULER=conductor, which counts on what nodes fetch")
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
     whole = load_trace(options.trace) if options.trace else _generated(options, requests)
+    if options.blend and not whole.has_chunks:
+        raise OptionError(
+            f"BLEND=yes: {whole.name} does not say which of its blocks are chunks (chunk_ids): choose "
+            "SHAPE=passages or SHAPE=rag, or a trace that does"
+        )
     start_s = _start(whole, options.start_s, requests)
     window = whole.window(start_s, requests)
     speed = options.speed or max(1.0, window.duration_s / PLAY_S)

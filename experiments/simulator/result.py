@@ -8,28 +8,13 @@ from typing import Any
 
 from experiments.simulator.node import Record
 from experiments.simulator.spread import Spread, spread
-from hostlib.blending import BlendRecord
+from hostlib.blending import BlendTotals
 from hostlib.inference import SOURCES
 
 __all__ = ["SimResult", "Spread", "spread", "sum_sources"]
 
 PARTS = 12
 """Of a run, whose figures are apart: of an hour five minutes each."""
-
-
-@dataclass(frozen=True, slots=True)
-class BlendTotals:
-    """What blending did, over all requests that were blended."""
-
-    requests: int
-    chunks: int
-    """Blocks that were blended."""
-    alone: int
-    """Of them computed by themselves."""
-    tokens: int
-    """Recomputed, of the chunks that somebody had."""
-    ops_saved: float
-    """Share of the operations that computing everything behind the same prefixes would have taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,19 +117,6 @@ class SimResult:
         record["start_ttft_s"] = asdict(spread(self.ttfts_s[:half]))
         record["steady_ttft_s"] = asdict(spread(self.ttfts_s[half:]))
         return record
-
-
-def sum_blends(records: Sequence[BlendRecord]) -> BlendTotals | None:
-    """None for none."""
-    if not records:
-        return None
-    return BlendTotals(
-        len(records),
-        sum(record.chunks for record in records),
-        sum(record.alone for record in records),
-        sum(record.tokens for record in records),
-        1 - sum(record.work_s for record in records) / sum(record.exact_s for record in records),
-    )
 
 
 def _parts(values: Sequence[float]) -> list[Sequence[float]]:

@@ -40,7 +40,7 @@ from experiments.simulator.money import bill
 from experiments.simulator.network import Network
 from experiments.simulator.node import Fetcher, Node, Streams
 from experiments.simulator.peers import PeerPool
-from experiments.simulator.result import SimResult, spread, sum_blends, sum_sources
+from experiments.simulator.result import SimResult, spread, sum_sources
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
 from experiments.simulator.schema import Document, ScenarioError
@@ -49,6 +49,7 @@ from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.warm import hottest, push
 from experiments.simulator.workload import Demand, Library, make_demand
+from hostlib.blending import sum_blends
 from hostlib.streamer import BandwidthMeter, mean_level
 from hostlib.tier_rules import make_rule
 from hostlib.tiers import LocalTiers

@@ -21,6 +21,7 @@ from experiments.run.result import (
     percentiles,
 )
 from experiments.run.summary import write_summary
+from hostlib.blending import BlendTotals
 
 RESULT = RunResult(
     requests=10, completed=10, failed=0, corrupt=0, blocks=BlockSources(1, 2, 3, 4, 5),
@@ -66,6 +67,15 @@ def test_a_table_has_the_levels_of_a_stream_and_how_many_met_their_time() -> Non
     assert "8 (80%)" in text
     assert "TTFT_SLO" not in printed(no_pool=RESULT, pool=RESULT)
     assert "streamed" not in printed(no_pool=RESULT, pool=RESULT)
+
+
+def test_the_table_says_what_was_blended() -> None:
+    totals = BlendTotals(requests=9, chunks=1234, alone=56, tokens=78_901, ops_saved=0.625)
+    text = printed(no_pool=RESULT, pool=replace(RESULT, blended=totals))
+    assert "1,234; 56" in text
+    assert "78,901" in text
+    assert "62.5%" in text
+    assert "blended" not in printed(no_pool=RESULT, pool=RESULT)
 
 
 def test_the_table_says_what_became_of_the_evicted() -> None:

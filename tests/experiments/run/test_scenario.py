@@ -17,7 +17,7 @@ from hostlib.worker import WorkerConfig
 from topologies.errors import TopologyError
 from workload.compression import CompressionError
 from workload.generate import generate, to_line
-from workload.trace import TraceError
+from workload.trace import TraceError, load_trace
 
 ADAPTIVE = ("--codec", "cachegen", "--level", "adaptive", "--ttft-slo", "4")
 
@@ -77,6 +77,31 @@ def test_the_pool_is_as_large_as_its_blocks_need() -> None:
     made = scenario("--pool-blocks", "10")
     assert made.defines == {"POOL_BLOCKS": 10, "POOL_SLOTS": 10 * made.fragments}
     assert made.fragments * 512 == made.block_bytes
+
+
+def test_nodes_are_told_to_blend_and_stores_hold_the_pasts_chunks(tmp_path: Path) -> None:
+    held = {}
+    for blend in ("no", "yes"):
+        made = scenario("--shape", "passages", "--blend", blend, "--blend-share", "0.2")
+        paths = write_host_configs(made, tmp_path)
+        node = json.loads(paths["node1"].read_text())
+        assert (node["blend"], node["blend_share"]) == (blend == "yes", 0.2)
+        assert load_trace(node["trace"]).has_chunks
+        held[blend] = {line for n in (1, 2) for line in (tmp_path / f"store{n}.keys").read_text().split()}
+    chunks = {key for one in made.trace.past for key in made.key_space.chunks(one.chunks) if key is not None}
+    assert held["yes"] - held["no"] == {key.hex() for key in chunks}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--blend", "yes"], "agents seed 1 does not say which of its blocks are chunks .* SHAPE=passages"),
+        (["--shape", "passages", "--blend", "yes", "--fetch", "no"], "BLEND=yes goes with neither FETCH=no"),
+    ],
+)
+def test_what_cannot_be_blended_is_refused(arguments: list[str], complaint: str) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        scenario(*arguments)
 
 
 def test_a_codec_makes_room_for_more_blocks_in_the_same_memory() -> None:
