@@ -109,6 +109,9 @@ bench-tables: $(READY) ## what large tables cost the switch: routes and access l
 codecs: $(READY) ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
 	@$(PYTHON) -m experiments.codecs
 
+worth: $(READY) ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
+	@$(PYTHON) -m experiments.worth
+
 bench-slots: $(READY) ## how much of a pool can be used whose blocks differ in length, after long churn (CODEC, SPARE)
 	@$(PYTHON) -m experiments.bench_slots
 

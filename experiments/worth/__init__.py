@@ -1,0 +1,1 @@
+"""What compressing and blending are worth, by size of the pool."""

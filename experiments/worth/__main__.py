@@ -1,0 +1,147 @@
+"""make worth: pools of plain, 8-bit and CacheGen's blocks, with prefixes alone and with blended chunks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from controller.policies import OWN_POLICIES
+from experiments.command import Screen, run_command
+from experiments.intervals import Interval, mean_interval
+from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.parallel import run_all
+from experiments.run.result import revision
+from experiments.worth.cells import BLEND, CODECS, GPU, MODEL, PREFIX, Cell, Cluster, Figures, play
+from experiments.worth.page import cells_table, write_page
+from experiments.worth.verdicts import Found, blended, compressed
+from workload.blend import DEFAULT_SHARE
+from workload.compression import CODERS, INSTANT
+from workload.generate import generate
+from workload.shapes import PLAYED_SHAPES
+from workload.trace import load_trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is compared."""
+
+    shapes: tuple[str, ...]
+    trace: Path | None
+    blocks: tuple[int, ...]
+    requests: int
+    seeds: int
+    load: float
+    link_gbit_s: float
+    gpu_gb: float
+    dram_gb: float
+    policy: str
+    coder: str
+    blend_share: float
+    processes: int
+    results: Path
+
+    @property
+    def cluster(self) -> Cluster:
+        """What all cells have in common."""
+        return Cluster(
+            requests=self.requests,
+            load=self.load,
+            link_gbit_s=self.link_gbit_s,
+            gpu_gb=self.gpu_gb,
+            dram_gb=self.dram_gb,
+            policy=self.policy,
+            coder=self.coder,
+            share=self.blend_share,
+            trace="" if self.trace is None else str(self.trace.resolve()),
+        )
+
+
+# In the order of Options' fields.
+_OPTIONS = (
+    Option(
+        "SHAPES",
+        list_of(one_of(tuple(PLAYED_SHAPES))),
+        ("chat", "agents", "rag", "passages"),
+        "shapes of generated traces",
+    ),
+    Option("TRACE", Path, None, "trace file as well; one that names no chunks is played with prefixes alone"),
+    Option("BLOCKS", list_of(whole(1, 1_000_000)), (300, 1000, 3000, 10_000, 30_000), "plain blocks of pool"),
+    Option("REQUESTS", whole(10, 1_000_000), 1000, "of each workload"),
+    Option("SEEDS", whole(2, 100), 3, "of each workload; of a TRACE, of its scheduling"),
+    Option("LOAD", number(0.001, 1000), 4.0, "times as fast as the workload"),
+    Option("LINK_GBIT", number(0.1, 10_000), 200.0, "rate of a link, Gbit/s"),
+    Option("GPU_GB", number(1, 1e6), 16.0, "GPU memory for blocks, of a node"),
+    Option("DRAM_GB", number(0, 1e6), 32.0, "DRAM for blocks, of a node"),
+    Option("POLICY", one_of(OWN_POLICIES), "reuse", "of the pool"),
+    Option("CODER", one_of(tuple(CODERS)), INSTANT, "how long decoding takes"),
+    Option("BLEND_SHARE", number(0, 1), DEFAULT_SHARE, "of blended chunks' tokens, that is recomputed"),
+    Option("PROCESSES", whole(1, 256), 1, "that simulate side by side"),
+    Option("RESULTS", Path, Path("results/worth"), "folder for summary.json"),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 for bad input."""
+    return run_command(
+        arguments, lambda given: parse_into(Options, _OPTIONS, given, "make worth", __doc__ or ""), _work
+    )
+
+
+def cells_of(options: Options) -> list[Cell]:
+    """Workloads in their order; blended only where the workload says what its chunks are."""
+    chunked = {shape: generate(shape, 1, 10).has_chunks for shape in options.shapes}
+    if options.trace is not None:
+        chunked[options.trace.stem] = load_trace(options.trace).has_chunks
+    return [
+        Cell(workload, blocks, codec, reuse)
+        for workload, has_chunks in chunked.items()
+        for reuse in ((PREFIX, BLEND) if has_chunks else (PREFIX,))
+        for blocks, codec in itertools.product(options.blocks, CODECS)
+    ]
+
+
+def _work(screen: Screen, options: Options) -> int:
+    cells = cells_of(options)
+    jobs = list(itertools.product(cells, range(1, options.seeds + 1)))
+    cluster, traced = options.cluster, "" if options.trace is None else options.trace.stem
+
+    def simulated(job: tuple[Cell, int]) -> Figures:
+        return play(job[0], cluster, job[1], traced)
+
+    with screen.progress() as progress:
+        task = progress.add_task("simulating", total=len(jobs))
+        played = run_all(simulated, jobs, options.processes, lambda: progress.advance(task))
+    each = iter(played)
+    found: Found = {cell: [next(each) for _ in range(options.seeds)] for cell in cells}
+    rows = [cell._asdict() | intervals(found[cell]) for cell in cells]
+    verdicts = {"compressed": list(compressed(found)), "blended": list(blended(found))}
+    about = {"model": MODEL, "gpu": GPU, **asdict(options.cluster), "seeds": options.seeds}
+    about |= {"trace": traced, "revision": revision()}
+    screen.show(cells_table(rows, options.seeds))
+    options.results.mkdir(parents=True, exist_ok=True)
+    summary = options.results / "summary.json"
+    plain = {"about": about, "cells": rows, **verdicts}
+    summary.write_text(json.dumps(plain, indent=1, default=_plain) + "\n")
+    page = write_page(options.results, about, rows, verdicts)
+    screen.say(f"Written to {summary}; to look at: {page}")
+    return 0
+
+
+def intervals(runs: Sequence[Figures]) -> dict[str, Any]:
+    """Means of each figure with their 95 % intervals."""
+    return {one.name: mean_interval([getattr(run, one.name) for run in runs]) for one in fields(Figures)}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Interval):
+        return asdict(value)
+    raise TypeError(f"{value!r} is not written to a summary")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
