@@ -10,7 +10,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults routing validate study bench-switch codecs bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
