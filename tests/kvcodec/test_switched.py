@@ -14,13 +14,14 @@ from hostlib.members import Members
 from hostlib.seal import Seal
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
-from hostlib.transfer import chain_references
+from hostlib.transfer import BlockRef, chain_references
 from hostlib.wire import fragment_count
 from kvcodec import CODECS, decode, encode
 from tests.engines.switched import SwitchedNetwork
 from tests.kvcodec.blocks import CHOICES, block, layout
 from tests.p4.rig import NODES, STORE, TENANT, Rig, ip, key_of
 from v1model.compile import compile_p4
+from workload.keys import KeySpace
 
 SEAL = Seal(TENANT, b"a secret of sixteen bytes or more")
 LAYOUT = layout(layers=2, kv_heads=2, head_dim=16)
@@ -30,6 +31,37 @@ LAYOUT = layout(layers=2, kv_heads=2, head_dim=16)
 def compiled():
     program = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
     return compile_p4(program, defines={"POOL_SLOTS": "256", "POOL_BLOCKS": "32"})
+
+
+def test_chunks_come_out_of_the_switch_as_they_went_in_whatever_stands_before_them(compiled) -> None:
+    """Another node names the same chunks in another prompt, and gets the writer's streams to the bit."""
+    space = KeySpace("test", name_key=b"of the tenant")
+    chunks = {number: block(LAYOUT, 16, seed=number) for number in (7, 8, 9)}
+    streams = {number: encode(kv, LAYOUT, "cachegen") for number, kv in chunks.items()}
+
+    def named(order: tuple[int, ...]) -> dict[int, BlockRef]:
+        keys = space.chunks((None, *order, None))
+        return {number: BlockRef(key) for number, key in zip(order, filter(None, keys), strict=True)}
+
+    async def play() -> dict[int, tuple[bytes, bool]]:
+        network = SwitchedNetwork(Rig(compiled))
+        StorageNode(network.port(STORE), BlockStore(1 << 24, None, derivation(SEAL)))
+        members = Members.of([ip(STORE)])
+        writer, reader = (Client(network.port(node), members, SEAL) for node in NODES[:2])
+        slot = 0
+        for number, reference in named((7, 8, 9)).items():
+            await writer.put(reference, streams[number])
+            fragments = fragment_count(len(streams[number]))
+            network.rig.install(reference.key, slot, fragments, TENANT)
+            slot += fragments
+            await writer.get(reference)  # from the home; its values fill the slots on their way
+        fetched = {number: await reader.get(reference) for number, reference in named((9, 7, 8)).items()}
+        behind = chain_references(list(space.chain((7, 8, 9))))  # the same tokens in a chain are other blocks
+        assert not (await reader.get_chain(behind)).blocks
+        return {number: (bytes(one.content), one.from_pool) for number, one in fetched.items()}
+
+    back = asyncio.run(play())
+    assert back == {number: (stream, True) for number, stream in streams.items()}
 
 
 def test_streams_of_every_codec_come_out_of_the_switch_as_they_went_in(compiled) -> None:
