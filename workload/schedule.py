@@ -1,5 +1,5 @@
-"""Which node serves a request: `random` (the default), `round_robin`, `balanced`, `locality`, or Mooncake's
-`conductor`.
+"""Which node serves a request: `random` (the default), `round_robin`, `balanced`, `locality`, `pinned`,
+`spread`, or Mooncake's `conductor`.
 
 All but the last are planned: they look at nothing but the requests, so a trace can be shared out before it is
 played. The conductor (`workload.conductor`) decides when a request comes, by the state of nodes and storage.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from bisect import insort
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
@@ -140,11 +140,64 @@ class LocalityScheduler:
                 del seen_at[block]
 
 
+KNOWN_AFTER_S = 0.03
+"""A router learns that a node holds a prefix when a request has been answered."""
+
+
+class PinnedScheduler:
+    """The node that was sent the longest prefix, the first of several; who has none goes to each in turn.
+
+    What routers that look at prefixes alone do (SGLang's, the L7-PA of KVSwitch's evaluation).
+    """
+
+    def __init__(self, nodes: int, seed: int) -> None:
+        self._turns = RoundRobinScheduler(nodes, seed)
+        self._tokens = [0] * nodes
+        self._held_at: dict[int, list[int]] = {}
+        """Block -> nodes that are known to hold it."""
+        self._answers: deque[tuple[float, int, Request]] = deque()
+        """What will be known, and when."""
+
+    def assign(self, request: Request) -> Route:
+        while self._answers and self._answers[0][0] <= request.arrival_s:
+            _, node, answered = self._answers.popleft()
+            for block in answered.blocks:
+                held_at = self._held_at.setdefault(block, [])
+                if node not in held_at:
+                    held_at.append(node)
+        holders: list[int] = []
+        for block in request.blocks:
+            known = self._held_at.get(block, [])
+            further = [node for node in holders if node in known] if holders else known
+            if not further:
+                break
+            holders = further
+        node = self._choose(holders) if holders else self._turns.assign(request).node
+        self._tokens[node] += request.input_tokens
+        self._answers.append((request.arrival_s + KNOWN_AFTER_S, node, request))
+        return Route(node)
+
+    def _choose(self, holders: list[int]) -> int:
+        return min(holders)
+
+
+class SpreadScheduler(PinnedScheduler):
+    """The same, but of several nodes that hold the longest prefix the one that was sent the fewest tokens.
+
+    What KVSwitch's weighted choice among a prefix's holders comes to, without the delay of its load reports.
+    """
+
+    def _choose(self, holders: list[int]) -> int:
+        return min(holders, key=lambda node: (self._tokens[node], node))
+
+
 PLANNED: dict[str, Callable[[int, int], PlannedScheduler]] = {
     "random": RandomScheduler,
     "round_robin": RoundRobinScheduler,
     "balanced": BalancedScheduler,
     "locality": LocalityScheduler,
+    "pinned": PinnedScheduler,
+    "spread": SpreadScheduler,
 }
 CONDUCTOR = "conductor"
 SCHEDULERS = (*PLANNED, CONDUCTOR)

@@ -146,6 +146,8 @@ def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield path, "must be above 0: nothing would ever arrive"
     if scenario.model.coded_share is not None and scenario.model.codec != NONE:
         yield "model.coded_share", "a codec has the sizes that were measured: leave out one of the two"
+    if scenario.nodes.decode == "budget" and scenario.nodes.gate != "never":
+        yield "nodes.gate", 'nodes with decode = "budget" fetch nothing: use gate = "never"'
     if scenario.decoders.count and scenario.nodes.decode != "apart":
         yield "decoders.count", 'nodes with decode = "batched" decode themselves: leave out one of the two'
     if scenario.decoders.count and scenario.decoders.running_gb <= 0:

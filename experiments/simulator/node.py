@@ -184,7 +184,7 @@ class Node:
             yield from self._fetch(missing, len(chain), sources, record)
         had = None
         if fetch and chunks:
-            had = yield from self._load(request, _prefix(chain, sources), chunks)
+            had = yield from self._load(request, prefix_of(chain, sources), chunks)
         planned_s = self._work_s(request, chain, sources, had)
         self._gpu_free_s = max(self._loop.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
@@ -192,7 +192,7 @@ class Node:
             if fetch and self._options.loading == "blocking":
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
-            hits, computed = _prefix(chain, sources), self._computed(chain, sources)
+            hits, computed = prefix_of(chain, sources), self._computed(chain, sources)
             record.prefill_s = self._work_s(request, chain, sources, had)
             record.saved_s = self._cost.request_prefill_s(request.input_tokens, 0) - record.prefill_s
             self._gpu_free_s -= planned_s - record.prefill_s
@@ -405,7 +405,7 @@ class Node:
         """GPU time of what is not there, blended where there are chunks."""
         plan = None
         if had is not None:
-            plan = self._blending.planned(request, _prefix(chain, sources), had)
+            plan = self._blending.planned(request, prefix_of(chain, sources), had)
         if plan is not None:
             return self._blending.work_s(plan)
         return self._prefill_s(request, len(chain), self._computed(chain, sources))
@@ -414,7 +414,7 @@ class Node:
         """Places of the blocks that are to be computed: all behind the first that is missing, but what a
         stream left out between others is computed alone."""
         if self._streams is None:
-            return range(_prefix(chain, sources), len(chain))
+            return range(prefix_of(chain, sources), len(chain))
         return [block.depth for block in chain if block.key not in sources]
 
     def _prefill_s(self, request: Request, blocks: int, computed: Sequence[int]) -> float:
@@ -453,6 +453,6 @@ class Node:
             self.fetcher.store([*exact, *(chunks[place] for place in had.alone(plan))])
 
 
-def _prefix(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:
+def prefix_of(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:
     """Blocks from the first on that are there."""
     return next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))

@@ -114,8 +114,19 @@ class Nodes:
     """GPU memory that holds blocks for reuse."""
     dram_gb: float = number(256.0, 0.0, 1e7)
     """Local DRAM for blocks; 0: none."""
-    decode: str = choice("apart", ("apart", "batched"))
-    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill in chunks."""
+    decode: str = choice("apart", ("apart", "batched", "budget"))
+    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill in chunks; budget: fixed
+    times side by side, within a budget of tokens (budget.py), and nothing is fetched."""
+    budget_tokens: int = whole(8192, 1, 10_000_000)
+    """budget: computed and answered tokens of the requests that are served at once."""
+    request_ms: float = number(12.27, 0.0, 1e6)
+    """budget: to the first token, besides what the prompt's tokens take."""
+    computed_token_us: float = number(14.04, 0.0, 1e6)
+    """budget: for each token of a prompt that the node does not hold."""
+    held_token_us: float = number(0.94, 0.0, 1e6)
+    """budget: for each token of a prompt that it holds."""
+    output_token_ms: float = number(3.0, 0.0, 1e6)
+    """budget: for each token of an answer after the first."""
     running_gb: float = number(64.0, 0.0, 1e6)
     """batched: GPU memory for the requests that run; who finds no room waits."""
     chunk_tokens: int = whole(8192, 1, 1_000_000)

@@ -12,6 +12,7 @@ from functools import partial
 
 from controller.policies import make_policy
 from controller.residual_value import ResidualValue
+from experiments.simulator.budget import BudgetNode
 from experiments.simulator.checks import (
     check,
     cost_model,
@@ -292,7 +293,14 @@ class _Simulation:
         options = scenario.nodes
         token_bytes = cost.model.kv_bytes_per_token
         running_tokens = options.running_gb * GB / token_bytes
-        gpu = Gpu(self._loop, cost, options.decode == "batched", running_tokens, options.chunk_tokens)
+        budget = options.decode == "budget"
+        gpu = Gpu(
+            self._loop,
+            cost,
+            options.decode != "apart",
+            options.budget_tokens if budget else running_tokens,
+            options.chunk_tokens,
+        )
         tiers: LocalTiers[bytes] = LocalTiers(
             int(options.gpu_gb * GB / cost.block_bytes),
             int(options.dram_gb * GB / cost.block_bytes),
@@ -302,7 +310,7 @@ class _Simulation:
         fetcher: Fetcher | None = None
         if options.gate != "never":
             fetcher = self._fetcher(place, name, process, tiers)
-        return Node(
+        return (BudgetNode if budget else Node)(
             self._loop,
             options,
             cost,

@@ -13,6 +13,7 @@ from experiments.simulator.simulation import prepare
 from experiments.validate import literature
 from experiments.validate.drawn import draw
 from experiments.validate.emulator import Comparison, compare, incast, star
+from experiments.validate.kvswitch import kvswitch
 from experiments.validate.options import ValidateOptions, parse_options
 from experiments.validate.page import SEED, write_page
 from experiments.validate.report import Section, drawn_table, emulated_section, write
@@ -58,6 +59,7 @@ def _sections(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
         yield _published("Beluga", "Beluga, arXiv 2511.20172v2, second-hand", rows)
         rows = literature.shadowserve()
         yield _published("ShadowServe", "ShadowServe, arXiv 2509.16857, abstract", rows)
+        yield _published("KVSwitch", "github.com/kaiitunnz/kvswitch, revision 8e87844", kvswitch())
         if options.trace is None:
             screen.warn("no TRACE: NetKV and Mooncake's global pool need Mooncake's trace and are left out.")
         else:

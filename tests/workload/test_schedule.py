@@ -6,9 +6,13 @@ import pytest
 from workload import schedule
 from workload.generate import generate
 from workload.schedule import PLANNED, ScheduleError, make_scheduler
+from workload.trace import Request
+
+# Chat has one system prompt: routing by prefix alone leaves it all to those who had it first.
+BALANCING = [name for name in PLANNED if name not in ("pinned", "spread")]
 
 
-@pytest.mark.parametrize("name", PLANNED)
+@pytest.mark.parametrize("name", BALANCING)
 def test_same_seed_same_nodes_and_all_nodes_work(name: str) -> None:
     requests = generate("chat", 1, 400).requests
     first, second = make_scheduler(name, 4, seed=9), make_scheduler(name, 4, seed=9)
@@ -70,6 +74,26 @@ def test_locality_chooses_as_a_comparison_of_all_nodes_does(monkeypatch: pytest.
             seen[node].move_to_end(block)
         while len(seen[node]) > 60:
             seen[node].popitem(last=False)
+
+
+def test_a_prefix_is_pinned_to_its_first_known_holder_or_spread_over_all() -> None:
+    def asked(at_s: float, *blocks: int) -> Request:
+        return Request(at_s, 512 * len(blocks), 10, blocks)
+
+    # Two at once before anything is known go to two nodes; both then hold the prefix 7.
+    requests = [asked(0.0, 7, 1), asked(0.0, 7, 2), *(asked(1.0 + n, 7, 10 + n) for n in range(4))]
+    pinned, spread = make_scheduler("pinned", 3), make_scheduler("spread", 3)
+    assert [pinned.assign(request).node for request in requests] == [0, 1, 0, 0, 0, 0]
+    assert [spread.assign(request).node for request in requests] == [0, 1, 0, 1, 0, 1]
+    assert pinned.assign(asked(9.0, 99)).node == 2  # unknown: in turn
+
+
+def test_the_longest_prefix_counts() -> None:
+    pinned = make_scheduler("pinned", 3)
+    chains = [(7, 1), (8, 1), (7, 2, 3)]
+    first = [pinned.assign(Request(0.0, 512, 1, chain)).node for chain in chains]
+    assert first == [0, 1, 2]
+    assert pinned.assign(Request(1.0, 512, 1, (7, 2, 4))).node == 2
 
 
 def test_errors() -> None:

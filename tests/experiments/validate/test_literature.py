@@ -8,6 +8,7 @@ import pytest
 
 from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import simulate
+from experiments.validate.kvswitch import kvswitch
 from experiments.validate.literature import (
     BELUGA,
     SCENARIOS,
@@ -105,3 +106,13 @@ def test_decoding_on_the_adapter_is_sooner_by_every_figure() -> None:
     assert [row.reference for row in rows] == [2.2, 1.38, 1.35]
     assert all(row.simulated > 1.2 for row in rows)
     assert not any(row.fitted for row in rows)
+
+
+def test_routing_by_prefix_alone_has_the_longest_tail_and_choosing_among_holders_the_shortest() -> None:
+    rows = {(row.what.split(",")[0], row.figure): row for row in kvswitch(seeds=[1])}
+    tail = "TTFT p95, s"
+    assert rows["KVSwitch", tail].simulated < 0.5 * rows["L7-PA", tail].simulated
+    assert rows["L7-PA", tail].simulated > 0.08
+    held = "share of blocks held"
+    assert rows["L7-PA", held].simulated > 1.3 * rows["L4-ECMP", held].simulated
+    assert len(rows) == 9
