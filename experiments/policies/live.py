@@ -17,7 +17,7 @@ from controller.policies import Admit, Decision, Evict, Hits, HomeLoad, Miss, Po
 from experiments.policies.stores import STORES
 from workload.keys import home_number
 
-DIGEST_S = 0.05
+DIGEST_S = 0.1
 """From a report in the switch to the entry in its table: the digest's timeout and a batch of writes."""
 
 
