@@ -24,6 +24,7 @@ from experiments.simulator.checks import cost_model
 from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
+from hostlib.tier_rules import DEFAULT_RULE
 from hostlib.wire import VALUE_BYTES, VALUE_FRAME_BYTES
 from topologies.engines import make_engine
 from topologies.network import Network, burst_bytes, check_root
@@ -220,6 +221,12 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "storage.kind", "the emulator has storage nodes only"
     if (nodes.decode, nodes.loading) != ("apart", "overlapped") or nodes.gate == "never":
         yield "nodes", 'the emulator has decode = "apart", loading = "overlapped", and no gate = "never"'
+    if (nodes.asking, nodes.tiers) != ("chain", DEFAULT_RULE):
+        yield "nodes", 'compared with the emulator are asking = "chain" and exclusive tiers only'
+    if scenario.decoders.count:
+        yield "decoders.count", "the emulator has no decoders: decoding waits for nobody there"
+    if model.coded_share is not None or model.decode_gbyte_s or model.decoding != "beside":
+        yield "model", "the emulator codes blocks by model.codec and beside everything else only"
     if not nodes.stores_new:
         yield "nodes.stores_new", "the emulator's nodes store what they compute"
     if (nodes.hints, nodes.warm) != ("answers", "no") or scenario.network.requests_first:

@@ -60,6 +60,11 @@ def test_a_streams_levels_have_the_emulators_lengths(tmp_path: Path) -> None:
     ("tables", "reason"),
     [
         ({"storage": {"kind": "direct"}}, "storage nodes only"),
+        ({"storage": {"kind": "peers"}}, "storage nodes only"),
+        ({"nodes": {"tiers": "inclusive"}}, "exclusive tiers only"),
+        ({"nodes": {"asking": "block"}}, "exclusive tiers only"),
+        ({"decoders": {"count": 2}}, "no decoders"),
+        ({"model": {"coded_share": 0.5}}, "by model.codec"),
         ({"nodes": {"decode": "batched"}}, 'decode = "apart"'),
         ({"nodes": {"gate": "never"}}, 'no gate = "never"'),
         ({"workload": {"clients": 3}}, "plays traces only"),
