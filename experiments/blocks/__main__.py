@@ -41,7 +41,7 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
     page = options.results / "report.html"
     report.write_page(page, transformer.name, about | {"engine": "transformers"}, findings)
     screen.show(report.codec_table(findings))
-    screen.show(report.blend_table(findings.blends))
+    screen.show(report.blend_table(findings))
     felt = findings.sensitivity
     screen.show(
         f"The model feels its context: perplexity {felt.perplexity:.2f}, with shuffled KV "

@@ -28,7 +28,7 @@ _OPTIONS = (
     ),
     Option("SAMPLES", whole(4, 1000), 24, "held-out documents"),
     Option("SEED", whole(0, 2**31), 1, "of the documents; the model has its own"),
-    Option("SEEDS", whole(1, 20), 1, "sets of documents for the codecs; above 1 their table has intervals"),
+    Option("SEEDS", whole(1, 20), 1, "sets of documents; above 1 the tables have intervals"),
     Option(
         "RECORD",
         yes_or_no,

@@ -55,22 +55,20 @@ def codec_table(findings: Findings) -> Table:
     return table
 
 
-def blend_table(blends: Sequence[BlendResult]) -> Table:
+def blend_table(findings: Findings) -> Table:
     """By share of tokens recomputed."""
     table = Table(title="Chunks reused that are no prefixes")
     for title in ("how", "recomputed", "operations saved", "perplexity", "recall", "top-1", "KL"):
         table.add_column(title, justify="left" if title == "how" else "right")
-    for one in blends:
+    for place, one in enumerate(findings.blends):
         quality = one.quality
-        table.add_row(
-            one.how,
-            f"{one.recomputed:.1%}",
-            f"{one.flops_saved:.1%}",
-            f"{quality.perplexity:.3f}",
-            f"{quality.recall:.3f}",
-            f"{quality.top1_agreement:.3f}",
-            f"{quality.kl:.4f}",
-        )
+        cells = [f"{quality.perplexity:.3f}", f"{quality.recall:.3f}", f"{quality.top1_agreement:.3f}"]
+        cells.append(f"{quality.kl:.4f}")
+        if findings.more_blends:
+            several = findings.blend_intervals(place)
+            digits = {"perplexity": 3, "recall": 3, "top1_agreement": 3, "kl": 4}
+            cells = [_plus_minus(several[name], 1, count) for name, count in digits.items()]
+        table.add_row(one.how, f"{one.recomputed:.1%}", f"{one.flops_saved:.1%}", *cells)
     return table
 
 
@@ -91,7 +89,10 @@ def write_summary(path: Path, about: dict[str, Any], findings: Findings) -> None
             one.fields(findings.exact) | _interval_fields(findings, place)
             for place, one in enumerate(findings.codecs)
         ],
-        "blend": [one.fields() for one in findings.blends],
+        "blend": [
+            one.fields() | _blend_interval_fields(findings, place)
+            for place, one in enumerate(findings.blends)
+        ],
         "block_shares": block_shares(findings.codecs),
     }
     part = path.with_suffix(".part")
@@ -170,6 +171,12 @@ def _costs(one: Measured, findings: Findings) -> float:
 
 def _plus_minus(interval: Interval, times: float, digits: int, sign: str = "") -> str:
     return f"{times * interval.mean:{sign}.{digits}f} ± {times * interval.half:.{digits}f}"
+
+
+def _blend_interval_fields(findings: Findings, place: int) -> dict[str, Any]:
+    if not findings.more_blends:
+        return {}
+    return {"intervals": {name: asdict(one) for name, one in findings.blend_intervals(place).items()}}
 
 
 def _interval_fields(findings: Findings, place: int) -> dict[str, Any]:

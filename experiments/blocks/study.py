@@ -59,6 +59,14 @@ class Findings:
     """On the first set of documents."""
     more: list[tuple[Quality, list[Measured]]] = field(default_factory=list)
     """On each further set: the exact cache, and the codecs in the same order."""
+    more_blends: list[list[BlendResult]] = field(default_factory=list)
+    """On each further set, in the same order."""
+
+    def blend_intervals(self, place: int) -> dict[str, Interval]:
+        """Of the blend at a place, over all sets of documents: means with their 95 % intervals."""
+        rows = [blends[place].quality.fields() for blends in (self.blends, *self.more_blends)]
+        names = ("perplexity", "recall", "top1_agreement", "kl")
+        return {name: mean_interval([float(row[name]) for row in rows]) for name in names}
 
     def intervals(self, place: int) -> dict[str, Interval]:
         """Of the codec at a place, over all sets of documents: means with their 95 % intervals."""
@@ -97,7 +105,7 @@ def run_study(
     seeds: int,
     show: Callable[[str], None],
 ) -> Findings:
-    """All of it, codecs on `seeds` sets of documents; `show` hears what was measured last."""
+    """All of it, on `seeds` sets of documents; `show` hears what was measured last."""
     judge = Judge(transformer, draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed))
     sensitivity, blends = _blending(transformer, corpus, samples, seed, judge, show)
     findings = Findings(judge.exact, sensitivity, blends)
@@ -106,6 +114,7 @@ def run_study(
         judge = Judge(transformer, draw_samples(corpus, transformer.tokenize, BLOCK, samples, other))
         measured = _codecs(transformer, corpus, judge, samples, other, show)
         findings.more.append((judge.exact, measured))
+        findings.more_blends.append(_blending(transformer, corpus, samples, other, judge, show)[1])
     return findings
 
 
@@ -129,7 +138,7 @@ def _codecs(
 def steps(seeds: int = 1) -> int:
     """How often `show` is called."""
     rivals = 2 + len(KVTC_BITS) * len(KVTC_RANGES)
-    return len(SHARES) + seeds * (rivals + sum(len(codec.levels) for codec in CODECS.values()))
+    return seeds * (len(SHARES) + rivals + sum(len(codec.levels) for codec in CODECS.values()))
 
 
 def _blending(
