@@ -133,7 +133,7 @@ class Membership:
         ):
             self._followed_s = now_s
             self._own_from = next_epoch(epoch)
-            self.members = Members(self._own_from, self.members.replicas, _all_joining(self.members))
+            self._replace(Members(self._own_from, self.members.replicas, _all_joining(self.members)))
 
     def _made(self, epoch: int) -> bool:
         """Whether that is one of this controller's lists, as far as it knows."""
@@ -142,7 +142,10 @@ class Membership:
     def _set(self, member: Member, state: State) -> None:
         log.info("storage node %s is %s, and was %s", member.address, state.name, member.state.name)
         nodes = tuple(replace(node, state=state) if node is member else node for node in self.members.nodes)
-        self.members = Members(next_epoch(self.members.epoch), self.members.replicas, nodes)
+        self._replace(Members(next_epoch(self.members.epoch), self.members.replicas, nodes))
+
+    def _replace(self, members: Members) -> None:
+        self.members = members
         for tell in self.on_change:
             tell()
 

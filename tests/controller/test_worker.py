@@ -5,13 +5,17 @@ from __future__ import annotations
 import queue
 import threading
 from contextlib import contextmanager
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
 from controller.costs import Costs
 from controller.errors import NotPrimaryError
 from controller.membership import Membership
+from controller.operations import Answer
 from controller.p4_constants import OUTCOME_NAMES
-from controller.worker import SwitchWorker
+from controller.worker import IDLE_TICK_S, SwitchWorker
+from hostlib import wire
+from hostlib.members import HEARTBEAT_S
 from tests.controller.live import wait_until
 from tests.controller.pool_world import STORES, World, hot_miss, key
 from tests.controller.recording import RecordingAdapter
@@ -110,3 +114,24 @@ def test_no_generation_comes_back_when_a_controller_becomes_primary_again() -> N
         wait_until(lambda: a.connected, "A to be primary again")
         given.append(admit(session_a))
     assert len(set(given)) == len(given)
+
+
+def test_only_who_sees_storage_nodes_wakes_as_often_as_they_beat() -> None:
+    """A fat tree has twenty switches, and storage nodes at a few of them."""
+    node = IPv4Address("10.0.0.1")
+    membership = Membership(STORES, 1, 1)
+    woken: list[str] = []
+
+    def worker_at(*hosts: IPv4Address) -> SwitchWorker:
+        world, name = World(blocks=1), str(hosts[0])
+        session = Session(world.adapter, {"ms": 0})  # type: ignore[arg-type]
+        session.wake = lambda: woken.append(name)  # type: ignore[method-assign]
+        return SwitchWorker("s1", session, world.pool, membership, hosts)  # type: ignore[arg-type]
+
+    edge, core = worker_at(STORES[0], node), worker_at(node)
+    assert edge.patience_s == core.patience_s == IDLE_TICK_S
+    assert not woken
+    beat = wire.Message(wire.OP_HELLO, bytes(16), 0, 0, wire.FLAG_HELD, membership.members.epoch)
+    membership.hello(Answer(STORES[0], beat), 0.0)
+    assert (edge.patience_s, core.patience_s) == (HEARTBEAT_S, IDLE_TICK_S)
+    assert woken == [str(STORES[0]), str(node)]  # it is up, and all hosts have to be told
