@@ -8,11 +8,11 @@ the time to first token is estimated; the smallest wins, and is refused where it
     else it fetches the rest first   max(queue, transfer) + prefill(best that storage holds)
 
 The queue is the sum of the prefills of those sent there before (the paper's), less the time that has passed.
-A node fetches while its GPU is busy with other requests, hence the maximum where the paper has a sum. What a
-node fetched it keeps: blocks that many ask for so get copies at several nodes (the paper's hot-spot
+A node fetches while its GPU is busy with other requests, hence the maximum where the paper has a sum (an
+option). What a node fetched it keeps: blocks that many ask for so get copies at several nodes (the paper's hot-spot
 migration). What requests in its queue will have computed counts as held: a burst behind one prefix would
-else be scattered before its first request is done. Nodes do not read one another's memory here: what moves
-comes from storage or the pool. Decoding runs elsewhere in this project's model, so there is no choice of a
+else be scattered before its first request is done. What "storage" is, the cluster says: storage nodes and
+pool, or, as in the paper, the memory of the other nodes. Decoding runs elsewhere in this project's model, so there is no choice of a
 decoding node, and TBT refuses nothing.
 """
 
@@ -55,6 +55,8 @@ class ConductorOptions:
 
     balancing_threshold: float = 1.5
     """By so much the best prefix must exceed the node's own to be fetched; the paper names no value."""
+    overlapped: bool = True
+    """A transfer runs while the GPU is busy with others; false: the paper's sum of transfer and queue."""
     ttft_slo_s: float | None = None
     """A request whose estimate exceeds it is refused; None: none is."""
 
@@ -144,7 +146,8 @@ class Conductor:
                 node, fetch=False, number=self._next, ttft_s=queue_s + self._cluster.prefill_s(request, own)
             )
         transfer_s = self._cluster.transfer_s(node, request, own, stored)
-        ttft_s = max(queue_s, transfer_s) + self._cluster.prefill_s(request, stored)
+        waits_s = max(queue_s, transfer_s) if self._options.overlapped else queue_s + transfer_s
+        ttft_s = waits_s + self._cluster.prefill_s(request, stored)
         return Route(node, fetch=True, number=self._next, ttft_s=ttft_s)
 
     def _note(self, route: Route, request: Request, held: Sequence[int], stored: int) -> None:

@@ -80,7 +80,9 @@ class Router:
         self.conductor: Conductor | None = None
         self._workload: Workload = workload
         if workload.scheduler == CONDUCTOR:
-            options = ConductorOptions(ttft_slo_s=workload.ttft_slo_s)
+            options = ConductorOptions(
+                overlapped=workload.estimate == "overlapped", ttft_slo_s=workload.ttft_slo_s
+            )
             self.conductor = Conductor(cluster, options, workload.seed)
         self._nodes = scenario.nodes.count
 

@@ -60,6 +60,9 @@ class Workload:
     output_tokens: int = whole(100, 1, 1_000_000)
     """With `hit_share`: tokens of each answer."""
     scheduler: str = choice("random", SCHEDULERS)
+    estimate: str = choice("overlapped", ("overlapped", "paper"))
+    """With the conductor: a first token waits for the longer of queue and transfer, or for both in turn, as
+    in Mooncake's algorithm 1. It decides who serves; how long things take it does not change."""
     ttft_slo_s: float | None = number(None, 0.0, 1e6)
     """What streams at adaptive levels aim at. With the conductor: a request whose first token is expected
     later than that is refused."""

@@ -143,3 +143,15 @@ def test_queues_are_empty_when_all_is_served(held: list[set[int]], asked: list[l
     fresh = conductor.assign(request(77))
     assert fresh is not None
     assert fresh.ttft_s == PREFILL_S
+
+
+@pytest.mark.parametrize(("overlapped", "waits_s"), [(True, 3.0), (False, 5.0)])
+def test_a_transfer_waits_beside_the_queue_or_as_in_the_paper_before_it(
+    overlapped: bool, waits_s: float
+) -> None:
+    cluster = Cluster([set()], stored={1, 2}, block_s=1.0)
+    conductor = Conductor(cluster, ConductorOptions(overlapped=overlapped))
+    first = conductor.assign(request(7, 8, 9))  # three blocks to compute: a queue of 3 s
+    second = conductor.assign(request(1, 2, 3))  # two to fetch, 2 s, and one to compute
+    assert first is not None and second is not None
+    assert (second.fetch, second.ttft_s) == (True, waits_s + PREFILL_S)
