@@ -9,11 +9,11 @@ the time to first token is estimated; the smallest wins, and is refused where it
 
 The queue is the sum of the prefills of those sent there before (the paper's), less the time that has passed.
 A node fetches while its GPU is busy with other requests, hence the maximum where the paper has a sum (an
-option). What a node fetched it keeps: blocks that many ask for so get copies at several nodes (the paper's hot-spot
-migration). What requests in its queue will have computed counts as held: a burst behind one prefix would
-else be scattered before its first request is done. What "storage" is, the cluster says: storage nodes and
-pool, or, as in the paper, the memory of the other nodes. Decoding runs elsewhere in this project's model, so there is no choice of a
-decoding node, and TBT refuses nothing.
+option). What a node fetched it keeps: blocks that many ask for so get copies at several nodes (the paper's
+hot-spot migration). What requests in its queue will have computed counts as held: a burst behind one prefix
+would else be scattered before its first request is done. What "storage" is, the cluster says: storage nodes
+and pool, or, as in the paper, the memory of the other nodes. Decoding runs elsewhere in this project's model,
+so there is no choice of a decoding node, and TBT refuses nothing.
 """
 
 from __future__ import annotations

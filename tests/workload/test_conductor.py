@@ -153,5 +153,6 @@ def test_a_transfer_waits_beside_the_queue_or_as_in_the_paper_before_it(
     conductor = Conductor(cluster, ConductorOptions(overlapped=overlapped))
     first = conductor.assign(request(7, 8, 9))  # three blocks to compute: a queue of 3 s
     second = conductor.assign(request(1, 2, 3))  # two to fetch, 2 s, and one to compute
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     assert (second.fetch, second.ttft_s) == (True, waits_s + PREFILL_S)
