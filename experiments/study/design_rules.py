@@ -106,11 +106,10 @@ def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
         if (bar.net_dollars.mean > 0) != ahead
     ]
     text = (
-        f"Against {rival} the pool is {told(base.net_dollars, '$/h', 2)} "
-        f"{'ahead' if ahead else 'behind (below 0)'}"
-        f", the first token {share(base.faster)} sooner. Most depends on {widest}: "
-        f"{told(low.net_dollars, '$/h', 2)} "
-        f"halved, {told(high.net_dollars, '$/h', 2)} doubled. "
+        "At a node's price for a second of waiting the pool is worth "
+        f"{told(base.net_dollars, '$/h', 2)} against {rival}; its mean first token is sooner by "
+        f"{share(base.faster)} (below 0: later). Most depends on {widest}: "
+        f"{told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
     )
     if turning:
         return Claim(text + f"The decision turns with {'; '.join(turning)}.")

@@ -107,18 +107,37 @@ def rivals_claim(bought: Sequence[Purchase]) -> Claim:
 
 
 def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> Claim:
+    """Pools by what is certain, and the closest contest of the fastest of them."""
     pools = [one for one in bought if one.pooled]
-    unbeaten = [pool for pool in pools if not beating(pool, bought, path)]
-    fastest_pool = min(pools, key=lambda one: one.sample.mean(*path))
-    rivals = beating(fastest_pool, bought, path)
-    text = f"of {len(pools)} purchases with a pool {len(unbeaten)} "
-    text += f"{'is' if len(unbeaten) == 1 else 'are'} unbeaten at the same cost or less"
-    if unbeaten:
-        text += f" ({'; '.join(one.told(path) for one in unbeaten)})"
+    mark = STEADY_MARK if path == STEADY else ""
+    best, beaten, facts = [], [], []
+    for pool in pools:
+        rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
+        if beating(pool, bought, path):
+            beaten.append(pool)
+        elif all(below(pool.sample, rival.sample, *path) for rival in rivals):
+            best.append(pool)
+            facts += [Fact(pool.label + mark, rival.label + mark) for rival in rivals]
+    text = f"of {len(pools)} purchases with a pool {len(beaten)} are surely beaten by what costs no more, "
+    if not best:
+        text += "none is surely faster than all of it"
+    else:
+        leads = "; ".join(f"{one.told(path)}, {_lead(one, bought, path)}" for one in best)
+        text += f"{len(best)} surely faster than all of it ({leads})"
+    fastest = min(pools, key=lambda one: one.sample.mean(*path))
+    rivals = beating(fastest, bought, path)
     if rivals:
-        text += f"; {rivals[0].told(path)} beats the fastest with a pool, {fastest_pool.told(path)}"
-        change = ratio(rivals[0].sample, fastest_pool.sample, *path)
-        text += f" (seed by seed {percent_change(change)})"
-        mark = STEADY_MARK if path == STEADY else ""
-        return Claim(text + ".", (Fact(rivals[0].label + mark, fastest_pool.label + mark),))
-    return Claim(text + ".")
+        change = ratio(rivals[0].sample, fastest.sample, *path)
+        text += (
+            f"; {rivals[0].told(path)} beats the fastest with a pool, {fastest.told(path)} "
+            f"(seed by seed {percent_change(change)})"
+        )
+        facts.append(Fact(rivals[0].label + mark, fastest.label + mark))
+    return Claim(text + ".", tuple(facts))
+
+
+def _lead(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str]) -> str:
+    """Over the fastest that costs no more."""
+    rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
+    rival = min(rivals, key=lambda one: one.sample.mean(*path))
+    return f"{percent_change(ratio(pool.sample, rival.sample, *path))} than {rival.label}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.intervals import Interval
 from experiments.study.benefit import benefit
 from experiments.study.rivals import Verdict, verdict
 from experiments.study.sample import MEAN, P99, Sample, below, percent_change, ratio, seconds
@@ -13,6 +14,8 @@ from experiments.study.systems import NAMES
 EVERYTHING = "everything"
 OTHER_STORES = ("no pool", "stores that forget, no reclaim", "reclaim from stores that forget")
 """Bars of the ablation whose storage nodes differ, or that have no pool: no variants of the design."""
+TOLD_SHARE = 0.005
+"""Of p99: what differs by less is not worth a sentence, however certain."""
 SERVED_SHARE = 0.01
 """Of blocks: a pool that serves less gains by merging, not by capacity."""
 
@@ -55,12 +58,7 @@ def systems_sentence(shape: str, systems: Mapping[str, Sample]) -> str:
         for name in ranking
     )
     apart = [
-        name
-        for name in systems
-        if name != "switch"
-        and not ratio(systems["switch"], systems[name], *P99).low
-        <= 1
-        <= ratio(systems["switch"], systems[name], *P99).high
+        name for name in systems if name != "switch" and _apart(ratio(systems["switch"], systems[name], *P99))
     ]
     tail = (
         f"p99 differs from the pool's with {', '.join(NAMES[name] for name in apart)}"
@@ -68,6 +66,11 @@ def systems_sentence(shape: str, systems: Mapping[str, Sample]) -> str:
         else "p99 tells none of them from the pool"
     )
     return f"{shape}: {told}; {tail}."
+
+
+def _apart(change: Interval) -> bool:
+    """Beyond the interval, and by more than TOLD_SHARE."""
+    return not change.low <= 1 <= change.high and abs(change.mean - 1) > TOLD_SHARE
 
 
 def ablation_sentence(mine: Mapping[str, Sample]) -> str:

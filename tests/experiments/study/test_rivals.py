@@ -101,7 +101,7 @@ def test_the_answer_names_what_beats_the_fastest_pool_and_its_cost() -> None:
     ]
     claim = rivals_claim(purchases(done, 60))
     assert claim.text.startswith(
-        "Cold start included, against everything: of 1 purchases with a pool 0 are unbeaten"
+        "Cold start included, against everything: of 1 purchases with a pool 1 are surely"
     )
     assert "8 storage nodes 0.200 ± 0.000 s for 3.14 $/h beats the fastest with a pool" in claim.text
     assert "2 storage nodes and pool 0.334 ± 0.001 s for 5.36 $/h" in claim.text
