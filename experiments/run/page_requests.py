@@ -14,7 +14,7 @@ MOST_REQUESTS = 400
 """Of a mode that a reader can choose from: those slowest to their first token."""
 STAGES = (
     "queued in the node", "probing", "waiting for the pool", "waiting, merged", "waiting for a store",
-    "decoding blocks", "waiting for the GPU", "computing", "other tokens",
+    "decoding blocks", "loading chunks", "waiting for the GPU", "computing", "other tokens",
 )  # fmt: skip
 _ORDERS = (("first", "time to first token"), ("fetch", "fetch"), ("whole", "last token"))
 _ENDS = (("whole", "last token"), ("first", "first token"), ("fetch", "end of the fetch"))
@@ -111,6 +111,12 @@ def _chosen(requests: Sequence[Mapping[str, Any]], homes: Mapping[str, str]) -> 
     return [_told(record, homes) for record in slow]
 
 
+def load_s(record: Mapping[str, Any]) -> float:
+    """How long the chunks of a request were loaded that was blended."""
+    blend = record.get("blend")
+    return float(blend["load_s"]) if blend else 0.0
+
+
 def _told(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]:
     """One request for the page: seconds by stage, and what each is."""
     stages = [0.0] * len(STAGES)
@@ -124,7 +130,7 @@ def _told(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]
             waited.append(home)
         stages[_WAITS.get(kind, _HOME_STAGE)] += waited_s
     tokens_s = max(0.0, (record["end_s"] or 0.0) - record["arrival_s"] - record["ttft_s"])
-    stages[5:] = [record["decode_s"], record["queue_s"], record["prefill_s"], tokens_s]
+    stages[5:] = [record["decode_s"], load_s(record), record["queue_s"], record["prefill_s"], tokens_s]
     tokens = record["tokens"]
     return {
         "node": record["node"],

@@ -84,10 +84,11 @@ class Tracer:
         first_s = record["arrival_s"] + record["ttft_s"]
         compute_s = first_s - record["prefill_s"]
         wait_s = compute_s - record["queue_s"]
-        decode_s = wait_s - record["decode_s"]
+        load_s = wait_s - (record["blend"]["load_s"] if record.get("blend") else 0.0)
+        decode_s = load_s - record["decode_s"]
         fetch_s = decode_s - record["fetch_s"]
-        moments_s = {"fetch": (fetch_s, decode_s), "decode": (decode_s, wait_s)}
-        moments_s |= {"wait for the GPU": (wait_s, compute_s)}
+        moments_s = {"fetch": (fetch_s, decode_s), "decode": (decode_s, load_s)}
+        moments_s |= {"load chunks": (load_s, wait_s), "wait for the GPU": (wait_s, compute_s)}
         moments_s |= {"compute": (compute_s, first_s), "tokens": (first_s, record["end_s"] or first_s)}
         for name, (began_s, ended_s) in moments_s.items():
             if ended_s <= began_s:

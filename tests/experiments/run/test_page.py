@@ -55,7 +55,9 @@ def request(ttft_s: float | None, node: str = "node1") -> dict[str, Any]:
     times = {"arrival_s": 0.5, "fetch_s": 0.1, "decode_s": 0.0, "queue_s": 0.0, "prefill_s": 0.2}
     times["waits_s"] = {"queued": 0.01, "probing": 0.02, "home 10.0.0.9": 0.07}
     end_s = None if ttft_s is None else 0.5 + ttft_s + 0.9
-    return {"node": node, **times, "ttft_s": ttft_s, "end_s": end_s, "tokens": 9, "sources": sources}
+    blend = {"load_s": 0.03}
+    served = {"ttft_s": ttft_s, "end_s": end_s, "tokens": 9, "sources": sources, "blend": blend}
+    return {"node": node, **times, **served}
 
 
 def details(result: RunResult) -> dict[str, Any]:
@@ -113,7 +115,8 @@ def test_a_request_s_time_is_split_by_what_it_waited_for(tmp_path: Path) -> None
     (told,) = data["requests"]["pool"]
     assert dict(zip(data["stages"], told["stages"], strict=True)) == {
         "queued in the node": 0.01, "probing": 0.02, "waiting for the pool": 0.0, "waiting, merged": 0.0,
-        "waiting for a store": 0.07, "decoding blocks": 0.0, "waiting for the GPU": 0.0, "computing": 0.2,
+        "waiting for a store": 0.07, "decoding blocks": 0.0, "loading chunks": 0.03,
+        "waiting for the GPU": 0.0, "computing": 0.2,
         "other tokens": 0.9,
     }  # fmt: skip
     assert (told["homes"], told["between_ms"]) == ("store1", 100.0)

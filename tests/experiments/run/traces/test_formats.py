@@ -63,6 +63,15 @@ def named(found: list[Span], name: str, service: str = "node1") -> Span:
     return one
 
 
+def test_chunks_are_loaded_between_the_fetch_and_the_gpu() -> None:
+    tracer = Tracer(CLOCK, "run", {}, 1000)
+    tracer.request("node1", 0, RECORD | {"ttft_s": 0.2, "blend": {"load_s": 0.03}}, {})
+    found = tracer.finish()
+    stages = [named(found, name) for name in ("fetch", "load chunks", "wait for the GPU", "compute")]
+    assert all(before.end_ns == after.start_ns for before, after in pairwise(stages))
+    assert (stages[1].end_ns - stages[1].start_ns) / 1e9 == pytest.approx(0.03)
+
+
 def test_a_request_s_spans_follow_one_another_and_reach_switch_and_store() -> None:
     found = spans()
     request = named(found, "request")
