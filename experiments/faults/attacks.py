@@ -215,11 +215,11 @@ def _to_nodes(place: Place, draws: random.Random, at: int) -> Raw:
 
 
 def _incomplete(place: Place, draws: random.Random, at: int) -> Raw:
-    """One fragment each of blocks as long as they can be, of which no other comes."""
+    """One fragment each of blocks as long as they can be, of which no other comes, to three homes each."""
     message = wire.Message(
         wire.OP_PUT, draws.randbytes(wire.KEY_BYTES), draws.randrange(wire.MAX_FRAGMENTS), wire.MAX_FRAGMENTS,
         draws.choice([0, wire.FLAG_DURABLE]), tag=bytes(16), content=1 + draws.getrandbits(63),
-        value=draws.randbytes(wire.VALUE_BYTES),
+        homes=(1, 2, 3), value=draws.randbytes(wire.VALUE_BYTES),
     )  # fmt: skip
     return _packet(place, place.stores[at % len(place.stores)], wire.encode(message))
 
