@@ -17,7 +17,7 @@ MIN_PERIOD_S: Final = 0.5
 MAX_PERIOD_S: Final = 60.0
 BUSY_SHARE: Final = 0.01
 """Part of the time that reading one switch's counters may take: N of them take N times as long."""
-BUSY_SHARE_OF_ALL: Final = 0.02
+BUSY_SHARE_OF_ALL: Final = 0.01
 """And that of all switches, which one process reads."""
 
 

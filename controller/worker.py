@@ -36,8 +36,10 @@ TICK_S: Final = 0.02
 IDLE_TICK_S: Final = 0.2
 """Otherwise; messages of the switch are taken at once all the same."""
 OUTCOMES_PERIOD_S: Final = 1.0
-"""Between two readings of a switch's outcomes, of up to OUTCOMES_PER_S switches."""
-OUTCOMES_PER_S: Final = 10
+MANY_SWITCHES: Final = 5
+"""Of more than that, the outcomes of each are read less often, and the looks at what is due are rarer: a
+controller of twenty switches may share two cores with 150 other processes."""
+MAX_IDLE_TICK_S: Final = 0.5
 READ_BACK_PERIOD_S: Final = 1.0
 """The least time between two read-backs of a switch that keeps refusing things."""
 FIRST_BACKOFF_S: Final = 0.1
@@ -154,7 +156,12 @@ class SwitchWorker:
         if self.pool.in_motion:
             return TICK_S
         counts = self._watches_stores and self._membership.counts_heartbeats
-        return HEARTBEAT_S if counts else IDLE_TICK_S
+        return HEARTBEAT_S if counts else min(MAX_IDLE_TICK_S, IDLE_TICK_S * self._crowd)
+
+    @property
+    def _crowd(self) -> float:
+        """How much rarer things are done than by a controller of few switches."""
+        return max(1.0, self._switches / MANY_SWITCHES)
 
     def step(self, timeout_s: float) -> None:
         """Take messages, waiting so long for the first, and do what is due; SwitchError."""
@@ -185,7 +192,7 @@ class SwitchWorker:
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
         if now_s >= self._next_outcomes_s:
-            self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S * max(1.0, self._switches / OUTCOMES_PER_S)
+            self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S * self._crowd
             self.outcomes = self.session.adapter.read_outcomes()
         if self.pool.needs_read_back and now_s >= self._next_read_back_s:
             self._next_read_back_s = now_s + READ_BACK_PERIOD_S

@@ -13,7 +13,7 @@ from controller.errors import NotPrimaryError
 from controller.membership import Membership
 from controller.operations import Answer
 from controller.p4_constants import OUTCOME_NAMES
-from controller.worker import IDLE_TICK_S, SwitchWorker
+from controller.worker import IDLE_TICK_S, MAX_IDLE_TICK_S, SwitchWorker
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 from tests.controller.live import wait_until
@@ -122,11 +122,18 @@ def test_only_who_sees_storage_nodes_wakes_as_often_as_they_beat() -> None:
     membership = Membership(STORES, 1, 1)
     woken: list[str] = []
 
-    def worker_at(*hosts: IPv4Address) -> SwitchWorker:
+    def worker_at(*hosts: IPv4Address, switches: int = 1) -> SwitchWorker:
         world, name = World(blocks=1), str(hosts[0])
         session = Session(world.adapter, {"ms": 0})  # type: ignore[arg-type]
         session.wake = lambda: woken.append(name)  # type: ignore[method-assign]
-        return SwitchWorker("s1", session, world.pool, membership, hosts)  # type: ignore[arg-type]
+        return SwitchWorker(
+            "s1",
+            session,
+            world.pool,
+            membership,
+            hosts,
+            switches=switches,  # type: ignore[arg-type]
+        )
 
     edge, core = worker_at(STORES[0], node), worker_at(node)
     assert edge.patience_s == core.patience_s == IDLE_TICK_S
@@ -134,4 +141,6 @@ def test_only_who_sees_storage_nodes_wakes_as_often_as_they_beat() -> None:
     beat = wire.Message(wire.OP_HELLO, bytes(16), 0, 0, wire.FLAG_HELD, membership.members.epoch)
     membership.hello(Answer(STORES[0], beat), 0.0)
     assert (edge.patience_s, core.patience_s) == (HEARTBEAT_S, IDLE_TICK_S)
+    assert worker_at(node, switches=20).patience_s == MAX_IDLE_TICK_S
+    assert worker_at(STORES[0], switches=20).patience_s == HEARTBEAT_S
     assert woken == [str(STORES[0]), str(node)]  # it is up, and all hosts have to be told
