@@ -83,4 +83,3 @@ def test_reading_takes_a_bounded_share_of_the_time() -> None:
     assert next_period_s(0.1) == 0.1 / BUSY_SHARE
     assert next_period_s(100.0) == MAX_PERIOD_S
     assert next_period_s(0.01, switches=20) == pytest.approx(20 * 0.01 / BUSY_SHARE_OF_ALL)
-    assert next_period_s(0.1, switches=2) == 0.1 / BUSY_SHARE
