@@ -29,8 +29,9 @@ help: ## print this help
 $(INSTALLED): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh
 	@sh scripts/setup.sh
 
-$(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch])
+$(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch] controller/policies/native/*.[ch])
 	@$(PYTHON) -m hostlib.native
+	@$(PYTHON) -m controller.policies.native
 	@touch $@
 
 $(SHELL_READY): requirements-shell.lock scripts/shell-setup.sh

@@ -12,16 +12,23 @@ from collections.abc import Iterator, Sequence
 from controller.policies.base import NOTHING, Policy
 from controller.policies.events import Admit, Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss
 from controller.policies.explain import Account, Standing
-from controller.policies.learned import LearnedValue
-from controller.policies.reuse_history import Block
+from controller.policies.native import IN_POOL, UNKNOWN, compiled
+from controller.policies.reference import Reference
 from controller.policies.reuse_model import TICK_ACCESSES
 from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.shadows import MIN_BLOCKS, Shadow, make_shadows
+from controller.policies.shadows import EXPERTS, MIN_BLOCKS
 from controller.policies.tenants import Shares
 from controller.policies.votes import Votes
 from controller.policies.worth import Worth
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
+HISTORY_BLOCKS = 100_000
+"""Blocks remembered at least; some hundred bytes each, where a block itself is tens of megabytes."""
+HISTORY_PER_SLOT = 4
+REFRESH_TICKS = 64
+"""What was learned is put to use every so many ticks at least, and whenever an eighth more has been seen."""
+MAX_TIMES = 4096
+"""More requests than that in one event are not believed."""
 LOOKED_AT = 64
 """Blocks with the least votes of which one is sought that a tenant may take."""
 
@@ -42,73 +49,79 @@ class Reuse(Policy):
     ) -> None:
         super().__init__(capacity_blocks, capacity_slots)
         parts = parts or Parts()
+        tuning = tuning or Tuning()
+        self._parts, self._tuning = parts, tuning
         self._worth = Worth(cost or CostModel(), link_bit_s, uniform=not parts.worth)
-        self._learned = LearnedValue(capacity_blocks, self._worth, parts, tuning, capacity_slots)
-        shadows = self._make_shadows() if parts.experts and capacity_blocks >= MIN_BLOCKS else []
-        self._published: list[tuple[int, Shadow]] = [
-            (2 << number, shadow) for number, shadow in enumerate(shadows)
-        ]
-        self._everyone = (2 << len(shadows)) - 1
-        """All experts, as bits; the learned value is the first."""
+        shadows = parts.experts and capacity_blocks >= MIN_BLOCKS
+        remembered = max(HISTORY_BLOCKS, HISTORY_PER_SLOT * capacity_blocks) if parts.memory else 0
+        make = compiled() or Reference
+        self.core = make(
+            capacity_blocks, capacity_slots or 0, shadows, remembered, 1.0 + tuning.margin, parts.prefix
+        )
+        """What is remembered, what experts hold, and the pool."""
+        self._names = EXPERTS if shadows else EXPERTS[:1]
         silent = 0 if parts.learned or not shadows else 1
-        self.votes = Votes(1 + len(shadows), capacity_blocks, silent)
-        """What the pool holds, and for whom."""
-        self._holders: dict[Key, int] = {}
-        """Experts (bits) that hold a block, in the pool or not."""
+        self.votes = Votes(len(self._names), capacity_blocks, silent)
+        self.core.set_order(self.votes.order)
+        self.core.refresh(0.0, parts, tuning)
+        self._accesses_left = TICK_ACCESSES
+        """Until this tick ends."""
+        self._tick = self._refreshed_at = 0
+        self._places = 0
+        """Places of worth that the core knows."""
+        self._tell_worths()
         self._tenant = 0
         """Whose request is being answered."""
         self._shares: Shares | None = None
         """Who owns what, once there is more than one tenant."""
 
     def __contains__(self, key: object) -> bool:
-        return key in self.votes
+        return key in self.core
 
     def __len__(self) -> int:
-        return len(self.votes)
+        return len(self.core)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self.votes)
+        return iter(self.core)
 
     def miss(self, event: Miss) -> Sequence[Decision]:
         key, _, depth, chain_blocks, parent_key, times, home, recompute_s, tenant, fragments = event
         if tenant != self._tenant or self._shares is not None:
             self._asked_by(tenant)
-        blocks = self._learned.blocks
         place = self._worth.place(home, depth, recompute_s)
-        block = blocks.get(key)
-        before: Sequence[Decision] = NOTHING
-        if block is None:
-            parent = None if parent_key is None else blocks.get(parent_key)
-            if parent is None and parent_key is not None:
-                # Whoever asks for a block asks for what is before it: that report was lost, or is forgotten.
-                parent = self._new(parent_key, None, place, False)
-                parent.fragments = fragments  # as nobody said another size
-                before = self._pass_and_ask(parent, 1)
-            block = self._new(key, parent, place, depth == chain_blocks - 1)
-        block.place = place
-        if block.fragments != fragments:
-            self._learned.resize(block, fragments)
-        after = self._pass_and_ask(block, times)
-        return [*before, *after] if before else after
+        if len(self._worth.seconds) != self._places:
+            self._tell_worths()
+        self._pass(times)
+        is_last = depth == chain_blocks - 1
+        found = self.core.ask(key, parent_key, is_last, place, fragments, times)
+        if found != UNKNOWN:
+            return self._vote(key, found, fragments)
+        # Whoever asks for a block asks for what is before it: that report was lost, or is forgotten.
+        assert parent_key is not None
+        found = self.core.ask(parent_key, None, False, place, fragments, 1)
+        before = self._vote(parent_key, found, fragments)
+        after = self._vote(key, self.core.ask(key, parent_key, is_last, place, fragments, times), fragments)
+        return (*before, *after)
 
     def hits(self, event: Hits) -> None:
-        block = self._learned.blocks.get(event.key)
-        if block is None:
-            block = self._new(event.key, None, 0, False)
-            block.fragments = self.room.fragments(event.key)
-        self._pass_and_ask(block, event.times, may_admit=False)
+        key, _, times = event
+        self._pass(times)
+        if self.core.hits(key, times) == UNKNOWN:
+            self.core.ask(key, None, False, 0, self.room.fragments(key), times)
+        if self._shares is not None:
+            self._shares.touched(key)
 
     def lost(self, event: Lost) -> None:
-        if event.key in self.votes:
+        if event.key in self.core:
             self._leave(event.key)
 
     def found(self, event: Found) -> Sequence[Decision]:
         key = event.key
-        if key in self.votes:
+        if key in self.core:
             return NOTHING
         evicted: list[Decision] = []
         while not self.room.fits(event.fragments):
-            victim = self._victim() or next((k for k in self.votes if k not in self.pinned), None)
+            victim = self._victim() or next((k for k in self.core if k not in self.pinned), None)
             if victim is None:
                 return (*evicted, Evict(key))
             evicted.append(self._evict(victim))
@@ -120,153 +133,109 @@ class Reuse(Policy):
 
     def explain(self, key: Key) -> Account:
         """Why the block is in the pool or not; `explain.in_words` makes sentences of it."""
-        learned, worth = self._learned, self._worth
-        block = learned.blocks.get(key)
-        place = block.place if block else 0
-        home, compute_s, fetch_s = worth.describe(place)
-        parent = block.parent if block else None
-        names = [learned.name, *(shadow.name for _, shadow in self._published)]
-        holders, total = self._holders.get(key, 0), sum(self.votes.weights)
-        next_to_leave = next(self.votes.least_first(), None) if not self.room.fits(1) else None
+        count, ticks, place, value, parent, parent_held = self.core.facts(key) or (0, 0, 0, 0.0, None, False)
+        home, compute_s, fetch_s = self._worth.describe(place)
+        holders, total = self.core.holders(key), sum(self.votes.weights)
+        next_to_leave = [] if self.room.fits(1) else self.core.least(1)
         return Account(
             key=key,
-            in_pool=key in self.votes,
-            asked=block.count if block else 0,
-            accesses_ago=learned.age(block) * TICK_ACCESSES if block else 0,
+            in_pool=key in self.core,
+            asked=count,
+            accesses_ago=ticks * TICK_ACCESSES,
             home=home,
             compute_s=compute_s,
             fetch_s=fetch_s,
-            worth_s=worth.seconds[place],
-            chance=learned.chance(block) if block else 0.0,
-            value=learned.value(block) if block else 0.0,
-            cheapest_value=learned.cheapest_value(),
+            worth_s=self._worth.seconds[place],
+            chance=self.core.chance(key) or 0.0,
+            value=value,
+            cheapest_value=self.core.cheapest_value(),
             experts=[
                 Standing(name, saved_s, weight / total, bool(holders >> number & 1))
                 for number, (name, saved_s, weight) in enumerate(
-                    zip(names, self.votes.saved_s, self.votes.weights, strict=True)
+                    zip(self._names, self.votes.saved_s, self.votes.weights, strict=True)
                 )
             ],
             votes=self.votes.of_set[holders] / total,
-            votes_needed=next_to_leave[1] / total if next_to_leave else 0.0,
-            parent=parent.key if parent else None,
-            parent_held=parent.held if parent else False,
+            votes_needed=self.votes.of_set[next_to_leave[0][1]] / total if next_to_leave else 0.0,
+            parent=parent,
+            parent_held=parent_held,
         )
-
-    def _make_shadows(self) -> list[Shadow]:
-        slots = self.capacity_slots
-        if slots is None:
-            return make_shadows(self.capacity_blocks)
-        return make_shadows(self.capacity_blocks * slots, largest=slots)
-
-    def _size(self, fragments: int) -> int:
-        """What a block takes of a shadow: its part of the slots, or of the entries if that is more."""
-        slots = self.capacity_slots
-        return 1 if slots is None else max(fragments * self.capacity_blocks, slots)
 
     def _asked_by(self, tenant: int) -> None:
         if self._shares is None:
-            held = {key: self.room.fragments(key) for key in self.votes}
+            held = {key: self.room.fragments(key) for key in self.core}
             capacity = self.capacity_slots or self.capacity_blocks
             self._shares = Shares(capacity, self.capacity_blocks, held, self._tenant)
         self._tenant = tenant
         self._shares.asked(tenant)
 
-    def _pass_and_ask(self, block: Block, times: int, may_admit: bool = True) -> Sequence[Decision]:
-        """The clock goes on, then the block is asked for: it may have been forgotten in between."""
-        if self._learned.passed(times):
-            self.votes.tick(TICK_ACCESSES)
-            if block.count and block.key not in self._learned.blocks:
-                forgotten = block
-                block = self._new(block.key, block.parent, block.place, block.is_last)
-                block.fragments = forgotten.fragments
-        self._learned.blocks[block.key] = block
-        return self._asked(block, times, may_admit)
+    def _pass(self, times: int) -> None:
+        """So many requests are about to be counted: the clock goes on."""
+        self._accesses_left -= times if times < MAX_TIMES else MAX_TIMES
+        if self._accesses_left > 0:
+            return
+        core = self.core
+        while self._accesses_left <= 0:
+            self._accesses_left += TICK_ACCESSES
+            self._tick += 1
+            core.end_tick()
+        if self.votes.tick(core.take_gains(), TICK_ACCESSES):
+            core.set_order(self.votes.order)
+        ticks = self._tick - self._refreshed_at
+        if ticks >= REFRESH_TICKS or 8 * ticks >= self._tick:
+            self._refreshed_at = self._tick
+            if self._parts.learning:
+                core.refresh(ticks, self._parts, self._tuning)
+            self._worth.refresh()
+            self._tell_worths()
 
-    def _new(self, key: Key, parent: Block | None, place: int, is_last: bool) -> Block:
-        return Block(key, parent, place, is_last)
+    def _tell_worths(self) -> None:
+        self.core.set_worths(self._worth.seconds, self._worth.steps)
+        self._places = len(self._worth.seconds)
 
-    def _asked(self, block: Block, times: int, may_admit: bool) -> Sequence[Decision]:
-        """Ask all experts for the block, count what it saved each, and do as they vote."""
-        key, votes, shares = block.key, self.votes, self._shares
-        had = self._holders.get(key, 0)
-        parent = block.parent
-        block.served = served = had & (self._everyone if parent is None else parent.served)
-        if served:
-            votes.gains[served] += times * self._worth.seconds[block.place]
-        holders = self._ask_experts(block, times)
-        if key in votes:
-            votes.put(key, holders)
+    def _vote(self, key: Key, holders: int, fragments: int) -> Sequence[Decision]:
+        """Do as the experts vote about a block that was asked for; `holders` is what the core answered."""
+        shares = self._shares
+        if holders == IN_POOL:
             if shares is not None:
                 shares.touched(key)
             return NOTHING
         is_due = shares is not None and shares.is_below(self._tenant)
-        if not may_admit or not (holders or is_due):
+        if not (holders or is_due):
             return NOTHING
-        wanted = votes.of_set[holders]
         leaving: list[Decision] = []
-        while not self.room.fits(block.fragments):
-            victim = self._victim(None if is_due else wanted)
+        while not self.room.fits(fragments):
+            victim = self._victim(None if is_due else self.votes.of_set[holders])
             if victim is None:
                 return leaving
             leaving.append(self._evict(victim))
-        self._enter(key, block.fragments)
+        self._enter(key, fragments)
         return (*leaving, Admit(key))
-
-    def _ask_experts(self, block: Block, times: int) -> int:
-        """Ask each for the block; who holds it now."""
-        key = block.key
-        learned = self._learned
-        learned.ask(block, times)
-        for evicted in learned.evicted:
-            self._let_go(evicted, 1)
-        holders = 1 if block.held else 0
-        size = self._size(block.fragments)
-        for bit, shadow in self._published:
-            shadow.ask(key, size)
-            holders |= bit
-            for evicted in shadow.evicted:
-                self._let_go(evicted, bit)
-        if holders:
-            self._holders[key] = holders
-        else:
-            self._holders.pop(key, None)
-        return holders
-
-    def _let_go(self, key: Key, bit: int) -> None:
-        """An expert does not hold a block any more."""
-        holders = self._holders.get(key, 0) & ~bit
-        if holders:
-            self._holders[key] = holders
-        else:
-            self._holders.pop(key, None)
-        if key in self.votes:
-            self.votes.put(key, holders)
 
     def _victim(self, at_most: float | None = None) -> Key | None:
         """The block to evict next, if its tenant has to give it and it has no more votes than that."""
-        shares, tenant = self._shares, self._tenant
-        for looked_at, (key, votes) in enumerate(self.votes.least_first()):
-            if at_most is not None and votes > at_most:
+        shares, tenant, of_set = self._shares, self._tenant, self.votes.of_set
+        # Nearly always the first will do.
+        most = 1 if shares is None and not self.pinned else LOOKED_AT + len(self.pinned)
+        for key, holders in self.core.least(most):
+            if at_most is not None and of_set[holders] > at_most:
                 return None
             if key not in self.pinned and (shares is None or shares.may_take(key, tenant)):
                 return key
-            if shares is not None and looked_at >= LOOKED_AT:
-                return shares.victim(tenant, self.pinned)
-        return None
+        return None if shares is None else shares.victim(tenant, self.pinned)
 
     def _evict(self, key: Key) -> Evict:
         self._leave(key)
-        block = self._learned.blocks.get(key)
-        return Evict(key, None if block is None else self._learned.chance(block))
+        return Evict(key, self.core.chance(key))
 
     def _enter(self, key: Key, fragments: int) -> None:
-        self.votes.put(key, self._holders.get(key, 0))
+        self.core.enter(key)
         self.room.entered(key, fragments)
         if self._shares is not None:
             self._shares.entered(key, self._tenant, self.room.fragments(key))
 
     def _leave(self, key: Key) -> None:
-        self.votes.remove(key)
+        self.core.leave(key)
         self.room.left(key)
         if self._shares is not None:
             self._shares.left(key)

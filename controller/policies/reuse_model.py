@@ -106,17 +106,31 @@ class ReuseModel:
                 exposure[:] = map(add, exposure, at_risk)
                 exposure[0] = at_age_0
 
-    def refresh(self, ticks: float) -> None:
+    def refresh(self, ticks: float, parts: Parts | None = None, tuning: Tuning | None = None) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""
-        fade = float(np.exp(-ticks / self._tuning.fade_ticks))
-        reuses, exposure = np.array(self._reuses) * fade, np.array(self._exposure) * fade
+        reuses, exposure, index, chance = learn(
+            np.array(self._reuses),
+            np.array(self._exposure),
+            ticks,
+            parts or self._parts,
+            tuning or self._tuning,
+        )
         self._reuses, self._exposure = reuses.tolist(), exposure.tolist()
-        hazard = _hazards(reuses, exposure, self._tuning.prior_reuses)
-        stay = np.exp(-hazard * _WIDTHS)
-        survival = np.concatenate([np.ones((CLASSES, 1)), np.cumprod(stay, axis=1)], axis=1)
-        held_ticks = (1.0 - stay) / hazard
-        self.index = (_best_hit_rate(survival, held_ticks) if self._parts.lookahead else hazard).tolist()
-        self.chance = (1.0 - survival[:, -1:] / np.maximum(survival[:, :-1], 1e-300)).tolist()
+        self.index, self.chance = index.tolist(), chance.tolist()
+
+
+def learn(
+    reuses: Floats, exposure: Floats, ticks: float, parts: Parts, tuning: Tuning
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Counts faded by `ticks`, and the index and the chance of reuse that follow, each [class, bucket]."""
+    fade = float(np.exp(-ticks / tuning.fade_ticks))
+    reuses, exposure = reuses * fade, exposure * fade
+    hazard = _hazards(reuses, exposure, tuning.prior_reuses)
+    stay = np.exp(-hazard * _WIDTHS)
+    survival = np.concatenate([np.ones((CLASSES, 1)), np.cumprod(stay, axis=1)], axis=1)
+    held_ticks = (1.0 - stay) / hazard
+    index = _best_hit_rate(survival, held_ticks) if parts.lookahead else hazard
+    return reuses, exposure, index, 1.0 - survival[:, -1:] / np.maximum(survival[:, :-1], 1e-300)
 
 
 def _table() -> list[list[float]]:

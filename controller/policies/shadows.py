@@ -28,6 +28,7 @@ class Shadow(ABC):
         self.capacity = capacity
         self.evicted: list[Key] = []
         """What the last `ask` pushed out."""
+        self._asked_for: Key | None = None
         self._sizes: dict[Key, int] = {}
         """Of what is held or remembered, where it is not 1."""
 
@@ -36,7 +37,7 @@ class Shadow(ABC):
 
         The size counts when it is first heard of, until it is forgotten.
         """
-        self.evicted = []
+        self.evicted, self._asked_for = [], key
         if size != 1:
             self._sizes.setdefault(key, size)
         return self._ask(key)
@@ -57,7 +58,8 @@ class Shadow(ABC):
         return self._sizes.get(key, 1)
 
     def _forgotten(self, key: Key) -> None:
-        self._sizes.pop(key, None)
+        if key != self._asked_for:
+            self._sizes.pop(key, None)
 
 
 class Queue(OrderedDict[Key, int]):
@@ -369,6 +371,10 @@ class ArcShadow(Shadow):
 
 MIN_BLOCKS = 20
 """Below that, parts of these policies have no room."""
+
+
+EXPERTS = ("learned", MqShadow.name, LirsShadow.name, ArcShadow.name)
+"""All experts, in the order of their bits."""
 
 
 def make_shadows(capacity: int, largest: int = 1) -> list[Shadow]:

@@ -12,10 +12,7 @@ its own."""
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Iterator
-
-from controller.policies.events import Key
+from collections.abc import Sequence
 
 OTHERS_WEIGHT = 0.05
 """Weight of each further expert at the beginning, where the first has 1. Equal weights save 1.5 to 2.5 % less
@@ -26,12 +23,10 @@ alike, and none at all loses 2 % in pools of 1,000 blocks on the conversation tr
 
 
 class Votes:
-    """Blocks of the pool by the set of experts (bits) that hold them, and the weights of experts."""
+    """Weights of experts, by what each saved."""
 
     def __init__(self, experts: int, capacity_blocks: int, silent: int = 0) -> None:
         """Experts whose bit is in `silent` are counted, and have no vote."""
-        self.gains = [0.0] * (1 << experts)
-        """Seconds saved since the last tick, by the set of experts that had the block."""
         self.saved_s = [0.0] * experts
         """What each has saved since the beginning."""
         self._experts = range(experts)
@@ -43,31 +38,30 @@ class Votes:
         self._regret_s = 0.0
         """What mixing lost so far to the best mixture of its weights, which sets the rate."""
         self._memory_accesses = MEMORY_POOLS * capacity_blocks
-        self._blocks: list[OrderedDict[Key, None]] = [OrderedDict() for _ in range(1 << experts)]
-        self._sets: dict[Key, int] = {}
         self.of_set: list[float] = []
-        """Weight of the votes of each set of experts."""
-        self._order: list[int] = []
+        """Weight of the votes of each set of experts (bits)."""
+        self.order: list[int] = []
         """Sets, least weight first."""
-        self._weigh()
+        self.weigh()
 
-    def tick(self, accesses: int) -> None:
-        """Count what was saved in the last so many accesses."""
+    def tick(self, gains_s: Sequence[float], accesses: int) -> bool:
+        """Count what was saved in the last so many accesses, by the set of experts that had the block.
+
+        Whether that changed the weights.
+        """
         saved_s = [0.0] * len(self._experts)
-        is_any = False
-        for mask, gain_s in enumerate(self.gains):
+        for mask, gain_s in enumerate(gains_s):
             if gain_s:
-                is_any = True
                 for expert in self._experts:
                     if mask >> expert & 1:
                         saved_s[expert] += gain_s
-                self.gains[mask] = 0.0
-        if not is_any:
-            return
+        if not any(saved_s):
+            return False
         for expert in self._experts:
             self.saved_s[expert] += saved_s[expert]
         self._hedge(saved_s, math.exp(-accesses / self._memory_accesses))
-        self._weigh()
+        self.weigh()
+        return True
 
     def _hedge(self, saved_s: list[float], fade: float) -> None:
         """AdaHedge's step: the rate of before judges, then weights follow the new sums."""
@@ -91,39 +85,13 @@ class Votes:
     def _rate(self) -> float:
         return math.log(max(2, len(self._voting))) / self._regret_s if self._regret_s else FASTEST
 
-    def _weigh(self) -> None:
+    def weigh(self) -> None:
+        """Sum the weights up for each set."""
         self.of_set = [
             sum((self.weights[expert] for expert in self._experts if mask >> expert & 1), 0.0)
-            for mask in range(len(self.gains))
+            for mask in range(1 << len(self._experts))
         ]
-        self._order = sorted(range(len(self.gains)), key=self.of_set.__getitem__)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._sets
-
-    def __len__(self) -> int:
-        return len(self._sets)
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._sets)
-
-    def put(self, key: Key, mask: int) -> None:
-        """A block entered the pool, was asked for, or is held by other experts now."""
-        before = self._sets.get(key)
-        if before is not None:
-            del self._blocks[before][key]
-        self._sets[key] = mask
-        self._blocks[mask][key] = None
-
-    def remove(self, key: Key) -> None:
-        """A block left the pool."""
-        del self._blocks[self._sets.pop(key)][key]
-
-    def least_first(self) -> Iterator[tuple[Key, float]]:
-        """Blocks of the pool with their votes, the next to leave first."""
-        for mask in self._order:
-            for key in self._blocks[mask]:
-                yield key, self.of_set[mask]
+        self.order = sorted(range(1 << len(self._experts)), key=self.of_set.__getitem__)
 
 
 FASTEST = 1e9

@@ -35,17 +35,17 @@ class BuildError(HostlibError):
     """The core can't be compiled here."""
 
 
-def library(extra_flags: tuple[str, ...] = ()) -> Path:
+def library(extra_flags: tuple[str, ...] = (), folder: Path = FOLDER, module: str = MODULE) -> Path:
     """Where the shared object of these sources is, or would be."""
     digest = hashlib.sha256(" ".join((sys.version, *FLAGS, *extra_flags)).encode())
-    for path in _sources():
+    for path in _sources(folder):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return Path(sys.prefix) / "lib" / "weir" / f"{MODULE}-{digest.hexdigest()[:20]}.so"
+    return Path(sys.prefix) / "lib" / "weir" / f"{module}-{digest.hexdigest()[:20]}.so"
 
 
-def build(extra_flags: tuple[str, ...] = ()) -> Path:
-    """Compile the core unless it is there; BuildError."""
-    path = library(extra_flags)
+def build(extra_flags: tuple[str, ...] = (), folder: Path = FOLDER, module: str = MODULE) -> Path:
+    """Compile a core unless it is there, from a folder's sources; BuildError."""
+    path = library(extra_flags, folder, module)
     if path.is_file():
         return path
     headers = Path(sysconfig.get_paths()["include"])
@@ -54,28 +54,28 @@ def build(extra_flags: tuple[str, ...] = ()) -> Path:
         raise BuildError("no C compiler on PATH (apt-get install gcc)")
     if not (headers / "Python.h").is_file():
         raise BuildError(f"no Python.h in {headers} (apt-get install python3-dev)")
-    sources = [str(source) for source in _sources() if source.suffix == ".c"]
+    sources = [str(source) for source in _sources(folder) if source.suffix == ".c"]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent) as folder:
-            made = Path(folder) / path.name
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent) as scratch:
+            made = Path(scratch) / path.name
             command = [compiler, *FLAGS, *extra_flags, f"-I{headers}", *sources, "-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise BuildError(f"the C compiler failed:\n{done.stderr.strip()[:4000]}")
             made.replace(path)
-        _forget_unused(path)
+        _forget_unused(path, module)
     except OSError as error:
         raise BuildError(f"{path.parent}: {error.strerror}") from None
     return path
 
 
-def _forget_unused(newest: Path) -> None:
+def _forget_unused(newest: Path, module: str) -> None:
     """Older builds go after a while: another checkout may use the same environment."""
-    for other in newest.parent.glob(f"{MODULE}-*.so"):
+    for other in newest.parent.glob(f"{module}-*.so"):
         if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
             other.unlink(missing_ok=True)
 
 
-def _sources() -> list[Path]:
-    return sorted(path for path in FOLDER.iterdir() if path.suffix in (".c", ".h"))
+def _sources(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in (".c", ".h"))

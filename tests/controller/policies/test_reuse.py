@@ -3,14 +3,13 @@ import random
 import pytest
 
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss, make_policy
+from controller.policies import reuse as module
 from controller.policies.checked import Checked
-from controller.policies.learned import LearnedValue
+from controller.policies.native import IN_POOL
+from controller.policies.reference import Reference
 from controller.policies.reuse import Reuse
-from controller.policies.reuse_history import Block
 from controller.policies.reuse_model import TICK_ACCESSES
 from controller.policies.reuse_parts import Parts
-from controller.policies.worth import Worth
-from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import Trace
 
@@ -37,7 +36,7 @@ def test_golden_hits() -> None:
     assert ask(Checked(Reuse(1000)), generate("chat", 1, 800)) == GOLDEN
 
 
-GOLDEN = (1401, 1401)
+GOLDEN = (1352, 1352)
 
 
 @pytest.mark.parametrize("shape", ["agents", "scan", "rag"])
@@ -71,17 +70,22 @@ def test_no_block_without_its_parent_and_leaves_go_first() -> None:
     policy = Checked(Reuse(4))
     for depth in range(6):
         policy.handle(Miss(depth, 0.0, depth, 6, depth - 1 if depth else None))
-    held = sorted(policy)  # type: ignore[type-var]
+    held = sorted(policy)
     assert held == list(range(len(held)))
 
 
 def test_orphans_are_held_where_prefixes_do_not_matter() -> None:
     for prefix in (True, False):
-        learned = LearnedValue(2, Worth(CostModel()), Parts(prefix=prefix))
-        parent = Block(1, None, 0, is_last=False)
-        orphan = Block(2, parent, 0, is_last=True)
-        learned.ask(orphan, 1)
-        assert (2 in learned) is not prefix
+        reuse = Reuse(2, parts=Parts(experts=False, prefix=prefix))
+        for key in (1, 3, 3):  # two slots: what is asked for again takes the first block's
+            reuse.handle(Miss(key, 0.0))
+        for _ in range(3):
+            reuse.handle(Miss(4, 0.0))
+        reuse.handle(Miss(2, 0.0, parent=1))
+        assert 1 not in reuse
+        for _ in range(9):
+            reuse.handle(Miss(2, 0.0, parent=1))
+        assert (2 in reuse) is not prefix
 
 
 def survivors_of_home_1(wait_s: float, prefill_s: float = 0.0) -> int:
@@ -93,7 +97,7 @@ def survivors_of_home_1(wait_s: float, prefill_s: float = 0.0) -> int:
         key = chooser.randrange(120)
         missed = Miss(key, step, home=key % 2, recompute_s=prefill_s)
         policy.handle(Hits(key, step) if key in policy else missed)
-    return sum(key % 2 for key in policy)  # type: ignore[operator, misc]
+    return sum(key % 2 for key in policy)  # type: ignore[misc]
 
 
 def test_blocks_of_a_loaded_home_are_worth_more() -> None:
@@ -111,7 +115,7 @@ def test_what_a_block_of_this_request_costs_to_compute_is_what_the_node_says() -
         key = chooser.randrange(120)
         missed = Miss(key, step, recompute_s=0.003 if key % 2 else 0.0005)
         policy.handle(Hits(key, step) if key in policy else missed)
-    assert sum(key % 2 for key in policy) > 30  # type: ignore[operator, misc]
+    assert sum(key % 2 for key in policy) > 30  # type: ignore[misc]
 
 
 def test_the_pool_goes_over_to_an_expert_that_saves_more() -> None:
@@ -120,7 +124,8 @@ def test_the_pool_goes_over_to_an_expert_that_saves_more() -> None:
     assert isinstance(reuse, Reuse)
     votes = reuse.votes
     votes.weights[:] = [0.0, 1.0, 0.0, 0.0]  # MQ alone decides, until something is saved
-    votes._weigh()
+    votes.weigh()
+    reuse.core.set_order(votes.order)
     hits = 0
     for step in range(20_000):
         key = step % 60  # a loop just larger than the pool: MQ hardly ever hits
@@ -132,26 +137,43 @@ def test_the_pool_goes_over_to_an_expert_that_saves_more() -> None:
 
 
 @pytest.mark.parametrize("expert", [1, 2, 3])
-def test_an_expert_with_all_the_votes_decides_alone(expert: int) -> None:
-    policy = Checked(Reuse(60))
-    reuse = policy.policy
-    assert isinstance(reuse, Reuse)
-    votes = reuse.votes
-    votes.tick = lambda accesses: None  # type: ignore[method-assign]
+def test_an_expert_with_all_the_votes_decides_alone(expert: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEIR_PURE", "1")
+    reuse = Reuse(60)
+    policy, votes, core = Checked(reuse), reuse.votes, reuse.core
+    assert isinstance(core, Reference)
+    votes.tick = lambda gains_s, accesses: False  # type: ignore[method-assign]
     votes.weights[:] = [float(number == expert) for number in range(4)]
-    votes._weigh()
+    votes.weigh()
+    core.set_order(votes.order)
     ask(policy, generate("rag", 1, 800))
-    assert set(policy) == set(reuse._published[expert - 1][1])
+    assert set(policy) == set(core._shadows[expert - 1][1])
 
 
-def test_who_holds_what_is_known_exactly() -> None:
+def test_who_holds_what_is_known_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEIR_PURE", "1")
     reuse = Reuse(100)
-    policy = Checked(reuse)
-    ask(policy, generate("scan", 1, 400))
-    experts = [reuse._learned, *(shadow for _, shadow in reuse._published)]
-    for number, expert in enumerate(experts):
-        assert set(expert) == {key for key, mask in reuse._holders.items() if mask >> number & 1}
-    assert all(reuse.votes._sets[key] == reuse._holders.get(key, 0) for key in policy)
+    ask(Checked(reuse), generate("scan", 1, 400))
+    core = reuse.core
+    assert isinstance(core, Reference)
+    contents = [set(core._learned), *(set(shadow) for _, shadow in core._shadows)]
+    for number, held in enumerate(contents):
+        assert held == {key for key, holders in core._holders.items() if holders >> number & 1}
+    assert all(core._pool[key] == core.holders(key) for key in reuse)
+    assert [key for holders in core._order for key in core._sets[holders]] == [k for k, _ in core.least(999)]
+
+
+def test_least_votes_leave_first_and_among_equals_those_that_came_first() -> None:
+    core = Reuse(20).core
+    for key in range(4):
+        core.ask(key, None, False, 0, 1, 1)  # there is room: all experts hold them
+        core.enter(key)
+    core.enter(9)  # read back from a switch: nobody does
+    assert [key for key, _ in core.least(9)] == [9, 0, 1, 2, 3]
+    assert core.ask(1, None, False, 0, 1, 1) == IN_POOL
+    core.leave(0)
+    assert core.least(3) == [(9, 0), (2, 15), (3, 15)]
+    assert (len(core), 9 in core, 0 in core, core.holders(0)) == (4, True, False, 15)
 
 
 def test_evictions_say_how_likely_reuse_is() -> None:
@@ -165,12 +187,12 @@ def test_evictions_say_how_likely_reuse_is() -> None:
     assert all(chance is not None and 0 <= chance <= 1 for chance in chances)
 
 
-def test_memory_is_bounded() -> None:
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HISTORY_BLOCKS", 2000)
     policy = Reuse(10)
-    remembered = policy._learned._history._remembered
-    for key in range(remembered + 5000):
+    for key in range(5000):
         policy.handle(Miss(key, 0.0))
-    assert remembered * 0.9 < len(policy._learned._history.blocks) <= remembered + 10 + 2 * TICK_ACCESSES
+    assert 2000 <= policy.core.known() <= 2000 + TICK_ACCESSES
 
 
 def test_blocks_read_back_after_a_restart_are_adopted() -> None:
@@ -192,15 +214,18 @@ def test_every_part_can_be_switched_off_and_matters(part: str) -> None:
     without.check_all()
 
 
-def test_only_prefix_hits_count_for_an_expert() -> None:
+def test_only_prefix_hits_count_for_an_expert(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEIR_PURE", "1")
     policy = Reuse(20)
+    core = policy.core
+    assert isinstance(core, Reference)
     for key, parent in ((1, None), (2, 1), (1, None), (2, 1)):
         policy.handle(Miss(key, 0.0, parent=parent))
-    whole = dict(enumerate(policy.votes.gains))
-    assert {experts for experts, gain_s in whole.items() if gain_s} == {policy._everyone}
-    policy._learned.blocks[1].served = 0  # nobody had the head when it was asked for last
+    gains = core.take_gains()
+    assert [number for number, gain_s in enumerate(gains) if gain_s] == [len(gains) - 1]
+    core._history.blocks[1].served = 0  # nobody had the head when it was asked for last
     policy.handle(Miss(2, 0.0, parent=1))
-    assert dict(enumerate(policy.votes.gains)) == whole
+    assert not any(core.take_gains())
 
 
 def test_the_learned_value_can_be_barred_from_voting() -> None:

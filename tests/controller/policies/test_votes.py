@@ -8,9 +8,7 @@ ACCESSES = 64
 def after(gains: list[list[float]], capacity_blocks: int = 1000, silent: int = 0) -> Votes:
     votes = Votes(experts=2, capacity_blocks=capacity_blocks, silent=silent)
     for first, second in gains:
-        votes.gains[1] += first
-        votes.gains[2] += second
-        votes.tick(ACCESSES)
+        votes.tick([0.0, first, second, 0.0], ACCESSES)
     return votes
 
 
@@ -34,8 +32,8 @@ def test_what_was_saved_long_ago_does_not_count() -> None:
 
 def test_what_both_saved_counts_for_both() -> None:
     votes = Votes(experts=2, capacity_blocks=10)
-    votes.gains[3] = 7.0
-    votes.tick(ACCESSES)
+    assert votes.tick([0.0, 0.0, 0.0, 7.0], ACCESSES)
+    assert not votes.tick([0.0] * 4, ACCESSES)
     assert votes.saved_s == [7.0, 7.0]
     assert votes.weights == [1.0, OTHERS_WEIGHT]
 
@@ -49,26 +47,9 @@ def test_who_has_no_vote_is_counted() -> None:
 @pytest.mark.parametrize("period", [50, 200])
 def test_what_mixing_loses_to_the_best_is_small_beside_what_was_saved(period: int) -> None:
     """Experts that lead by turns, with noise: a bet by weights loses no tenth of what the best one saves."""
-    votes, own_s, best = Votes(experts=2, capacity_blocks=100_000), 0.0, 0.0
+    votes, own_s = Votes(experts=2, capacity_blocks=100_000), 0.0
     for step in range(2000):
         gains = [2.0, 1.0] if step // period % 4 < 3 else [1.0, 2.0]
         own_s += sum(w * g for w, g in zip(votes.weights, gains, strict=True)) / sum(votes.weights)
-        votes.gains[1] += gains[0]
-        votes.gains[2] += gains[1]
-        votes.tick(ACCESSES)
-    best = max(votes.saved_s)
-    assert own_s > 0.9 * best
-
-
-def test_least_votes_leave_first_and_among_equals_those_put_first() -> None:
-    votes = Votes(experts=2, capacity_blocks=10)
-    for key, mask in ((1, 3), (2, 1), (3, 2), (4, 2), (5, 0)):
-        votes.put(key, mask)
-    assert [key for key, _ in votes.least_first()] == [5, 3, 4, 2, 1]
-    votes.put(3, 2)
-    votes.put(1, 0)
-    votes.remove(5)
-    assert [key for key, _ in votes.least_first()] == [1, 4, 3, 2]
-    assert list(votes) == [1, 2, 3, 4]
-    assert len(votes) == 4
-    assert 5 not in votes
+        votes.tick([0.0, *gains, 0.0], ACCESSES)
+    assert own_s > 0.9 * max(votes.saved_s)

@@ -1,0 +1,147 @@
+"""The compiled core decides as the reference does, event by event, and forgets what it should."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin, native
+from controller.policies import reuse as module
+from controller.policies.checked import Checked
+from controller.policies.reference import Reference
+from controller.policies.reuse import Reuse
+from controller.policies.reuse_parts import Parts, Tuning
+from hostlib.native.build import BuildError
+from workload.generate import generate
+
+
+@pytest.fixture(scope="module")
+def compiled() -> native.MakeCore:
+    try:
+        return native.load(native.make(("-Werror",)))
+    except BuildError as error:
+        pytest.skip(str(error))
+
+
+def both(compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, **options: object) -> list[Checked]:
+    policies = []
+    for make in (compiled, Reference):
+        monkeypatch.setattr(module, "compiled", lambda make=make: make)
+        policies.append(Checked(Reuse(**options)))  # type: ignore[arg-type]
+    return policies
+
+
+def accesses(shape: str, seed: int, requests: int) -> Iterator[tuple[int, float, int, int, int | None]]:
+    for request in generate(shape, seed, requests).requests:
+        chain = request.blocks
+        for depth, block in enumerate(chain):
+            yield block, request.arrival_s, depth, len(chain), chain[depth - 1] if depth else None
+
+
+def same(policies: list[Checked], event: Event) -> None:
+    ours, reference = (policy.handle(event) for policy in policies)
+    assert list(ours) == list(reference), event
+
+
+@pytest.mark.parametrize(
+    ("shape", "blocks"), [("chat", 100), ("rag", 300), ("scan", 60), ("agents", 19), ("phases", 400)]
+)
+def test_same_decisions(
+    compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, shape: str, blocks: int
+) -> None:
+    policies = both(compiled, monkeypatch, capacity_blocks=blocks)
+    waits = random.Random(5)
+    for number, (block, now_s, depth, length, parent) in enumerate(accesses(shape, 11, 500)):
+        if number % 20 == 0:
+            for policy in policies:
+                policy.handle(HomeLoad(number % 3, now_s, (number * 7919 % 13) * 0.003))
+        recompute_s = waits.choice((0.0, 0.0, 0.002, 0.03))
+        event = Miss(block, now_s, depth, length, parent, home=block % 3, recompute_s=recompute_s)
+        same(policies, Hits(block, now_s) if block in policies[0] else event)
+    for policy in policies:
+        policy.check_all()
+    ours, reference = (policy.policy for policy in policies)
+    assert isinstance(ours, Reuse)
+    assert isinstance(reference, Reuse)
+    assert ours.votes.saved_s == reference.votes.saved_s
+    assert [ours.explain(key) for key in range(30)] == [reference.explain(key) for key in range(30)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_same_decisions_whatever_happens(
+    compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Tenants, pins, losses, reports that stand for many requests, and either sizes or reports that were lost
+    and a short memory: of a parent that nobody reported the size is guessed."""
+    if seed % 2 == 0:
+        monkeypatch.setattr(module, "HISTORY_BLOCKS", 300)
+    chooser = random.Random(seed)
+
+    def size_of(key: int) -> int:
+        return 1 + key % 9 if seed % 2 else 1
+
+    policies = both(compiled, monkeypatch, capacity_blocks=40, capacity_slots=170 if seed % 2 else None)
+    for block, now_s, depth, length, parent in accesses("rag", seed, 350):
+        what = chooser.random()
+        held = list(policies[0])
+        if what < 0.02 and held:
+            same(policies, Lost(chooser.choice(held), now_s))
+        elif what < 0.04:
+            same(policies, Found(number := chooser.randrange(3000), now_s, size_of(number)))
+        elif what < 0.06 and held:
+            same(policies, Pin(chooser.choice(held), now_s))
+        elif what < 0.09:
+            for key in list(policies[0].policy.pinned):
+                same(policies, Unpin(key, now_s))
+        elif what < 0.2 and seed % 2 == 0:
+            continue
+        times = chooser.choice((1, 1, 1, 2, 40))
+        miss = Miss(block, now_s, depth, length, parent, times, tenant=depth % 2, fragments=size_of(block))
+        same(policies, Hits(block, now_s, times) if block in policies[0] else miss)
+    for policy in policies:
+        policy.check_all()
+    ours, reference = (policy.policy.core for policy in policies)  # type: ignore[attr-defined]
+    assert ours.known() == reference.known()
+    assert ours.known() < 400 or seed % 2
+
+
+@pytest.mark.parametrize("part", ["experts", "learned", "memory", "lookahead", "prefix", "worth"])
+def test_same_decisions_without_a_part(
+    compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    policies = both(compiled, monkeypatch, capacity_blocks=50, parts=Parts(**{part: False}))
+    for block, now_s, depth, length, parent in accesses("chat", 12, 120):
+        event = Miss(block, now_s, depth, length, parent)
+        same(policies, Hits(block, now_s) if block in policies[0] else event)
+
+
+def test_numbers_of_forgotten_blocks_are_used_again(
+    compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = compiled(20, 0, True, 100, 1.01, True)
+    core.refresh(0.0, Parts(), Tuning())
+    core.set_worths([0.01], [0])
+    for number in range(100_000):
+        core.ask(number, number - 1 if number % 10 else None, False, 0, 1, 1)
+        if number % 64 == 0:
+            core.end_tick()
+    assert core.known() <= 100 + 64
+    blocks_made = core.made()  # type: ignore[attr-defined]
+    assert blocks_made < 1000
+
+
+def test_what_cannot_be_is_refused(compiled: native.MakeCore) -> None:
+    core = compiled(20, 0, True, 100, 1.01, True)
+    with pytest.raises(ValueError, match="place"):
+        core.ask(1, None, False, 0, 1, 1)
+    core.set_worths([0.01], [0])
+    with pytest.raises(ValueError, match="times"):
+        core.ask(1, None, False, 0, 1, 0)
+    with pytest.raises(KeyError):
+        core.leave(1)
+    with pytest.raises(ValueError, match="set of experts"):
+        core.set_order([99] * 16)
+    with pytest.raises(TypeError):
+        core.ask([], None, False, 0, 1, 1)  # type: ignore[arg-type]
+    assert core.ask(2, 1, False, 0, 1, 1) == native.UNKNOWN
+    assert core.hits(1, 1) == native.UNKNOWN
