@@ -41,6 +41,8 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
     page = options.results / "report.html"
     report.write_page(page, transformer.name, about | {"engine": "transformers"}, findings)
     screen.show(report.codec_table(findings))
+    if findings.more:
+        screen.show(report.interval_table(findings))
     screen.show(report.blend_table(findings))
     felt = findings.sensitivity
     screen.show(

@@ -19,39 +19,45 @@ from experiments.page.style import base_layout, series_style
 
 
 def codec_table(findings: Findings) -> Table:
-    """Every codec and level, by ratio."""
-    table = Table(title="A block's bytes, and what the model says with what comes out of them")
-    for title in (
-        "codec",
-        "level",
-        "ratio",
-        "perplexity, %",
-        "top-1",
-        "KL",
-        "recall",
-        "continued",
-        "enc",
-        "dec MB/s",
-    ):
-        table.add_column(title, justify="left" if title == "codec" else "right")
-    by_ratio = sorted(enumerate(findings.codecs), key=lambda place_one: place_one[1].ratio)
-    for place, one in by_ratio:
+    """Every codec and level, by ratio; fits a terminal of 80 columns."""
+    titles = ("codec", "level", "ratio", "perplexity, %", "top-1", "KL", "cont.", "enc, dec MB/s")
+    table = _table("A block's bytes, and what the model says with what comes out of them", titles)
+    for one in sorted(findings.codecs, key=lambda one: one.ratio):
         quality = one.quality
-        several = findings.intervals(place) if findings.more else None
         table.add_row(
             one.codec,
             str(one.level),
-            _plus_minus(several["ratio"], 1, 2) if several else f"{one.ratio:.2f}",
-            _plus_minus(several["perplexity_lost"], 100, 2, "+")
-            if several
-            else f"{_costs(one, findings):+.2f}",
+            f"{one.ratio:.2f}",
+            f"{_costs(one, findings):+.2f}",
             f"{quality.top1_agreement:.3f}",
-            _plus_minus(several["kl"], 1, 4) if several else f"{quality.kl:.4f}",
-            f"{quality.recall:.3f}",
+            f"{quality.kl:.4f}",
             f"{quality.continuation:.2f}",
-            f"{one.encode_mb_s:.1f}",
-            f"{one.decode_mb_s:.1f}",
+            f"{one.encode_mb_s:.1f}, {one.decode_mb_s:.1f}",
         )
+    return table
+
+
+def interval_table(findings: Findings) -> Table:
+    """The same over all sets of documents, with 95 % intervals."""
+    sets = 1 + len(findings.more)
+    titles = ("codec", "level", "ratio", "perplexity, %", "KL")
+    table = _table(f"Over {sets} sets of documents, with 95 % intervals", titles)
+    for place, one in sorted(enumerate(findings.codecs), key=lambda pair: pair[1].ratio):
+        several = findings.intervals(place)
+        table.add_row(
+            one.codec,
+            str(one.level),
+            _plus_minus(several["ratio"], 1, 2),
+            _plus_minus(several["perplexity_lost"], 100, 2, "+"),
+            _plus_minus(several["kl"], 1, 4),
+        )
+    return table
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", padding=(0, 0, 0, 1))
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("codec", "level") else "right", no_wrap=True)
     return table
 
 
