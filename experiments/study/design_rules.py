@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from statistics import median
 
 from experiments.intervals import Interval, mean_interval
 from experiments.study.atlas import Verdicts
 from experiments.study.claims import Claim, Fact, joined, share, told
 from experiments.study.ledger import Entry
-from experiments.study.sample import MEAN, Sample, below, figure, ratio
+from experiments.study.sample import MEAN, TOLD_SHARE, Sample, below, figure, ratio
 from experiments.study.tornado import Bar, swings
 
 UNDECIDED = ", not decided."
@@ -23,9 +22,10 @@ def change_claim(mine: Labelled, what: str, without: str) -> Claim:
     """How much sooner the first token is with one than with another, where that is certain."""
     found = ratio(mine[what], mine[without], *MEAN)
     gain = Interval(1 - found.mean, 1 - found.high, 1 - found.low)
-    if isfinite(found.half) and found.high < 1:
+    told_apart = abs(gain.mean) >= TOLD_SHARE
+    if told_apart and below(mine[what], mine[without], *MEAN):
         return Claim(f"{what}: {share(gain)} sooner than {without}.", (Fact(what, without),))
-    if isfinite(found.half) and found.low > 1:
+    if told_apart and below(mine[without], mine[what], *MEAN):
         return Claim(f"{what}: {share(gain)}, that is later than {without}.", (Fact(without, what),))
     return Claim(f"{what}: {share(gain)} against {without}{UNDECIDED}")
 
@@ -37,7 +37,9 @@ def changes_claim(mine: Labelled, pairs: Sequence[tuple[str, str]]) -> Claim:
     open_ = "; ".join(claim.text.removesuffix(UNDECIDED) for claim in claims if not claim.facts)
     if not open_:
         return decided
-    return Claim(f"{decided.text} Within their intervals are: {open_}.".strip(), decided.facts)
+    return Claim(
+        f"{decided.text} Within their intervals, or under 0.05 %, are: {open_}.".strip(), decided.facts
+    )
 
 
 def recompute_claim(mine: Labelled, recompute: str) -> Claim:

@@ -43,7 +43,7 @@ def columns(values: Mapping[str, Mapping[str, Interval]]) -> Plot:
     """What -> name -> value with its interval: side by side, each with its own axis, names once."""
     names = list(dict.fromkeys(name for mine in values.values() for name in mine))
     figure = make_subplots(rows=1, cols=len(values), shared_yaxes=True, horizontal_spacing=0.03)
-    figure.update_layout(base_layout(height=140 + 24 * len(names), showlegend=False))
+    figure.update_layout(base_layout(height=170 + 24 * len(names), showlegend=False))
     for number, (what, mine) in enumerate(values.items()):
         figure.add_scatter(
             x=[value.mean for value in mine.values()],
@@ -57,7 +57,7 @@ def columns(values: Mapping[str, Mapping[str, Interval]]) -> Plot:
         )
         figure.update_xaxes(title_text=what, title_font_size=12, nticks=5, row=1, col=number + 1)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], tickfont_size=11, automargin=True)
-    return figure, f"{'; '.join(values)}: {', '.join(names)}"
+    return figure, f"{'; '.join(values)}: {', '.join(names)}".replace("<br>", " ")
 
 
 def lines(what: str, x_title: str, series: Series, log_x: bool = False) -> Plot:

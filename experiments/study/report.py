@@ -31,7 +31,8 @@ def write_page(
     for panel in made:
         page.heading(panel.title)
         page.text(panel.claim.text)
-        page.plots(panel.plots)
+        for figure, description in panel.plots:
+            page.plot(figure, description)
         page.text(f"Against it: {panel.against}")
         page.table(panel.table.name, panel.table.columns, [_shown(row) for row in panel.table.rows])
     page.heading("All simulations")

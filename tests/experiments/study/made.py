@@ -9,6 +9,12 @@ SPREAD = (-0.001, 0.0, 0.001)
 """What three seeds differ by, as a share."""
 
 
+COUNTS = (
+    "requests_per_s", "saved_prefill_s", "storage_busy_share", "switch_served_bytes", "merged", "digests",
+    "table_updates", "control_bytes", "control_cpu_s",
+)  # fmt: skip
+
+
 def sample(mean_s: float, cost: float = 0.0, steady_s: float | None = None, **changed: Any) -> Sample:
     """Three runs around a mean TTFT; all else equal unless changed."""
     return of_runs([run(mean_s * (1 + by), cost, steady_s, **changed) for by in SPREAD])
@@ -33,6 +39,8 @@ def run(mean_s: float, cost: float = 0.0, steady_s: float | None = None, **chang
         "storage_egress_bytes": 1e9,
         "blocks": {"gpu": 1, "dram": 0, "pool": 0, "remote": 999, "recomputed": 0},
         "pool_blocks": 12,
+        "tpot_s": {"mean": 0.01},
+        **dict.fromkeys(COUNTS, 0.0),
         "cache_dollars_per_hour": cost,
         "dollars_per_hour": 500.0 + cost,
         **changed,

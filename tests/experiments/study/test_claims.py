@@ -14,9 +14,11 @@ from experiments.study.design_rules import (
     recompute_claim,
 )
 from experiments.study.ledger import DIGEST_CPU_S, ENTRY_BYTES, Entry, entry
-from experiments.study.panels import Panel
+from experiments.study.panels import Found, Panel, panels
+from experiments.study.point import Point
 from experiments.study.rivals import STEADY_MARK, Purchase, rivals_claim
 from experiments.study.sample import MEAN, STEADY, Sample
+from experiments.study.systems import Setting, system
 from experiments.study.table import Table
 from tests.experiments.study.made import of_runs, run, sample
 
@@ -75,7 +77,9 @@ def test_what_is_open_is_told_after_what_is_decided() -> None:
     noisy = of_runs([run(value) for value in (0.2, 0.4, 0.3)])
     mine = {"pool": sample(0.2), "none": sample(0.3), "noisy": noisy}
     claim = changes_claim(mine, [("noisy", "none"), ("pool", "none"), ("missing", "none")])
-    assert claim.text.index("pool: +33.3%") < claim.text.index("Within their intervals are: noisy")
+    assert claim.text.index("pool: +33.3%") < claim.text.index(
+        "Within their intervals, or under 0.05 %, are: noisy"
+    )
     assert claim.facts == (Fact("pool", "none"),)
 
 
@@ -108,3 +112,21 @@ def test_the_ledger_multiplies_measured_costs_with_counts() -> None:
     assert row.digests == 10  # a run of an hour
     assert row.cpu_s == pytest.approx(10 * DIGEST_CPU_S)
     assert row.table_mb == pytest.approx(12 * 12 * ENTRY_BYTES / 1e6)
+
+
+def test_ratios_are_to_recomputing_without_a_variant() -> None:
+    done = []
+    for name, variant, mean_s in (
+        ("recompute", "", 0.2),
+        ("recompute", "conductor", 0.1),
+        ("switch", "", 0.15),
+    ):
+        setting = Setting(nodes=16)
+        point = Point("rivals", 16, name, setting, system(name, setting), variant)
+        done.append((point, sample(mean_s, cost=0.0 if name == "recompute" else 1.96)))
+    (panel,) = panels(Found(done))
+    (figure, _), *_ = panel.plots
+    drawn = dict(zip(figure.data[1].y, figure.data[1].x, strict=True))
+    assert drawn["recompute always"] == 1
+    assert drawn["recompute always, conductor"] == pytest.approx(0.5)
+    assert drawn["2 storage nodes and pool"] == pytest.approx(0.75)
