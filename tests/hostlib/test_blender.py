@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,14 @@ from hostlib.blending import Blending
 from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import derivation
+from hostlib.errors import ConfigError
 from hostlib.inference import InferenceNode, RequestRecord
 from hostlib.members import Members
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from hostlib.tiers import LocalTiers
 from hostlib.wire import fragment_count
+from hostlib.worker import WorkerConfig
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 from tests.hostlib.test_inference import BLOCK_BYTES, COST, HOME, KEY_SPACE, SCALE, came_from
@@ -111,3 +114,20 @@ def test_a_gate_that_closes_leaves_all_to_be_computed_exactly() -> None:
         assert came_from(second) == {"remote": 4}  # the whole chain, as without blending
 
     run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"fetch": False}, "blend takes chunks that are made up and fetched"),
+        ({"kv_file": "kv"}, "blend takes chunks that are made up and fetched"),
+        ({"blend_share": 1.5}, "blend_share must be from 0 to 1, not 1.5"),
+        ({"codec": "cachegen", "level": "adaptive"}, "blend does not go with level 'adaptive'"),
+    ],
+)
+def test_a_worker_that_cannot_blend_is_refused(given: dict[str, Any], complaint: str) -> None:
+    right = {"address": "10.0.0.1", "result": "r", "homes": [HOME], "trace": "t", "gpu_blocks": 1}
+    right |= {"dram_blocks": 1, "blend": True, "model": "llama3-70b", "ttft_slo_s": 1.0, "link_bit_s": 1e6}
+    WorkerConfig(**right)
+    with pytest.raises(ConfigError, match=complaint):
+        WorkerConfig(**right | given)

@@ -9,6 +9,7 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
+from hostlib.blending import Blending
 from hostlib.client import Client
 from hostlib.client_gate import ClientGate
 from hostlib.content import block_content
@@ -19,6 +20,7 @@ from tests.hostlib.sealed import SEAL, fragments
 from workload.cost import make_cost_model
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
+from workload.trace import Request
 
 HOME = "10.0.0.101"
 COST = make_cost_model(gpu="h800")
@@ -65,6 +67,25 @@ def test_the_links_rate_decides_when_nothing_waits(link_bit_s: float, admitted: 
         assert gate(chain(8), 0.0) == admitted
         assert gate.stats.refused_blocks == 8 - admitted
         assert gate(chain(8), 10.0) == 8  # hidden behind the GPU's queue
+
+    run_virtual(main())
+
+
+def test_chunks_are_blended_where_that_is_sooner_than_computing() -> None:
+    async def main() -> None:
+        blending = Blending(COST, 0.15, SCALE.duration_s)
+        chunks = (None, *range(8), None)
+        plan = blending.plan(Request(0.0, 9 * 512 + 40, 1, tuple(range(10)), chunks=chunks), 1)
+        assert plan is not None
+        missing = [BlockRef(key) for key in KeySpace().chunks(range(8)) if key is not None]
+        gate, client, home = make(FAST_BIT_S)
+        assert gate.blends(blending, plan, missing, 0.0) == 8
+        slow, *_ = make(0.2 * SLOW_BIT_S)
+        assert slow.blends(blending, plan, missing, 0.0) is None
+        assert slow.blends(blending, plan, missing, 100.0) == 8  # hidden behind the GPU's queue
+        home.backlog_ms = 500
+        await client.get(missing[0])
+        assert gate.blends(blending, plan, missing, 0.0) is None
 
     run_virtual(main())
 
