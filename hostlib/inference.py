@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -124,7 +124,8 @@ class RequestRecord:
     def report(self) -> dict[str, Any]:
         """As JSON, as it is now; `dataclasses.asdict` would copy all that is in it, which takes a host as
         long as serving the request."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        told = {name: getattr(self, name) for name in self.__slots__}
+        return told | {"blend": None if self.blend is None else asdict(self.blend)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -131,3 +133,12 @@ def test_a_worker_that_cannot_blend_is_refused(given: dict[str, Any], complaint:
     WorkerConfig(**right)
     with pytest.raises(ConfigError, match=complaint):
         WorkerConfig(**right | given)
+
+
+def test_the_record_of_a_request_that_was_blended_is_json() -> None:
+    async def main() -> None:
+        (one,) = await Cluster(1).play(asked(0, 1, [7, 8]))
+        assert json.loads(json.dumps(one.report())) == asdict(one)
+        assert one.report()["blend"]["alone"] == 2
+
+    run_virtual(main())
