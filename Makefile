@@ -66,7 +66,7 @@ engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, com
 
 blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
 	@nice -n 10 sh scripts/setup-blocks.sh
-	@.venv-blocks/bin/python -m experiments.blocks
+	@OMP_WAIT_POLICY=PASSIVE .venv-blocks/bin/python -m experiments.blocks
 
 faults: $(READY) ## parts of a network killed, stopped, cut off under load: what fails, is wrong, is lost (CASES, TOPOS)
 	@$(PYTHON) -m experiments.faults
