@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 import grpc
 
@@ -12,6 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from controller.config import ClientTls
+
+
+LOOK_S: Final = 1.0
+"""Between two looks of gRPC's threads that wait for a stream; what comes wakes them at once."""
+
+
+def let_threads_sleep() -> None:
+    """For a process of many streams: each one's thread looks ten times a second whether a signal came, which
+    is the main thread's affair. How often is no part of gRPC's interface; another gRPC looks as it likes."""
+    common = sys.modules.get("grpc._common")
+    if hasattr(common, "MAXIMUM_WAIT_TIMEOUT"):
+        setattr(common, "MAXIMUM_WAIT_TIMEOUT", LOOK_S)  # noqa: B010  (mypy does not know it)
 
 
 def open_channel(

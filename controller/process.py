@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from controller import residents
+from controller.channel import let_threads_sleep
 from controller.costs import add_up
 from controller.errors import ConfigError, ControllerError
 from controller.membership import Membership, first_epoch
@@ -76,6 +77,7 @@ class ControllerProcess:
 
     def run(self) -> None:
         """Work until `stop`; raises ControllerError if a worker can't go on."""
+        let_threads_sleep()
         for worker in self.workers:
             worker.start()
         ready = False
