@@ -11,9 +11,9 @@ class Parts:
     """All on is the policy; the experiments switch them off one at a time."""
 
     experts: bool = True
-    """The published policies are followed where they save more; without, the learned value decides alone."""
+    """The published policies vote; without, the learned value decides alone."""
     learned: bool = True
-    """The learned value is one of the experts; without, there are the published ones only."""
+    """The learned value votes; without, the published policies do alone."""
     learning: bool = True
     """Hazards are learned; without, they are what is assumed before anything is seen."""
     memory: bool = True

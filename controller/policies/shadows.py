@@ -6,7 +6,7 @@ size each counts as that, and as many leave as make room.
 
 Three beside the learned value: MQ leads where popularity lasts, LIRS where most is asked for once, ARC where
 what is recent counts. LRU, S3-FIFO and LFU with ageing were tried, too: on generated shapes (6,000 requests,
-seeds 1 and 2) the best of seven, chosen afterwards, saves 0.1 % more than the best of these four."""
+seeds 1 and 2) the best of seven, chosen afterwards, saves under 0.1 % more than the best of these four."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* What the policy remembers of blocks, and what its experts hold. Blocks are numbers; the Python twin
-   (controller/policies/reference.py) makes the same decisions with objects, and is the reference. */
+/* What the policy remembers of blocks, and what its experts hold. Blocks are numbers here; the same in Python
+   (controller/policies/reference.py) has objects, and is the reference. */
 #ifndef WEIR_POLICY_CORE_H
 #define WEIR_POLICY_CORE_H
 
@@ -10,7 +10,7 @@
 
 #define NONE UINT32_MAX
 
-/* As in reuse_classes.py, reuse_model.py and reuse_history.py; a test compares the numbers. */
+/* As in reuse_classes.py, reuse_model.py, reuse_history.py and shadows.py: tests compare all decisions. */
 enum {
     CLASSES = 24,
     FIRST_COUNT_CLASS = 7,
