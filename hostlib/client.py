@@ -3,7 +3,7 @@ them.
 
 Blocks have any length from a byte to 65,535 fragments of 512 bytes. A block is fetched once however many
 tasks of this node want it (single flight). What arrives was written under the client's secret, all of it in
-one write: see `hostlib.fetch`, `hostlib.offer` and docs/guarantees.md.
+one write: see `hostlib.fetches`, `hostlib.offer` and docs/guarantees.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from hostlib import wire
 from hostlib.client_options import ClientOptions, ClientStats
 from hostlib.errors import BlockNotFoundError, BlockTooLongError, OverloadedError, TransferError
 from hostlib.exchange import Exchange
-from hostlib.fetch import Fetch, Fetches
+from hostlib.fetch import Fetch
+from hostlib.fetches import Fetches
 from hostlib.members import Members
 from hostlib.offer import Offer, Offers
 from hostlib.presence import Presence

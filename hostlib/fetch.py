@@ -1,56 +1,54 @@
-"""Fetches: blocks being put together from fragments that are asked for one by one.
-
-Fragment 0 is a block's probe. It is asked for without knowing the block's length or which write of it there
-is; its value says both, and from then on only fragments of that write are taken. A fragment counts when its
-tag is right. One whose tag is wrong is asked for again past the pool, with a report if it came from there. A
-home that is silent is left for the next replica; a replica that lacks a fragment is left for the next, from
-the probe on.
-
-Replies are matched by key, fragment and content id, not by sequence: a switch may answer with a copy of the
-reply to another node.
-"""
+"""One block on its way in, put together from fragments that are asked for one by one (`hostlib.fetches`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hostlib import wire
-from hostlib.client_options import RateLimit
-from hostlib.errors import (
-    BlockNotFoundError,
-    BlockTooLongError,
-    CorruptBlockError,
-    OverloadedError,
-    TransferError,
-    TransferTimeoutError,
-)
-from hostlib.exchange import POOL, Exchange, Taken, fail
+from hostlib.exchange import POOL
 from hostlib.lane import Request
 from hostlib.transfer import BlockRef, FetchedBlock, FetchTimes
 
 if TYPE_CHECKING:
     import asyncio
-    from collections import deque
     from collections.abc import Callable, Sequence
 
     from hostlib.native import Core
-    from hostlib.pushed import PushedBlocks
-    from hostlib.seal import Seal
 
 MAX_HINT_MS = 0xFFFF
 TRIES_BEFORE_BYPASS = 3
 """Then a fragment is asked for past the pool and the pending table: they may be what is wrong."""
-BLACKOUT_LOOK_S = 0.05
-"""How often a read whose homes all fell silent looks whether one was heard of again."""
+
+
+class Keeper(Protocol):
+    """What a fetch needs of whoever keeps all of them."""
+
+    tenant: int
+    core: Core | None
+
+    @property
+    def epoch(self) -> int:
+        """Of the list of members, as messages carry it."""
+
+    def longest_s(self, fragments: int, /) -> float:
+        """A block of so many may take."""
+
+    def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
+        """The same fragment, from the home instead of the pool."""
+
+    def fail_over(self, fetch: Fetch) -> None:
+        """The home asked is silent or busy."""
+
+    def time_out(self, fetch: Fetch, why: str) -> None:
+        """No home gave it in time."""
 
 
 @dataclass(slots=True, eq=False)
 class Fetch:
     """One block on its way in."""
 
-    fetches: Fetches
+    fetches: Keeper
     block: BlockRef
     homes: list[str]
     """Where it may be, from the one asked now on."""
@@ -130,6 +128,33 @@ class Fetch:
             )
         )  # fmt: skip
 
+    def learn(self, fragments: int, content: int, flags: int, now_s: float) -> bool:
+        """What the probe says of the block; whether it fits where it is to go."""
+        self.probed_s = now_s
+        self.content, self.fragments = content, fragments
+        if self.template is not None:
+            self.template = self.template.of_write(fragments, content, self.fetches.epoch)
+        self.missing = fragments
+        self.probe_from_pool = bool(flags & wire.FLAG_FROM_POOL)
+        self.requests += [Request(self, index) for index in range(1, fragments)]
+        if self.target is None:
+            self.buffer = memoryview(bytearray(fragments * wire.VALUE_BYTES))
+        else:
+            self.buffer = self.target
+        return (fragments - 1) * wire.VALUE_BYTES < len(self.buffer)
+
+    def place(self, fragment: int, value: wire.Buffer) -> bool:
+        """A fragment where it belongs, if it fits."""
+        at = fragment * wire.VALUE_BYTES
+        end = at + len(value)
+        if end > len(self.buffer):
+            return False
+        self.buffer[at:end] = value
+        self.missing -= 1
+        if fragment + 1 == self.fragments:
+            self.length = end
+        return True
+
     def retried(self, request: Request[Fetch]) -> None:
         """What the pool did not answer after all is its home's turn."""
         if request.tries >= TRIES_BEFORE_BYPASS:
@@ -159,392 +184,15 @@ class Fetch:
             self.homes.remove(home)
             self.silent_home = True
 
-
-class Fetches:
-    """The fetches of a client, by key."""
-
-    def __init__(
-        self, exchange: Exchange, seal: Seal, pushed: PushedBlocks | None, latencies: deque[float]
-    ) -> None:
-        self.active: dict[bytes, Fetch] = {}
-        self.stats = exchange.stats
-        self.tenant = seal.tenant
-        self.longest_s = exchange.options.longest_s
-        self._seal = seal
-        self._exchange = exchange
-        self._pushed = pushed
-        self._latencies_s = latencies
-        self._reports = RateLimit(exchange.options.repairs_per_s)
-        self.core = exchange.core
-        exchange.handlers[wire.OP_VALUE] = self._on_value
-        if self.core is not None:
-            exchange.take_values = partial(self._take_values, self.core)
-
-    @property
-    def epoch(self) -> int:
-        """Of the list of members, as messages carry it."""
-        return self._exchange.members.epoch & 0xFF
-
-    def open(self, block: BlockRef, target: memoryview | None = None) -> Fetch:
-        """Ask for the probe of a block that is not being fetched; OverloadedError if there are too many."""
-        if len(self.active) >= self._exchange.options.max_transfers:
-            self.stats.overloaded += 1
-            raise OverloadedError(block.key, f"{len(self.active)} blocks are being fetched already")
-        now_s = self._exchange.loop.time()
-        homes, silent = self._exchange.health.reads(block.key)
-        fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future())
-        self.active[block.key] = fetch
-        if homes:
-            self._start(fetch)
-        else:
-            self._nowhere(fetch)
-        if fetch.requests and self._pushed is not None and self._pushed.asks(block, now_s):
-            fetch.requests[0].flags |= wire.FLAG_SUBSCRIBE
-        return fetch
-
-    def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
-        """The same fragment, from the home instead of the pool."""
-        self._exchange.drop([old])
-        again = Request(fetch, old.fragment, old.flags, tries=old.tries)
-        again.first_sent_s = old.first_sent_s
-        fetch.requests[old.fragment] = again
-        self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
-
-    def fail_over(self, fetch: Fetch) -> None:
-        """The home asked is silent or busy: ask the next for what is missing, of the same write."""
-        fetch.silent_home = True
-        fetch.homes.pop(0)
-        if not fetch.homes:
-            self._nowhere(fetch)
-            return
-        self.stats.failovers += 1
-        missing = [request for request in fetch.requests if not request.done]
-        self._exchange.drop(missing)
-        home = fetch.homes[0]
-        for old in missing:
-            again = fetch.requests[old.fragment] = Request(fetch, old.fragment, old.flags)
-            op = wire.OP_GET if fetch.content else wire.OP_STAT
-            self._exchange.ask(self._exchange.lane(home, op), [again])
-
-    def time_out(self, fetch: Fetch, why: str) -> None:
-        """No home gave it in time."""
-        self.stats.timeouts += 1
-        self.finish(fetch, TransferTimeoutError(fetch.block.key, why))
-
-    def finish(self, fetch: Fetch, error: TransferError | None = None) -> None:
-        """With an error, or (None) cancelled: nobody wants it any more."""
-        if self.active.get(fetch.block.key) is fetch:
-            del self.active[fetch.block.key]
-        self._exchange.askers.pop(fetch, None)
-        self._exchange.drop(fetch.requests)
-        if error is not None:
-            fail(fetch.future, error)
-        elif not fetch.future.done():
-            fetch.future.cancel()
-        for watcher in fetch.watchers:
-            self._exchange.loop.call_soon(watcher, fetch)
-
-    def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked lacks the block, or that write of it."""
-        fetch = self._asked_there(message, address)
-        if fetch is None:
-            return
-        self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
-        earlier = (message.sequence - fetch.first_sequence) & 0xFFFFFFFF >= 1 << 31
-        fetch.doubtful = fetch.doubtful or earlier or bool(message.flags & wire.FLAG_MERGED)
-        self._next_home(fetch)
-
-    def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked can't give the block: for good, or not now. One that is busy is left for a replica,
-        if there is one, else it is asked again after a while."""
-        fetch = self._asked_there(message, address)
-        if fetch is None:
-            return
-        if message.generation == wire.REFUSED_BUSY and len(fetch.homes) > 1:
-            self.fail_over(fetch)
-        elif message.generation not in (wire.REFUSED_BUSY, wire.REFUSED_QUOTA):
-            self.stats.refused += 1
-            self._next_home(fetch)
-
-    def _start(self, fetch: Fetch) -> None:
-        """From the probe, knowing nothing."""
-        self._exchange.askers[fetch] = None
-        self._exchange.drop(fetch.requests)
-        fetch.content = fetch.fragments = fetch.length = 0
-        fetch.template = None
-        fetch.pool_fragments = fetch.merged_fragments = 0
-        fetch.missing = 1
-        fetch.requests = [Request(fetch, 0)]
-        self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_STAT), fetch.requests)
-
-    def _next_home(self, fetch: Fetch) -> None:
-        """The home asked does not have what was asked for."""
-        if not fetch.content:  # not even the block
-            fetch.homes.pop(0)
-            if not fetch.homes:
-                self._nowhere(fetch)
-                return
-        else:  # another write of it, perhaps: what has arrived is of no use there
-            fetch.restarts += 1
-            if fetch.restarts > 2 * len(fetch.homes):
-                self.stats.not_found += 1
-                self.finish(fetch, BlockNotFoundError(fetch.block.key, "no home holds one whole write of it"))
-                return
-            fetch.homes.append(fetch.homes.pop(0))
-            fetch.flags |= wire.FLAG_BYPASS
-            if fetch.probe_from_pool and self._may_report():
-                fetch.flags |= wire.FLAG_REPAIR
-        self._start(fetch)
-
-    def _nowhere(self, fetch: Fetch) -> None:
-        key = fetch.block.key
-        now_s = self._exchange.loop.time()
-        if fetch.silent_home and self._exchange.health.in_blackout(key):
-            if fetch.waits_until_s is None:
-                fetch.waits_until_s = now_s + self._exchange.options.blackout_s
-            if now_s < fetch.waits_until_s:
-                self._wait(fetch)
-                return
-        if fetch.silent_home:
-            self.time_out(fetch, "a home that may hold it does not answer")
-        elif fetch.certain and fetch.doubtful:  # once more, past what was asked before
-            fetch.certain = False
-            fetch.flags |= wire.FLAG_BYPASS
-            fetch.homes, fetch.silent_home = self._exchange.health.reads(key)
-            if fetch.homes:
-                self._start(fetch)
-            else:
-                self._nowhere(fetch)
-        else:
-            self.stats.not_found += 1
-            self.finish(fetch, BlockNotFoundError(key, "none of its homes holds it"))
-
-    def _wait(self, fetch: Fetch) -> None:
-        """For any of its homes to be heard of again."""
-        members = self._exchange.members
-        fetch.homes = [home.address for home in members.order(fetch.block.key)[: members.replicas]]
-        self._exchange.askers.pop(fetch, None)
-        self._exchange.drop(fetch.requests)
-        self._exchange.seek(fetch.homes)
-        self._exchange.loop.call_later(BLACKOUT_LOOK_S, self._look_again, fetch)
-
-    def _look_again(self, fetch: Fetch) -> None:
-        if self.active.get(fetch.block.key) is not fetch:
-            return
-        homes, fetch.silent_home = self._exchange.health.reads(fetch.block.key)
-        if homes:
-            fetch.homes = homes
-            self._start(fetch)
-        else:
-            self._nowhere(fetch)
-
-    def _asked_there(self, message: wire.Message, address: str) -> Fetch | None:
-        """The fetch with a request in flight that is what this reply echoes."""
-        fetch = self.active.get(message.key)
-        if (
-            fetch is not None
-            and message.tenant == self.tenant
-            and fetch.homes[0] == address
-            and (message.content, message.fragments) == (fetch.content, fetch.fragments)
-            and message.fragment < len(fetch.requests)
-            and not fetch.requests[message.fragment].done
-        ):
-            return fetch
-        self.stats.late += 1
-        return None
-
-    def _awaited(self, message: wire.Message) -> tuple[Fetch, Request[Fetch]] | None:
-        """The request that a value answers; a request past the pool takes only a reply from past the pool."""
-        fetch = self.active.get(message.key)
-        if fetch is not None and message.fragment < len(fetch.requests):
-            request = fetch.requests[message.fragment]
-            past = (fetch.flags | request.flags) & wire.FLAG_BYPASS
-            if (
-                not request.done
-                and not past & ~message.flags
-                and (
-                    not fetch.content
-                    or (fetch.content == message.content and fetch.fragments == message.fragments)
-                )
-            ):
-                return fetch, request
-        self.stats.late += 1
-        return None
-
-    def _on_value(self, message: wire.Message, address: str, now_s: float) -> None:
-        if self._pushed is not None and message.flags & wire.FLAG_PUSHED and message.key not in self.active:
-            self._pushed.offer(message)
-            return
-        awaited = self._awaited(message)
-        if awaited is None:
-            return
-        fetch, request = awaited
-        short = len(message.value) != wire.VALUE_BYTES and message.fragment + 1 != message.fragments
-        if short or not self._seal.is_genuine(message):
-            if address == fetch.homes[0]:
-                self._refetch(fetch, request, message.flags, now_s)
-            else:  # nobody asked that host; a pool answers as the home that was asked
-                self.stats.late += 1
-            return
-        flags = message.flags
-        if flags & wire.FLAG_FROM_POOL:
-            self.stats.from_pool += 1
-            fetch.pool_fragments += 1
-        else:
-            self.stats.from_home += 1
-            self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
-        if flags & wire.FLAG_MERGED:
-            self.stats.merged += 1
-            fetch.merged_fragments += 1
-        self._exchange.settle(request, message, now_s)
-        if fetch.content:
-            if self._place(fetch, message.fragment, message.value) and not fetch.missing:
-                self._complete(fetch, now_s)
-        else:
-            self._probed(fetch, message.fragments, message.content, message.value, flags, now_s)
-
-    def _probed(
-        self, fetch: Fetch, fragments: int, content: int, value: wire.Buffer, flags: int, now_s: float
-    ) -> None:
-        """The probe has come: it says which write of the block there is, and how long it is."""
-        if not self._learn(fetch, fragments, content, flags, now_s) or not self._place(fetch, 0, value):
-            return
-        if not fetch.missing:
-            self._complete(fetch, now_s)
-        else:
-            self._ask_body(fetch)
-
-    def _take_values(
-        self, core: Core, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
-    ) -> Taken | None:
-        """As `_on_value` for each of a run of values that answer requests of one fetch and are right; it ends
-        before whatever else comes. The probe is a run of its own."""
-        run = core.take_values(datagrams, at, self.active, self.tenant, self._seal.tags)
-        if run is None:
-            return None
-        fetch: Fetch
-        fetch, requests, backlogs_ms, flags, epoch, end = run
-        count = len(requests)
-        if flags & wire.FLAG_FROM_POOL:
-            self.stats.from_pool += count
-            fetch.pool_fragments += count
-        else:
-            self.stats.from_home += count
-            self._exchange.backlogs.report(address, backlogs_ms[-1] / 1000, now_s)
-        if flags & wire.FLAG_MERGED:
-            self.stats.merged += count
-            fetch.merged_fragments += count
-        self._exchange.settle_run(requests, backlogs_ms, flags, now_s)
-        if not fetch.content:
-            probe = datagrams[at]
-            fragments, value_bytes, content = wire.write_of(probe)
-            value = probe[wire.KV_HEADER_BYTES : wire.KV_HEADER_BYTES + value_bytes]
-            self._probed(fetch, fragments, content, value, flags, now_s)
-            return Taken(count, flags, epoch)
-        fetch.missing -= count
-        if end:
-            fetch.length = end
-        if not fetch.missing:
-            self._complete(fetch, now_s)
-        return Taken(count, flags, epoch)
-
-    def _learn(self, fetch: Fetch, fragments: int, content: int, flags: int, now_s: float) -> bool:
-        """What the probe says of the block; whether it fits where it is to go."""
-        fetch.probed_s = now_s
-        fetch.content, fetch.fragments = content, fragments
-        if fetch.template is not None:
-            fetch.template = fetch.template.of_write(fragments, content, self.epoch)
-        fetch.missing = fragments
-        fetch.probe_from_pool = bool(flags & wire.FLAG_FROM_POOL)
-        fetch.requests += [Request(fetch, index) for index in range(1, fragments)]
-        if fetch.target is None:
-            fetch.buffer = memoryview(bytearray(fragments * wire.VALUE_BYTES))
-        else:
-            fetch.buffer = fetch.target
-        if (fragments - 1) * wire.VALUE_BYTES < len(fetch.buffer):
-            return True
-        self._too_long(fetch)
-        return False
-
-    def _place(self, fetch: Fetch, fragment: int, value: wire.Buffer) -> bool:
-        at = fragment * wire.VALUE_BYTES
-        end = at + len(value)
-        if end > len(fetch.buffer):
-            self._too_long(fetch)
-            return False
-        fetch.buffer[at:end] = value
-        fetch.missing -= 1
-        if fragment + 1 == fetch.fragments:
-            fetch.length = end
-        return True
-
-    def _too_long(self, fetch: Fetch) -> None:
-        why = f"{fetch.fragments} fragments do not fit a buffer of {len(fetch.buffer)} bytes"
-        self.finish(fetch, BlockTooLongError(fetch.block.key, why))
-
-    def _ask_body(self, fetch: Fetch) -> None:
-        """What the probe came from will have the rest, too."""
-        home = POOL if fetch.probe_from_pool else fetch.homes[0]
-        body = [request for request in fetch.requests[1:] if request.lane is None]
-        self._exchange.ask(self._exchange.lane(home, wire.OP_GET), body)
-
-    def _complete(self, fetch: Fetch, now_s: float) -> None:
-        content = fetch.buffer[: fetch.length]
-        block = FetchedBlock(
-            fetch.block.key,
-            bytes(content) if fetch.target is None else content,
-            fetch.fragments,
-            fetch.pool_fragments,
-            fetch.merged_fragments,
-            _times(fetch, now_s),
+    def times(self, now_s: float) -> FetchTimes:
+        """Of a block that is complete now. One that came without being asked for was not waited for."""
+        probe_sent_s = self.started_s if self.started_s is not None else now_s
+        body_sent_s = self.requests[1].first_sent_s if self.fragments > 1 else 0.0
+        return FetchTimes(
+            self.wanted_s,
+            probe_sent_s,
+            self.probed_s,
+            max(self.probed_s, body_sent_s),
+            now_s,
+            self.homes[0],
         )
-        self.stats.blocks_fetched += 1
-        self._latencies_s.append(block.elapsed_s)
-        # They name the fetch, and it them: without this, all wait for the garbage collector, the buffer too.
-        fetch.requests = []
-        del self.active[fetch.block.key]
-        self._exchange.askers.pop(fetch, None)
-        if not fetch.future.done():
-            fetch.future.set_result(block)
-        for watcher in fetch.watchers:
-            watcher(fetch)
-
-    def _refetch(self, fetch: Fetch, request: Request[Fetch], flags: int, now_s: float) -> None:
-        """A value was wrong: past the pool, and if it was wrong there, at the next home."""
-        self.stats.corrupt += 1
-        fetch.corrupt += 1
-        if fetch.corrupt > self._exchange.options.corrupt_limit:
-            self.stats.corrupt_blocks += 1
-            self.finish(fetch, CorruptBlockError(fetch.block.key, f"wrong {fetch.corrupt} times"))
-            return
-        if flags & wire.FLAG_BYPASS and len(fetch.homes) > 1:
-            fetch.flags |= wire.FLAG_BYPASS
-            fetch.homes.append(fetch.homes.pop(0))
-            self._start(fetch)
-            return
-        request.flags |= wire.FLAG_BYPASS
-        if flags & wire.FLAG_FROM_POOL and self._may_report():
-            request.flags |= wire.FLAG_REPAIR
-        if request.lane is not None and request.lane.home == POOL:
-            self.ask_at_home(fetch, request)
-        else:
-            self._exchange.again(request)
-
-    def _may_report(self) -> bool:
-        allowed = self._reports.allows(self._exchange.loop.time())
-        self.stats.repairs += allowed
-        return allowed
-
-
-def _times(fetch: Fetch, now_s: float) -> FetchTimes:
-    """Of a block that is complete now. One that came without being asked for was not waited for."""
-    probe_sent_s = fetch.started_s if fetch.started_s is not None else now_s
-    body_sent_s = fetch.requests[1].first_sent_s if fetch.fragments > 1 else 0.0
-    return FetchTimes(
-        fetch.wanted_s,
-        probe_sent_s,
-        fetch.probed_s,
-        max(fetch.probed_s, body_sent_s),
-        now_s,
-        fetch.homes[0],
-    )

@@ -1,4 +1,4 @@
-/* VALUEs in bursts at a client: what hostlib/fetch.py does for one fragment of a block whose write is known, for
+/* VALUEs in bursts at a client: what hostlib/fetches.py does for one fragment of a block whose write is known, for
    as many as come one behind the other; and a probe's, which says what write that is, by itself. Whatever is out of
    the ordinary ends a run and is left to Python. */
 #include "layout.h"
