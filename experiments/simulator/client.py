@@ -80,7 +80,9 @@ class ClientOptions:
     fragment_s: float = 0.0
     """CPU time for each fragment that comes."""
     is_held: Callable[[Block], bool] = lambda block: False
-    """Whether a block's home says at the first fragment of a PUT that it holds the block, which ends it."""
+    """Whether a block's home holds it by now. It says so at the first fragment of a PUT, which ends it."""
+    before_held: int = 1
+    """Fragments that have left by then."""
 
 
 class Client:
@@ -255,9 +257,13 @@ class Client:
             lane = self._puts.get(block.home)
             if lane is None:
                 lane = self._puts[block.home] = Lane(self._options.lane)
-            lane.waiting.append(Put(block, 1 if self._options.is_held(block) else block.fragments, self.name))
+            lane.waiting.append(Put(block, block.fragments, self.name))
             self._pump_puts(block.home)
 
     def _pump_puts(self, home: str) -> None:
-        for put in self._puts[home].take(self._loop.now):
+        lane, options = self._puts[home], self._options
+        for put in lane.waiting:
+            if options.is_held(put.block):
+                put.fragments = min(put.block.fragments, options.before_held)
+        for put in lane.take(self._loop.now):
             self._network.put(self.name, put)

@@ -349,10 +349,13 @@ class _Simulation:
         if self._direct is not None:
             return DirectClient(self._loop, self._direct, place)
         machine = self._scenario.machine
+        lane = lane_options(self._scenario.network.target_backlog_ms, machine.pace)
         options = ClientOptions(
-            lane_options(self._scenario.network.target_backlog_ms, machine.pace),
+            lane,
             fragment_s=machine.node_fragment_s,
-            is_held=self._is_held if self._library.streams else lambda block: False,
+            is_held=self._is_held,
+            # Fragments of 512 bytes are nothing beside a real block; an emulated one has few.
+            before_held=1 if process.free else lane.initial_window,
         )
         client = Client(self._loop, name, self._network, options, process)
         self._network.vertices[name] = client

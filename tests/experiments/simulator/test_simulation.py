@@ -36,12 +36,12 @@ def crowd_trace(folder: Path, nodes: int, rounds: int = 6) -> str:
     return str(path)
 
 
-def crowd(folder: Path, nodes: int = 8, **tables: dict[str, object]) -> SimResult:
+def crowd(folder: Path, nodes: int = 8, gate: str = "always", **tables: dict[str, object]) -> SimResult:
     base = (
         Scenario()
         .changed(
             workload={"trace": crowd_trace(folder, nodes), "requests": 6 * nodes, "start_s": 15.0},
-            nodes={"count": nodes},
+            nodes={"count": nodes, "gate": gate},
             storage={"count": 1},
             network={"segments": 4},
         )
@@ -166,6 +166,14 @@ def test_the_gate_closes_on_a_slow_link() -> None:
     gated = agents(network={"link_gbit_s": 1.0}, nodes={"gate": "compare"})
     assert gated.blocks["recomputed"] > open_.blocks["recomputed"]
     assert gated.ttft_s.mean < open_.ttft_s.mean
+
+
+def test_what_a_home_holds_is_not_sent_there_again(tmp_path: Path) -> None:
+    """A PUT ends when its home says HELD, so nodes that compute what is stored already send little of it."""
+    slow = crowd(tmp_path, gate="compare", network={"link_gbit_s": 10.0}, pool=NO_POOL)
+    assert slow.blocks["recomputed"] > 4 * 6 * DOCUMENT  # most nodes compute each document for themselves
+    new = 6 * (DOCUMENT + 8)
+    assert slow.link_bytes["s1->store1"] < 1.2 * new * slow.block_bytes
 
 
 def test_bytes_on_links_are_those_that_were_sent() -> None:
