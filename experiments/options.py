@@ -67,9 +67,15 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     return parse
 
 
+_YES, _NO = ("1", "yes", "true", "on"), ("0", "no", "false", "off")
+
+
 def yes_or_no(text: str) -> bool:
-    """Anything but 0, no and false means yes."""
-    return text.lower() not in ("0", "no", "false")
+    """1, yes, true and on, or 0, no, false and off; OptionError for anything else."""
+    said = text.lower()
+    if said not in (*_YES, *_NO):
+        raise OptionError(f"must be yes or no (1 or 0), not {text!r}")
+    return said in _YES
 
 
 def list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:

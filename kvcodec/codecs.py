@@ -57,9 +57,9 @@ def find_codec(name: str, level: int | None = None) -> tuple[Codec, int]:
     codec = CODECS[name]
     if level is None:
         return codec, codec.default
-    if level not in codec.levels:
+    if type(level) is not int or level not in codec.levels:
         levels = ", ".join(map(str, codec.levels))
-        raise CodecError(f"{name} has no level {level}: choose one of {levels}")
+        raise CodecError(f"{name} has no level {level!r}: choose one of {levels}")
     return codec, level
 
 

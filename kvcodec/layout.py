@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +34,8 @@ class Layout:
             raise CodecError("a layout needs the identity of its model")
         for name in ("layers", "kv_heads", "head_dim"):
             value = getattr(self, name)
-            if not 1 <= value <= 65535:
-                raise CodecError(f"{name} must be from 1 to 65535, not {value}")
+            if not isinstance(value, Integral) or not 1 <= value <= 65535:
+                raise CodecError(f"{name} must be a whole number from 1 to 65535, not {value!r}")
 
     @property
     def channels(self) -> int:
@@ -57,6 +58,8 @@ class Layout:
 
     def check(self, kv: Floats) -> None:
         """Raise CodecError unless `kv` is a block of this layout with finite values."""
+        if not isinstance(kv, np.ndarray):
+            raise CodecError(f"a block is a numpy array, not {type(kv).__name__}")
         tokens = kv.shape[2] if kv.ndim == 4 else 0
         if kv.shape != self.shape(tokens) or kv.dtype != np.float32:
             wanted = f"float32 ({self.layers}, 2, tokens, {self.channels})"

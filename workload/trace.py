@@ -24,6 +24,8 @@ WARNINGS_SHOWN = 3
 _CHAT = ("chat_id", "parent_chat_id", "turn")
 CHUNK_IDS = "chunk_ids"
 """The field of a line that says which of its blocks are chunks."""
+ID_BITS = 64
+"""Of the ids of blocks and chunks: what keys are derived from."""
 
 
 class TraceError(Exception):
@@ -102,7 +104,7 @@ class Trace:
     @property
     def has_chunks(self) -> bool:
         """Whether any request says which of its blocks are chunks."""
-        return any(request.chunks for request in self.requests)
+        return any(chunk is not None for request in self.requests for chunk in request.chunks)
 
     @property
     def longest_chain(self) -> int:
@@ -222,8 +224,8 @@ class _Reader:
 
     def _chain(self, number: int, record: dict[str, Any]) -> tuple[int, ...]:
         chain = record["hash_ids"]
-        if not isinstance(chain, list) or not all(type(block) is int and block >= 0 for block in chain):
-            raise self._error(number, "hash_ids must be a list of whole numbers, 0 or more")
+        if not isinstance(chain, list) or not all(map(_is_id, chain)):
+            raise self._error(number, f"hash_ids must be a list of whole numbers from 0 to 2^{ID_BITS} - 1")
         if not chain:
             raise self._error(number, "hash_ids is empty: a request has at least one block")
         if len(set(chain)) != len(chain):
@@ -236,10 +238,10 @@ class _Reader:
         self, number: int, record: dict[str, Any], blocks: tuple[int, ...], full_blocks: int
     ) -> tuple[int | None, ...]:
         chunks = record.get(CHUNK_IDS, [])
-        if not isinstance(chunks, list) or not all(
-            chunk is None or (type(chunk) is int and chunk >= 0) for chunk in chunks
-        ):
-            raise self._error(number, f"{CHUNK_IDS} must be a list of whole numbers, 0 or more, and nulls")
+        if not isinstance(chunks, list) or not all(chunk is None or _is_id(chunk) for chunk in chunks):
+            raise self._error(
+                number, f"{CHUNK_IDS} must be a list of whole numbers from 0 to 2^{ID_BITS} - 1, and nulls"
+            )
         if CHUNK_IDS in record and len(chunks) != len(blocks):
             raise self._error(
                 number,
@@ -281,3 +283,7 @@ class _Reader:
 
     def _error(self, number: int, reason: str) -> TraceError:
         return TraceError(f"{self.name}:{number}: {reason}")
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << ID_BITS

@@ -26,7 +26,9 @@ SHARES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 """Of the tokens, as a mean over the layers behind layer 0."""
 FIRST_FACTOR: Final = 1.25
 """So many times the share is chosen in layer 1, and as much less than the share in the last layer."""
-COVERED: Final = ("llama",)
+COVERED: Final = ("llama", "mistral", "qwen2", "qwen3")
+FEWEST_LAYERS: Final = 3
+"""One that is computed wholly, one that chooses, and one in which tokens are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,12 @@ class Blender:
         if of.model.config.model_type not in COVERED:
             raise ModelError(
                 f"{of.name}: layers of type {of.model.config.model_type!r} are not covered; expected "
-                f"{' or '.join(COVERED)}"
+                f"one of {', '.join(COVERED)}"
+            )
+        if of.layout.layers < FEWEST_LAYERS:
+            raise ModelError(
+                f"{of.name} has {of.layout.layers} layers: blending leaves out tokens from the third on; "
+                f"expected {FEWEST_LAYERS} layers or more"
             )
         self._model: Any = of.model.model
         self._layout = of.layout
@@ -125,7 +132,7 @@ class Blender:
 
     def _keys_values(self, layer: Any, normed: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
         """(batch, 2, chosen, channels), keys at their positions."""
-        keys = self._turned(layer.self_attn.k_proj(normed), chosen)
+        keys = self._turned(self._normed(layer.self_attn, "k", normed), chosen)
         return torch.stack((keys, layer.self_attn.v_proj(normed)), dim=1)
 
     def _attend(
@@ -134,7 +141,7 @@ class Blender:
         """The attention of the chosen tokens over the blended KV of all tokens up to theirs."""
         batch, count = chosen.shape
         dim = self._layout.head_dim
-        queries = self._turned(layer.self_attn.q_proj(normed), chosen)
+        queries = self._turned(self._normed(layer.self_attn, "q", normed), chosen)
         queries = queries.reshape(batch, count, self._heads, dim).transpose(1, 2)
         keys, values = (
             kind.reshape(batch, kv.shape[2], self._layout.kv_heads, dim).transpose(1, 2)
@@ -146,6 +153,15 @@ class Blender:
         )
         joined = attended.transpose(1, 2).reshape(batch, count, -1)
         return torch.as_tensor(layer.self_attn.o_proj(joined))
+
+    def _normed(self, attention: Any, kind: str, normed: torch.Tensor) -> torch.Tensor:
+        """Queries or keys before they are turned; Qwen3 normalises those of each head."""
+        vectors = torch.as_tensor(getattr(attention, f"{kind}_proj")(normed))
+        norm = getattr(attention, f"{kind}_norm", None)
+        if norm is None:
+            return vectors
+        heads = vectors.reshape(*vectors.shape[:2], -1, self._layout.head_dim)
+        return torch.as_tensor(norm(heads)).reshape(vectors.shape)
 
     def _turned(self, vectors: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """As `rotary.turn`, with positions of each sample's own."""

@@ -70,7 +70,7 @@ _OPTIONS = (
         "shapes of generated traces",
     ),
     Option("TRACE", Path, None, "trace file as well; one that names no chunks is played with prefixes alone"),
-    Option("BLOCKS", list_of(whole(1, 1_000_000)), (300, 1000, 3000, 10_000, 30_000), "plain blocks of pool"),
+    Option("BLOCKS", list_of(whole(1, 1_000_000)), (300, 1000, 3000, 10_000, 30_000), "blocks of 512 tokens, as the model keeps them, that the pool has memory for"),
     Option("REQUESTS", whole(10, 1_000_000), 1000, "of each workload"),
     Option("SEEDS", whole(2, 100), 3, "of each workload; of a TRACE, of its scheduling"),
     Option("LOAD", number(0.001, 1000), 4.0, "times as fast as the workload"),
@@ -87,16 +87,19 @@ _OPTIONS = (
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 for bad input."""
-    return run_command(
-        arguments, lambda given: parse_into(Options, _OPTIONS, given, "make worth", __doc__ or ""), _work
-    )
+    return run_command(arguments, parse, _work)
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Options from the command line and the environment; raises OptionError."""
+    return parse_into(Options, _OPTIONS, arguments, "make worth", __doc__ or "")
 
 
 def cells_of(options: Options) -> list[Cell]:
     """Workloads in their order; blended only where the workload says what its chunks are."""
     chunked = {shape: generate(shape, 1, 10).has_chunks for shape in options.shapes}
     if options.trace is not None:
-        chunked[options.trace.stem] = load_trace(options.trace).has_chunks
+        chunked[traced(options)] = load_trace(options.trace).has_chunks
     return [
         Cell(workload, blocks, codec, reuse)
         for workload, has_chunks in chunked.items()
@@ -105,13 +108,20 @@ def cells_of(options: Options) -> list[Cell]:
     ]
 
 
+def traced(options: Options) -> str:
+    """Name of the workload that is in a file, which no shape has; empty where there is none."""
+    if options.trace is None:
+        return ""
+    return options.trace.name if options.trace.stem in options.shapes else options.trace.stem
+
+
 def _work(screen: Screen, options: Options) -> int:
     cells = cells_of(options)
     jobs = list(itertools.product(cells, range(1, options.seeds + 1)))
-    cluster, traced = options.cluster, "" if options.trace is None else options.trace.stem
+    cluster, from_file = options.cluster, traced(options)
 
     def simulated(job: tuple[Cell, int]) -> Figures:
-        return play(job[0], cluster, job[1], traced)
+        return play(job[0], cluster, job[1], from_file)
 
     with screen.progress() as progress:
         task = progress.add_task("simulating", total=len(jobs))
@@ -121,7 +131,7 @@ def _work(screen: Screen, options: Options) -> int:
     rows = [cell._asdict() | intervals(found[cell]) for cell in cells]
     verdicts = {"compressed": list(compressed(found)), "blended": list(blended(found))}
     about = {"model": MODEL, "gpu": GPU, **asdict(options.cluster), "seeds": options.seeds}
-    about |= {"trace": traced, "revision": revision()}
+    about |= {"trace": from_file, "revision": revision()}
     screen.show(cells_table(rows, options.seeds))
     options.results.mkdir(parents=True, exist_ok=True)
     summary = options.results / "summary.json"

@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 
     workload: str
     blocks: int
-    """Memory of the pool, in blocks as the model keeps them."""
+    """Memory of the pool, in blocks of 512 tokens as the model keeps them, whatever a trace's blocks are."""
     codec: str
     reuse: str
 

@@ -149,6 +149,16 @@ def test_unknown_codecs_levels_and_tensors_are_refused_with_what_was_expected():
         encode(kv, of, "jpeg")
     with pytest.raises(CodecError, match=r"kivi has no level 3: choose one of 8, 4, 2"):
         find_codec("kivi", 3)
+    for unsound in ("3", 3.0, True):
+        with pytest.raises(CodecError, match="cachegen has no level .*: choose one of 0, 1, 2"):
+            encode(kv, of, "cachegen", unsound)
+    with pytest.raises(CodecError, match="a block is a numpy array, not list"):
+        encode(kv.tolist(), of)
+    with pytest.raises(StreamError, match="a stream is bytes, not str"):
+        decode("WKV" * 20, of)
+    for sizes in ((2.5, 1, 4), (2, "1", 4), (2, 1, 0)):
+        with pytest.raises(CodecError, match="must be a whole number from 1 to 65535"):
+            Layout("m", *sizes)
     for wrong in (kv[:2], kv[0], kv.astype(np.float64), kv[:, :, :0]):
         with pytest.raises(CodecError, match=r"float32 \(3, 2, tokens, 16\)|from 1 to 4096 tokens"):
             encode(wrong, of)

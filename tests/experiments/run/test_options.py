@@ -51,6 +51,7 @@ def test_an_empty_variable_is_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
         ("HOSTS", "many", r"HOSTS must be a whole number, not 'many'"),
         ("SCALE", "nan", r"SCALE must be from 1 to 1e\+09, not nan"),
         ("REQUESTS", "1e9", r"REQUESTS must be a whole number"),
+        ("BLEND", "maybe", r"BLEND must be yes or no \(1 or 0\), not 'maybe'"),
     ],
 )
 def test_bad_values_are_answered_with_what_there_is(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.worth.__main__ import main
+from experiments.worth.__main__ import cells_of, main, parse
 from experiments.worth.cells import Cell, Figures
 from experiments.worth.verdicts import blended, compressed
 from workload.generate import generate, to_line
@@ -38,6 +38,13 @@ def test_blending_is_compared_with_prefixes_of_the_same_pool() -> None:
     (one,) = blended(cells)
     assert one["than_prefix_ms"].mean == pytest.approx(-40)  # type: ignore[attr-defined]
     assert one["than_prefix_gpu"].mean == pytest.approx(-0.5)  # type: ignore[attr-defined]
+
+
+def test_a_trace_with_the_name_of_a_shape_is_a_workload_of_its_own(tmp_path: Path) -> None:
+    trace = tmp_path / "chat.jsonl"
+    trace.write_text("".join(to_line(one) + "\n" for one in generate("chat", 3, 10).requests))
+    options = parse(["--shapes", "chat", "--trace", str(trace), "--blocks", "100"])
+    assert list(dict.fromkeys(cell.workload for cell in cells_of(options))) == ["chat", "chat.jsonl"]
 
 
 def test_the_command_leaves_figures_a_page_and_a_picture(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ pytest.importorskip("transformers", reason="make test-blocks")
 
 import numpy as np
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
-from experiments.blocks.blend import Blender, chunk_kv
+from experiments.blocks.blend import COVERED, Blender, chunk_kv
 from experiments.blocks.model.architecture import make_model
 from experiments.blocks.model.load import ModelError, cache_of, kv_of, load_transformer
 
@@ -48,6 +49,32 @@ def test_recomputing_all_gives_the_models_own_kv(transformer, exact, reused):
     blended = Blender(transformer).blend(CONTEXTS, reused, 1.0)
     assert np.allclose(blended.kv, exact, atol=1e-4)
     assert blended.flops_saved == pytest.approx(0)
+
+
+@pytest.mark.parametrize("kind", COVERED)
+def test_every_type_of_model_that_is_covered_is_recomputed_exactly(kind, tmp_path):
+    torch.manual_seed(2)
+    config = AutoConfig.for_model(
+        kind, vocab_size=256, hidden_size=32, intermediate_size=48, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, sliding_window=None,
+        initializer_range=0.5,
+    )  # fmt: skip
+    AutoModelForCausalLM.from_config(config).eval().save_pretrained(tmp_path)
+    of = load_transformer(tmp_path)
+    with torch.inference_mode():
+        exact = kv_of(of.model(torch.from_numpy(CONTEXTS), use_cache=True).past_key_values)
+    blended = Blender(of).blend(CONTEXTS, chunk_kv(of, CONTEXTS, CHUNK), 1.0)
+    assert np.allclose(blended.kv, exact, atol=1e-3)
+
+
+def test_models_that_cannot_be_blended_are_refused(tmp_path):
+    config = AutoConfig.for_model(
+        "llama", vocab_size=256, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2,
+    )  # fmt: skip
+    AutoModelForCausalLM.from_config(config).eval().save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="has 2 layers: .* expected 3 layers or more"):
+        Blender(load_transformer(tmp_path))
 
 
 def test_the_first_chunk_and_layer_0_need_no_recomputing(exact, reused):
