@@ -11,17 +11,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any
 
+from hostlib.arrivals import Arrival, in_time
 from hostlib.blender import Blender
-from hostlib.blending import BlendRecord, Chunks
+from hostlib.blending import Chunks
 from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import Content, block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.observe import Histogram
+from hostlib.request_record import InferenceStats, RequestRecord
 from hostlib.streamer import AIM
 from hostlib.streaming import Streaming
 from hostlib.tiers import LocalTiers
@@ -34,8 +35,6 @@ from workload.cost import CostModel
 from workload.keys import KeySpace
 from workload.scale import ScaleModel
 from workload.trace import Request
-
-SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 
 FetchGate = Callable[[Sequence[BlockRef], float], int]
 """How many of the missing blocks of a chain, from the first on, are worth asking the network for, while the
@@ -50,24 +49,6 @@ def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
 def fetch_none(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
     """The gate that never opens: a node that has its own memory alone."""
     return 0
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A request that reaches the node."""
-
-    request: Request
-    fetch: bool = True
-    """Whether to ask the network for what the node does not hold."""
-    prefilled: Callable[[], None] = lambda: None
-    """Called when its first token is there, or will never be."""
-
-
-async def _in_time(requests: Sequence[Request], start_s: float) -> AsyncIterator[Arrival]:
-    loop = asyncio.get_running_loop()
-    for request in requests:
-        await asyncio.sleep(start_s + request.arrival_s - loop.time())
-        yield Arrival(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,47 +68,6 @@ class InferenceOptions:
     """Whether a request's record has the times of each of its fetched blocks."""
 
 
-@dataclass(slots=True)
-class RequestRecord:
-    """How one request was served. Seconds of the emulation; None for what it did not come to."""
-
-    arrival_s: float
-    sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
-    """Blocks by where they came from."""
-    refused: int = 0
-    """Blocks that the gate did not let through."""
-    fetch_s: float = 0.0
-    levels: dict[str, int] = field(default_factory=dict)
-    """Blocks of a stream by the level at which they came, and those that it left to be computed as text."""
-    decode_s: float = 0.0
-    """From the end of the fetch until its blocks were read from their codec."""
-    waits_s: dict[str, float] = field(default_factory=dict)
-    """The fetch by what it waited for (`hostlib.waits`); adds up to `fetch_s`."""
-    queue_s: float = 0.0
-    """Waiting for the GPU."""
-    prefill_s: float = 0.0
-    ttft_s: float | None = None
-    end_s: float | None = None
-    """When the last token was decoded."""
-    tokens: int = 0
-    """That were decoded."""
-    blocks: list[dict[str, Any]] | None = None
-    """Key, depth, fragments by origin and times of each fetched block; None where nobody asked for that."""
-    missing: str | None = None
-    """Key of the block that ended the fetch before the chain's end, where someone asked for that."""
-    fetch_ended_by: str | None = None
-    """The error that ended the fetch before the chain's end."""
-    failure: str | None = None
-    blend: BlendRecord | None = None
-    """Where chunks were blended; `fetch_s` is of the prefix alone."""
-
-    def report(self) -> dict[str, Any]:
-        """As JSON, as it is now; `dataclasses.asdict` would copy all that is in it, which takes a host as
-        long as serving the request."""
-        told = {name: getattr(self, name) for name in self.__slots__}
-        return told | {"blend": None if self.blend is None else asdict(self.blend)}
-
-
 @dataclass(frozen=True, slots=True)
 class _Fetched:
     """What a request got from the network."""
@@ -135,22 +75,6 @@ class _Fetched:
     sources: dict[bytes, str] = field(default_factory=dict)
     """By key: "pool" or "remote"."""
     ended_by: Exception | None = None
-
-
-@dataclass(slots=True)
-class InferenceStats:
-    """Counters of a node; blocks for puts."""
-
-    arrived: int = 0
-    completed: int = 0
-    failed: int = 0
-    puts_skipped: int = 0
-    """New blocks not stored because too many waited."""
-    puts_failed: int = 0
-    compared: int = 0
-    """Fetched blocks whose bytes were compared with those that the model computed; only with real KV."""
-    different: int = 0
-    """Of those: not the same."""
 
 
 class InferenceNode:
@@ -203,7 +127,7 @@ class InferenceNode:
 
     async def play(self, requests: Sequence[Request], start_s: float) -> None:
         """Serve requests at their arrival times after `start_s`; returns when all are served and stored."""
-        await self.serve(_in_time(requests, start_s), start_s)
+        await self.serve(in_time(requests, start_s), start_s)
 
     async def serve(self, arrivals: AsyncIterator[Arrival], start_s: float) -> None:
         """Serve requests as they come; returns when all are served and stored."""

@@ -22,9 +22,10 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from hostlib.arrivals import Arrival
 from hostlib.client import Client
 from hostlib.errors import RouterError
-from hostlib.inference import Arrival, InferenceNode
+from hostlib.inference import InferenceNode
 from hostlib.tiers import LocalTiers, TierStats
 from workload.trace import Request
 

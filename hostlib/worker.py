@@ -23,10 +23,11 @@ from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.health import HealthOptions
-from hostlib.inference import SOURCES, InferenceNode, InferenceOptions, fetch_all, fetch_none
+from hostlib.inference import InferenceNode, InferenceOptions, fetch_all, fetch_none
 from hostlib.kv_file import KvFile
 from hostlib.process import HostProcess, main
 from hostlib.pushed import PushedBlocks
+from hostlib.request_record import SOURCES
 from hostlib.routed import RoutedNode
 from hostlib.seal import Seal
 from hostlib.serving import ServingConfig

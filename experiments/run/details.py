@@ -23,7 +23,7 @@ class Details:
     timeline: list[dict[str, Any]]
     """experiments.run.timeline.Sample, one each half second."""
     requests: list[dict[str, Any]]
-    """hostlib.inference.RequestRecord and the node that served it."""
+    """hostlib.request_record.RequestRecord and the node that served it."""
     get_ms: list[float]
     """Block requested to block checked, in order of size."""
     fragments: dict[str, dict[str, int]] = field(default_factory=dict)

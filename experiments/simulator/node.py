@@ -21,7 +21,7 @@ from experiments.simulator.scenario import Nodes
 from experiments.simulator.workload import Library
 from hostlib.blending import Blending, BlendRecord, Chunks
 from hostlib.gate import Gate, Load
-from hostlib.inference import SOURCES
+from hostlib.request_record import SOURCES
 from hostlib.streamer import AIM, TEXT, BandwidthMeter, Rung, Streamer, Waits
 from hostlib.tiers import LocalTiers
 from workload.blend import BlendPlan

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.simulator.node import Record
 from experiments.simulator.spread import Spread, spread
 from hostlib.blending import BlendTotals
-from hostlib.inference import SOURCES
+from hostlib.request_record import SOURCES
 
 __all__ = ["SimResult", "Spread", "spread", "sum_sources"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.simulator.scenario import GB, Scenario
 from experiments.simulator.simulation import simulate
 from experiments.tiers.options import PREFETCHES, TiersOptions
-from hostlib.inference import SOURCES
+from hostlib.request_record import SOURCES
 from workload.cost import make_cost_model
 from workload.trace import Trace
 

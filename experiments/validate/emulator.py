@@ -14,7 +14,7 @@ from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import simulate
 from experiments.validate.incast import write_incast
 from experiments.validate.rows import Row
-from hostlib.inference import SOURCES
+from hostlib.request_record import SOURCES
 from topologies.network import Network
 
 SCENARIOS = Path(__file__).parent / "scenarios"

@@ -70,7 +70,12 @@ _OPTIONS = (
         "shapes of generated traces",
     ),
     Option("TRACE", Path, None, "trace file as well; one that names no chunks is played with prefixes alone"),
-    Option("BLOCKS", list_of(whole(1, 1_000_000)), (300, 1000, 3000, 10_000, 30_000), "blocks of 512 tokens, as the model keeps them, that the pool has memory for"),
+    Option(
+        "BLOCKS",
+        list_of(whole(1, 1_000_000)),
+        (300, 1000, 3000, 10_000, 30_000),
+        "plain blocks of 512 tokens of pool",
+    ),
     Option("REQUESTS", whole(10, 1_000_000), 1000, "of each workload"),
     Option("SEEDS", whole(2, 100), 3, "of each workload; of a TRACE, of its scheduling"),
     Option("LOAD", number(0.001, 1000), 4.0, "times as fast as the workload"),

@@ -16,8 +16,9 @@ from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import derivation
 from hostlib.errors import ConfigError
-from hostlib.inference import InferenceNode, RequestRecord
+from hostlib.inference import InferenceNode
 from hostlib.members import Members
+from hostlib.request_record import RequestRecord
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from hostlib.tiers import LocalTiers

@@ -10,8 +10,9 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import block_content, derivation
-from hostlib.inference import InferenceNode, RequestRecord
+from hostlib.inference import InferenceNode
 from hostlib.members import Members
+from hostlib.request_record import RequestRecord
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from hostlib.streamer import Rung

@@ -73,7 +73,7 @@ def test_models_that_cannot_be_blended_are_refused(tmp_path):
         num_attention_heads=4, num_key_value_heads=2,
     )  # fmt: skip
     AutoModelForCausalLM.from_config(config).eval().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="has 2 layers: .* expected 3 layers or more"):
+    with pytest.raises(ModelError, match=r"has 2 layers: .* expected 3 layers or more"):
         Blender(load_transformer(tmp_path))
 
 
