@@ -34,7 +34,7 @@ class Layout:
             raise CodecError("a layout needs the identity of its model")
         for name in ("layers", "kv_heads", "head_dim"):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or not 1 <= value <= 65535:
+            if not isinstance(value, Integral) or not 1 <= int(value) <= 65535:
                 raise CodecError(f"{name} must be a whole number from 1 to 65535, not {value!r}")
 
     @property

@@ -12,6 +12,7 @@ computed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -75,13 +76,18 @@ class Blender:
         self._theta = rotary_theta(of)
         self._heads = of.model.config.num_attention_heads
 
-    def blend(self, contexts: np.ndarray, reused: Floats, share: float) -> Blended:
-        """`share` of the tokens is computed anew; 0 is full reuse, 1 full recomputation."""
+    def blend(
+        self, contexts: np.ndarray, reused: Floats, share: float, wait: Callable[[int], None] | None = None
+    ) -> Blended:
+        """`share` of the tokens is computed anew; 0 is full reuse, 1 full recomputation.
+
+        `wait` is called before a layer's part of `reused` is read, and returns when it is there.
+        """
         if not 0 <= share <= 1:
             raise ValueError(f"a share is from 0 to 1, not {share}")
         if share == 0:
             return Blended(reused, 0.0, 1.0)
-        kv = torch.from_numpy(reused.copy())
+        kv = torch.from_numpy(reused if wait else reused.copy())
         batch, layers, _, tokens, _ = kv.shape
         work = _Work()
         chosen = torch.arange(tokens).expand(batch, tokens)
@@ -91,6 +97,8 @@ class Blender:
             for number, layer in enumerate(self._model.layers):
                 normed = layer.input_layernorm(hidden)
                 fresh = self._keys_values(layer, normed, chosen)
+                if wait is not None:
+                    wait(number)
                 deviation = _put(kv[:, number], fresh, chosen)
                 recomputed.append(chosen.shape[1] / tokens)
                 work.projected(layer, chosen.shape[1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 pytest.importorskip("torch", reason="make test-blocks")
@@ -14,6 +16,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from experiments.blocks.blend import COVERED, Blender, chunk_kv
 from experiments.blocks.model.architecture import make_model
 from experiments.blocks.model.load import ModelError, cache_of, kv_of, load_transformer
+from experiments.blocks.overlap import CODECS, Layers
 
 CHUNK, CHUNKS = 16, 5
 CONTEXTS = np.random.default_rng(5).integers(97, 123, (3, CHUNK * CHUNKS))
@@ -91,6 +94,17 @@ def test_more_recomputing_comes_nearer_and_saves_less(transformer, exact, reused
     assert saved == sorted(saved, reverse=True)
     assert saved[0] == 1
     assert 0.05 < results[1].recomputed < 0.15
+
+
+@pytest.mark.parametrize("given", CODECS)
+def test_layers_that_come_while_others_are_computed_are_blended_as_if_all_had_been_there(transformer, given):
+    layers = Layers(transformer, chunk_kv(transformer, CONTEXTS, CHUNK), *given)
+    layers.load_all()
+    blended = Blender(transformer).blend(CONTEXTS, layers.kv, 0.2).kv
+    layers.kv[:] = np.nan
+    with ThreadPoolExecutor(1) as loader:
+        same = Blender(transformer).blend(CONTEXTS, layers.kv, 0.2, layers.loading(loader)).kv
+    assert np.array_equal(same, blended)
 
 
 def test_tokens_that_deviate_most_do_more_than_others(transformer, exact, reused):

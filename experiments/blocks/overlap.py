@@ -1,0 +1,152 @@
+"""Loading each layer's KV while the layer before is computed: measured, beside one after the other.
+
+    python -m experiments.blocks.overlap        # in .venv-blocks; after make blocks, which makes the model
+
+Of each context a layer's KV is one stream of a codec, so that it can be decoded without the others. One
+thread decodes streams in the order of the layers while another blends. What holds Python's lock in both
+cannot overlap.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+import torch
+
+from experiments.blocks.blend import Blender, chunk_kv
+from experiments.blocks.model.load import Floats, Transformer, load_transformer
+from experiments.intervals import Interval, mean_interval
+from kvcodec import decode, encode
+from workload.blend import DEFAULT_SHARE
+
+CODECS: Final = (("zstd", 3), ("fp8", 0), ("kivi", 4), ("cachegen", 3))
+ROUNDS: Final = 9
+CHUNK_TOKENS: Final = 64
+CONTEXTS: Final = 24
+CHUNKS: Final = 7
+SWITCH_S: Final = 1e-4
+"""How long a thread keeps Python's lock while the other waits for it; Python's own 5 ms are a layer."""
+
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Milliseconds of wall-clock time, means over rounds with 95 % intervals."""
+
+    codec: str
+    level: int
+    loading: Interval
+    """All layers, nothing beside it."""
+    blending: Interval
+    """With all layers there."""
+    one_after_the_other: Interval
+    overlapped: Interval
+    hidden: Interval
+    """Of the shorter of both, the share that overlapping hides; the first layer's loading can't be."""
+
+
+class Layers:
+    """Streams of the reused KV, one for each layer and context, decoded into one array."""
+
+    def __init__(self, of: Transformer, reused: Floats, codec: str, level: int) -> None:
+        self._layout = replace(of.layout, layers=1)
+        self._streams = [
+            [encode(one[layer : layer + 1], self._layout, codec, level) for one in reused]
+            for layer in range(of.layout.layers)
+        ]
+        self.kv = np.zeros_like(reused)
+
+    def load(self, layer: int) -> None:
+        """Decode a layer of all contexts."""
+        for context, stream in enumerate(self._streams[layer]):
+            self.kv[context, layer] = decode(stream, self._layout)[0]
+
+    def load_all(self) -> None:
+        """One layer after the other."""
+        for layer in range(len(self._streams)):
+            self.load(layer)
+
+    def loading(self, loader: ThreadPoolExecutor) -> Callable[[int], None]:
+        """Begin to load all layers in their order; what is returned waits for one."""
+        began: Sequence[Future[None]] = [loader.submit(self.load, at) for at in range(len(self._streams))]
+        return lambda layer: began[layer].result()
+
+
+def measure(of: Transformer, contexts: np.ndarray, codec: str, level: int, share: float) -> Overlap:
+    """Rounds of each way in turns, by one core for each thread."""
+    layers = Layers(of, chunk_kv(of, contexts, CHUNK_TOKENS), codec, level)
+    blender = Blender(of)
+
+    def blend() -> Floats:
+        return blender.blend(contexts, layers.kv, share, lambda layer: None).kv.copy()
+
+    def overlapped() -> Floats:
+        return blender.blend(contexts, layers.kv, share, layers.loading(loader)).kv.copy()
+
+    spent: dict[str, list[float]] = {"loading": [], "blending": [], "overlapped": []}
+    with ThreadPoolExecutor(1) as loader:
+        for _ in range(ROUNDS + 1):
+            spent["loading"].append(_ms(layers.load_all)[0])
+            blending_ms, blended = _ms(blend)
+            spent["blending"].append(blending_ms)
+            layers.kv[:] = np.nan
+            overlapped_ms, same = _ms(overlapped)
+            spent["overlapped"].append(overlapped_ms)
+            if not np.array_equal(blended, same):
+                raise RuntimeError(f"{codec} {level}: what was blended while it was loaded is not the same")
+    rounds = list(zip(*(values[1:] for values in spent.values()), strict=True))  # the first one warms up
+    return Overlap(
+        codec,
+        level,
+        mean_interval([load for load, _, _ in rounds]),
+        mean_interval([work for _, work, _ in rounds]),
+        mean_interval([load + work for load, work, _ in rounds]),
+        mean_interval([both for _, _, both in rounds]),
+        mean_interval([(load + work - both) / min(load, work) for load, work, both in rounds]),
+    )
+
+
+def _ms(what: Callable[[], _Result]) -> tuple[float, _Result]:
+    began_s = time.perf_counter()
+    result = what()
+    return 1000 * (time.perf_counter() - began_s), result
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0; 2 where there is no model."""
+    folders = [Path(one) for one in arguments] or sorted(Path("build/blocks").glob("llama-gqa-*"))
+    if not folders:
+        print("There is no model in build/blocks: run make blocks first, or name a folder", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    sys.setswitchinterval(SWITCH_S)
+    of = load_transformer(folders[-1])
+    vocabulary = of.model.config.vocab_size
+    contexts = np.random.default_rng(1).integers(0, vocabulary, (CONTEXTS, CHUNKS * CHUNK_TOKENS))
+    size = f"{CONTEXTS} contexts of {contexts.shape[1]} tokens"
+    print(f"{of.name}, {size}, {DEFAULT_SHARE:.0%} recomputed; ms, hidden in %:")
+    for codec, level in CODECS:
+        one = measure(of, contexts, codec, level, DEFAULT_SHARE)
+        print(
+            f"{codec} {level}: loading {_said(one.loading)}, blending {_said(one.blending)}, "
+            f"one after the other {_said(one.one_after_the_other)}, overlapped {_said(one.overlapped)}, "
+            f"hidden {_said(one.hidden, 100)}"
+        )
+    return 0
+
+
+def _said(interval: Interval, factor: float = 1.0) -> str:
+    return f"{factor * interval.mean:.0f} ± {factor * interval.half:.0f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
