@@ -67,6 +67,8 @@ engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, com
 blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
 	@nice -n 10 sh scripts/setup-blocks.sh
 	@OMP_WAIT_POLICY=PASSIVE .venv-blocks/bin/python -m experiments.blocks
+	@case "$(RECORD)" in ""|0|no|false|off) $(PYTHON) -m experiments.worth --shapes=chat,passages --blocks=300,3000 \
+	  --requests=300 --seeds=2 --results=results/blocks/worth ;; esac
 
 faults: $(READY) ## parts of a network killed, stopped, cut off under load: what fails, is wrong, is lost (CASES, TOPOS)
 	@$(PYTHON) -m experiments.faults
