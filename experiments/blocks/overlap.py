@@ -2,9 +2,9 @@
 
     python -m experiments.blocks.overlap        # in .venv-blocks; after make blocks, which makes the model
 
-Of each context a layer's KV is one stream of a codec, so that it can be decoded without the others. One
-thread decodes streams in the order of the layers while another blends. What holds Python's lock in both
-cannot overlap.
+Of each context a layer's KV is one stream of a codec. Streams come over a link of a given rate (a wait for
+what their bytes take), in the order of the layers, and one thread decodes them as they come while another
+blends. What holds Python's lock in both threads cannot overlap.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from kvcodec import decode, encode
 from workload.blend import DEFAULT_SHARE
 
 CODECS: Final = (("zstd", 3), ("fp8", 0), ("kivi", 4), ("cachegen", 3))
+LINK_BIT_S: Final = 200e6
+"""Of bytes as small as this model's: loading takes about as long as blending."""
 ROUNDS: Final = 9
 CHUNK_TOKENS: Final = 64
 CONTEXTS: Final = 24
@@ -63,22 +65,29 @@ class Layers:
             [encode(one[layer : layer + 1], self._layout, codec, level) for one in reused]
             for layer in range(of.layout.layers)
         ]
+        sizes = [sum(map(len, streams)) for streams in self._streams]
+        self._came_s = np.cumsum(sizes) * 8 / LINK_BIT_S
+        """When a layer has come, since the first was asked for."""
         self.kv = np.zeros_like(reused)
 
-    def load(self, layer: int) -> None:
-        """Decode a layer of all contexts."""
+    def load(self, layer: int, began_s: float) -> None:
+        """Wait for a layer of all contexts, and decode it."""
+        time.sleep(max(0.0, began_s + self._came_s[layer] - time.perf_counter()))
         for context, stream in enumerate(self._streams[layer]):
             self.kv[context, layer] = decode(stream, self._layout)[0]
 
     def load_all(self) -> None:
         """One layer after the other."""
+        began_s = time.perf_counter()
         for layer in range(len(self._streams)):
-            self.load(layer)
+            self.load(layer, began_s)
 
     def loading(self, loader: ThreadPoolExecutor) -> Callable[[int], None]:
         """Begin to load all layers in their order; what is returned waits for one."""
-        began: Sequence[Future[None]] = [loader.submit(self.load, at) for at in range(len(self._streams))]
-        return lambda layer: began[layer].result()
+        began_s = time.perf_counter()
+        layers = range(len(self._streams))
+        begun: Sequence[Future[None]] = [loader.submit(self.load, layer, began_s) for layer in layers]
+        return lambda layer: begun[layer].result()
 
 
 def measure(of: Transformer, contexts: np.ndarray, codec: str, level: int, share: float) -> Overlap:

@@ -96,7 +96,7 @@ def test_a_trace_whose_chunk_ids_are_all_null_has_nothing_to_blend(tmp_path: Pat
     line = {"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [0, 1]}
     trace = tmp_path / "none.jsonl"
     trace.write_text(json.dumps(line | {"chunk_ids": [None, None]}) + "\n")
-    with pytest.raises(OptionError, match="none does not say which of its blocks are chunks"):
+    with pytest.raises(OptionError, match=r"none\.jsonl does not say which of its blocks are chunks"):
         scenario("--trace", str(trace), "--requests", "1", "--blend", "yes")
 
 
