@@ -41,7 +41,7 @@ def said(value: Interval, factor: float = 1.0) -> str:
 def cells_table(rows: Sequence[Row], seeds: int) -> Table:
     """Every cell, as means; the page has the intervals."""
     title = f"What compressing and blending are worth (means over {seeds} seeds)"
-    table = Table(title=title, title_justify="left", box=SIMPLE)
+    table = Table(title=title, title_justify="left", box=SIMPLE, collapse_padding=True)
     names = ("workload", "pool", "blocks", "reuse", "pool, %", "sent, TB", "TTFT, ms", "p50", "p99")
     for name in names:
         table.add_column(name, justify="left" if name in ("workload", "blocks", "reuse") else "right")

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from experiments.intervals import mean_interval
 from experiments.worth.__main__ import cells_of, main, parse
 from experiments.worth.cells import Cell, Figures
+from experiments.worth.page import FIGURES, cells_table
 from experiments.worth.verdicts import blended, compressed
 from workload.generate import generate, to_line
 
@@ -45,6 +48,15 @@ def test_a_trace_with_the_name_of_a_shape_is_a_workload_of_its_own(tmp_path: Pat
     trace.write_text("".join(to_line(one) + "\n" for one in generate("chat", 3, 10).requests))
     options = parse(["--shapes", "chat", "--trace", str(trace), "--blocks", "100"])
     assert list(dict.fromkeys(cell.workload for cell in cells_of(options))) == ["chat", "chat.jsonl"]
+
+
+def test_the_table_has_whole_names_in_80_columns() -> None:
+    figure = mean_interval([1.0, 1.1])
+    row = Cell("passages", 30_000, "CacheGen", "prefix")._asdict() | dict.fromkeys(FIGURES, figure)
+    row["ttft_p99_ms"] = mean_interval([12_345.0, 12_346.0])
+    with (console := Console(width=80)).capture() as shown:
+        console.print(cells_table([row], 2))
+    assert {"passages", "30,000", "CacheGen", "prefix", "12,346"} <= set(shown.get().split())
 
 
 def test_the_command_leaves_figures_a_page_and_a_picture(tmp_path: Path) -> None:
