@@ -40,10 +40,11 @@ class Policy(ABC):
         self.pinned: set[Key] = set()
 
     def handle(self, event: Event) -> Sequence[Decision]:
-        """Take any event; the decisions are to be carried out in their order."""
+        """Take any event; the decisions are to be carried out in their order. A block takes a slot at least,
+        whatever is said of its length."""
         match event:
             case Miss():
-                return self.miss(event)
+                return self.miss(event if event.fragments > 0 else event._replace(fragments=1))
             case Hits():
                 self.hits(event)
             case HomeLoad():
@@ -51,7 +52,7 @@ class Policy(ABC):
             case Lost():
                 self.lost(event)
             case Found():
-                return self.found(event)
+                return self.found(event if event.fragments > 0 else event._replace(fragments=1))
             case Pin():
                 self.pinned.add(event.key)
             case Unpin():

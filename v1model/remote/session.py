@@ -27,9 +27,12 @@ class Session:
         self._device_id, self._election_id = device_id, election_id
         self._requests: queue.Queue[p4runtime_pb2.StreamMessageRequest | None] = queue.Queue()
         self._is_primary = False
+        self._answers: Any = None  # the stream that makes this client the primary; ends with its object
 
     def close(self) -> None:
         self._requests.put(None)
+        if self._answers is not None:
+            self._answers.cancel()
         self._channel.close()
 
     def pipeline(self) -> p4runtime_pb2.ForwardingPipelineConfig:
@@ -66,7 +69,7 @@ class Session:
         request.arbitration.device_id = self._device_id
         request.arbitration.election_id.low = self._election_id
         self._requests.put(request)
-        self._answers = self._stub.StreamChannel(iter(self._requests.get, None))  # ends with its object
+        self._answers = self._stub.StreamChannel(iter(self._requests.get, None))
         try:
             answer = next(iter(self._answers))
         except grpc.RpcError as error:

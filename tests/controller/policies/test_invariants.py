@@ -72,6 +72,8 @@ sized = st.one_of(
 @pytest.mark.parametrize("name", POLICY_NAMES)
 @settings(max_examples=25, deadline=None)
 @example([Found(0, 0.0, fragments=0), Hits(0, 0.0)])
+@example([Found(0, 0.0, fragments=-1), Hits(0, 0.0)])
+@example([Miss(0, 0.0, fragments=-1), Hits(0, 0.0)])
 @given(st.lists(st.one_of(sized, sized, sized, events), max_size=120))
 def test_any_events_with_blocks_of_any_size(name: str, happened: list[Event]) -> None:
     checked = Checked(make_policy(name, CAPACITY, capacity_slots=60))
