@@ -17,6 +17,7 @@ from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import NodeHints
 from experiments.simulator.messages import Block
+from experiments.simulator.peers import PeerHints
 from experiments.simulator.scenario import Nodes
 from experiments.simulator.workload import Library
 from hostlib.blending import Blending, BlendRecord, Chunks
@@ -101,7 +102,7 @@ class Node:
         decodes_on_gpu: bool = False,
         place: int = 0,
         decoders: DecoderPool | None = None,
-        hints: NodeHints | None = None,
+        hints: NodeHints | PeerHints | None = None,
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
         `streams`: fetches in place of the gate, where blocks are stored at several levels.

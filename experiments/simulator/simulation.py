@@ -31,7 +31,7 @@ from experiments.simulator.cpu import Cpu, Process
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.events import Loop, Steps
-from experiments.simulator.front import Front
+from experiments.simulator.front import Front, Whole
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import Hints, NodeHints
 from experiments.simulator.lane import lane_options
@@ -40,7 +40,7 @@ from experiments.simulator.messages import Block, Put
 from experiments.simulator.money import bill
 from experiments.simulator.network import Network
 from experiments.simulator.node import Fetcher, Node, Streams
-from experiments.simulator.peers import PeerPool
+from experiments.simulator.peers import PeerHints, PeerPool
 from experiments.simulator.result import SimResult, spread, sum_sources
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
@@ -175,8 +175,9 @@ class _Simulation:
             )
             self._direct.preload(block.key for block in past)
         elif scenario.storage.kind == "peers":
-            rate, latency_s = scenario.network.link_gbit_s * GBIT_BYTES, scenario.network.latency_us * US
-            self._peers = PeerPool(self._loop, scenario.direct, self._sizes.block_bytes, rate, 2 * latency_s)
+            self._peers = PeerPool(
+                self._loop, scenario, self._sizes.block_bytes, self._network, self._front()
+            )
         else:
             self._build_switches()
             self._build_stores(past)
@@ -199,14 +200,21 @@ class _Simulation:
         front, pool = self._scenario.direct.front, self._scenario.pool
         if front == "none":
             return None
-        blocks = int(pool.size_gb * GB / self._sizes.block_bytes) if front == "pool" else 0
+        size_gb = pool.size_gb * len(self._fabric.switches)
+        blocks = int(size_gb * GB / self._sizes.block_bytes) if front == "pool" else 0
         memory = Link("front memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
-        return Front(blocks, memory, self._sizes.block_bytes)
+        kind = Whole if front == "whole" else Front
+        fragments = self._scenario.network.fragments if self._scenario.storage.kind == "peers" else 1
+        return kind(blocks, memory, self._sizes.block_bytes, fragments)
 
-    def _hints_of(self, name: str) -> NodeHints | None:
+    def _hints_of(self, place: int, name: str) -> NodeHints | PeerHints | None:
         """What a node is told before it asks; a pool that is read directly tells nothing."""
         scenario, kind = self._scenario, self._scenario.nodes.hints
-        if kind == "answers" or not self._parts.stores or scenario.nodes.gate != "compare":
+        if kind == "answers" or scenario.nodes.gate != "compare":
+            return None
+        if self._peers is not None:
+            return PeerHints(self._peers, self._loop, place)
+        if not self._parts.stores:
             return None
         if self._hints is None:
             homes = {store.name: store.holds for store in self._parts.stores}
@@ -317,7 +325,7 @@ class _Simulation:
             tiers,
             gpu,
             fetcher,
-            scenario.network.link_gbit_s * 1e9,
+            scenario.network.link_gbit_s * 1e9 * (scenario.direct.peer_share if self._peers else 1.0),
             process,
             scenario.machine.node_block_s,
             decode_s(scenario, cost),
@@ -325,7 +333,7 @@ class _Simulation:
             scenario.model.decoding == "gpu",
             place,
             self._decoders,
-            self._hints_of(name),
+            self._hints_of(place, name),
         )
 
     def _is_held(self, block: Block) -> bool:
@@ -345,7 +353,7 @@ class _Simulation:
 
     def _fetcher(self, place: int, name: str, process: Process, tiers: LocalTiers[bytes]) -> Fetcher:
         if self._peers is not None:
-            return self._peers.join(tiers)
+            return self._peers.join(name, tiers)
         if self._direct is not None:
             return DirectClient(self._loop, self._direct, place)
         machine = self._scenario.machine
