@@ -81,6 +81,11 @@ class Emulator:
         self._run = make_scenario(_options(self._scenario, sigma, speed))
 
     @property
+    def run(self) -> RunScenario:
+        """What is played."""
+        return self._run
+
+    @property
     def speed(self) -> float:
         """How many real seconds pass in one."""
         return self._run.scale.speed

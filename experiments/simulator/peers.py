@@ -140,7 +140,7 @@ class PeerPool:
         return device.send(asked_s, self.block_bytes, self._head_bytes)
 
     def _pass(self, way: Sequence[Link], first: int, tail_s: float, done: Arrived) -> None:
-        """Over the links from `first` on; where it waits for its turn, the next is asked when that has come."""
+        """Over the links from `first` on; behind one where it waits for its turn the next is asked then."""
         head_s = self._loop.now
         for place in range(first, len(way)):
             link = way[place]

@@ -29,6 +29,10 @@ from workload.levels import ADAPTIVE
 from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
+DIGEST_CPU_S = 70e-6
+"""Of the controller for a digest, measured in lists of 100 ms (docs/emulation.md)."""
+SWITCH_DIGEST_CPU_S = 58e-6
+"""Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
 
@@ -246,7 +250,7 @@ class Control:
     fill: str = choice("on_the_way", FILL_MODES)
     eviction: str = choice("drop", EVICTION_MODES)
     digest_latency_s: float = number(0.005, 0.0, 1e3)
-    digest_cpu_s: float = number(0.0002, 0.0, 1e3)
+    digest_cpu_s: float = number(DIGEST_CPU_S, 0.0, 1e3)
     """Controller time for a digest."""
     writes_per_s: float = number(1150.0, 0.0, 1e9)
     """Table updates a second that a switch takes."""

@@ -57,11 +57,7 @@ def changed(scenario: Scenario, path: str, factor: float) -> Scenario:
     value = getattr(getattr(scenario, table), name) * factor
     if name == "prefill_utilisation":
         value = min(1.0, value)
-    scenario = scenario.changed(**{table: {name: value}})
-    if path == "network.link_gbit_s" and scenario.storage.kind == "direct":
-        rates = {rate: getattr(scenario.direct, rate) * factor for rate in ("device_gbyte_s", "read_gbyte_s")}
-        scenario = scenario.changed(direct={**rates, "write_gbyte_s": scenario.direct.write_gbyte_s * factor})
-    return scenario
+    return scenario.changed(**{table: {name: value}})
 
 
 @dataclass(frozen=True, slots=True)

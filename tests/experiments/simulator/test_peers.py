@@ -172,9 +172,7 @@ def test_two_requests_of_a_node_share_a_read(tmp_path: Path) -> None:
 def test_nodes_that_ask_first_leave_a_busy_holder_alone(tmp_path: Path) -> None:
     gate = {"count": 4, "gate": "compare"}
     blind = play(tmp_path, CROWD, late_s=5.0, nodes=gate, network={"link_gbit_s": 60.0})
-    told = play(
-        tmp_path, CROWD, late_s=5.0, nodes={**gate, "hints": "homes"}, network={"link_gbit_s": 60.0}
-    )
+    told = play(tmp_path, CROWD, late_s=5.0, nodes={**gate, "hints": "homes"}, network={"link_gbit_s": 60.0})
     assert told.blocks["remote"] < blind.blocks["remote"]
     assert told.ttft_s.mean <= blind.ttft_s.mean
 
