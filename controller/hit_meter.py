@@ -81,7 +81,17 @@ class HitMeter:
             reading.settled = True
 
 
+MANY_SWITCHES: Final = 5
+"""Of more than that, the counters of each are read less often: a request costs more than what it brings, and
+half of that in threads that nobody counts."""
+
+
+def crowd(switches: int) -> float:
+    """How much rarer counters are read than by a controller of few switches."""
+    return max(1.0, switches / MANY_SWITCHES)
+
+
 def next_period_s(reading_took_s: float, switches: int = 1) -> float:
     """Time to the next reading of one of so many switches, so that reading takes no more than its share."""
     share = min(BUSY_SHARE, BUSY_SHARE_OF_ALL / switches)
-    return min(MAX_PERIOD_S, max(MIN_PERIOD_S, reading_took_s / share))
+    return min(MAX_PERIOD_S, max(MIN_PERIOD_S * crowd(switches), reading_took_s / share))

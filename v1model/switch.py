@@ -166,6 +166,9 @@ class Switch:
     def wait_events(self, timeout_s: float) -> list[Event]:
         return self._events.wait(timeout_s)
 
+    def interrupt_wait(self) -> None:
+        self._events.interrupt()
+
     # --- traces ----------------------------------------------------------------------------------
 
     def trace(self, wanted: TraceFilter | None, on_event: Callable[[TraceEvent], None] | None = None) -> None:
@@ -253,10 +256,16 @@ class Switch:
     def insert(self, entry: TableEntry) -> None:
         with self._lock:
             self._tables.insert(entry)
+            self._expect_idle(entry)
 
     def modify(self, entry: TableEntry) -> None:
         with self._lock:
             self._tables.modify(entry)
+            self._expect_idle(entry)
+
+    def _expect_idle(self, entry: TableEntry) -> None:
+        if entry.idle_timeout_ns:
+            self._events.look_again()
 
     def delete(self, entry: TableEntry) -> None:
         with self._lock:
@@ -372,10 +381,12 @@ class Switch:
     def insert_group(self, profile: str, group: Group) -> None:
         with self._lock:
             self._profiles.insert_group(profile, group)
+            self._events.look_again()
 
     def modify_group(self, profile: str, group: Group) -> None:
         with self._lock:
             self._profiles.modify_group(profile, group)
+            self._events.look_again()
 
     def delete_group(self, profile: str, group_id: int) -> None:
         with self._lock:
@@ -414,6 +425,7 @@ class Switch:
     def set_digest(self, digest: str, config: DigestConfig | None) -> None:
         with self._lock:
             self._digests.set_digest(digest, config)
+            self._events.look_again()
 
     def digests(self) -> dict[str, DigestConfig]:
         return self._digests.digests()
