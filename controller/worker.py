@@ -16,7 +16,6 @@ from controller.errors import SwitchError
 from controller.hit_meter import MIN_PERIOD_S, crowd, next_period_s
 from controller.membership import Announcements
 from controller.operations import HotMiss, Subscription
-from controller.p4_constants import OUTCOME_NAMES
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 
@@ -76,8 +75,6 @@ class SwitchWorker:
         self._membership, self._announcements = membership, Announcements(membership, self._hosts)
         self._watches_stores = any(membership.members.at(str(host)) for host in self._hosts)
         membership.on_change.append(session.wake)
-        self.outcomes = [0] * len(OUTCOME_NAMES)
-        """The switch's packets by what became of them, as last read."""
         self.ready = threading.Event()
         """Set from the first time that the switch is as it should be, or when the worker ends."""
         self.connected = False
@@ -90,6 +87,11 @@ class SwitchWorker:
         self._next_hits_s = self._next_outcomes_s = self._next_read_back_s = 0.0
         self._dropped = 0
         self._heard_beat = False
+
+    @property
+    def outcomes(self) -> list[int]:
+        """The switch's packets by what became of them, as last read."""
+        return self.session.adapter.outcomes
 
     def start(self) -> None:
         """Begin."""
@@ -120,7 +122,7 @@ class SwitchWorker:
             self.connect()
             while not self._stopping.is_set():
                 self.step(self.patience_s)
-            self.outcomes = self.session.adapter.read_outcomes()
+            self.session.adapter.read_outcomes()
         except SwitchError as error:
             self.complain(error)
         finally:
@@ -196,8 +198,8 @@ class SwitchWorker:
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
         if now_s >= self._next_outcomes_s:
-            self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S * crowd(self._switches)
-            self.outcomes = self.session.adapter.read_outcomes()
+            self.session.adapter.read_outcomes()
+            self._took_outcomes(now_s)
         if self.pool.needs_read_back and now_s >= self._next_read_back_s:
             self._next_read_back_s = now_s + READ_BACK_PERIOD_S
             self.pool.read_back(now_s)
@@ -209,5 +211,10 @@ class SwitchWorker:
         # A busy machine's wall clock says nothing of what reading costs.
         began_s = self._clocks.cpu_s()
         self.pool.read_hits(now_s)
+        self._took_outcomes(now_s)
         self.pool.commit(now_s)
         return next_period_s(self._clocks.cpu_s() - began_s, self._switches)
+
+    def _took_outcomes(self, now_s: float) -> None:
+        """They were read, alone or with the hits."""
+        self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S * crowd(self._switches)

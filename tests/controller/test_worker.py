@@ -33,8 +33,12 @@ class Adapter(RecordingAdapter):
     def reports(self, message: HotMiss | Answer) -> list[HotMiss | Answer]:
         return [message]
 
-    def read_outcomes(self) -> list[int]:
-        return [0] * len(OUTCOME_NAMES)
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcomes = [0] * len(OUTCOME_NAMES)
+
+    def read_outcomes(self) -> None:
+        self.outcomes = [count + 1 for count in self.outcomes]
 
 
 class Session:
@@ -177,6 +181,7 @@ def test_a_worker_sleeps_until_something_is_due_and_then_does_it() -> None:
     clock.now_s += worker.patience_s
     worker.step(0)
     assert world.pool.counts.hits
+    assert world.adapter.outcomes[0] == 1  # those come along with the hits
     world.pool.fills.start(key(2), 1, STORES[0])
     assert worker.patience_s == TICK_S
 
