@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from controller.errors import SwitchError
-from controller.hit_meter import MIN_PERIOD_S, crowd, next_period_s
+from controller.hit_meter import MIN_PERIOD_S, least_period_s, next_period_s
 from controller.membership import Announcements
 from controller.operations import HotMiss, Subscription
 from hostlib import wire
@@ -36,7 +36,7 @@ LEAST_WAIT_S: Final = 0.001
 WATCH_S: Final = 1.5 * HEARTBEAT_S
 """Between two looks at storage nodes that are heard: a heartbeat comes before. HEARTBEAT_S when none came."""
 OUTCOMES_PERIOD_S: Final = 1.0
-"""For few switches."""
+"""At the least."""
 READ_BACK_PERIOD_S: Final = 1.0
 """The least time between two read-backs of a switch that keeps refusing things."""
 FIRST_BACKOFF_S: Final = 0.1
@@ -217,4 +217,4 @@ class SwitchWorker:
 
     def _took_outcomes(self, now_s: float) -> None:
         """They were read, alone or with the hits."""
-        self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S * crowd(self._switches)
+        self._next_outcomes_s = now_s + least_period_s(self._switches, OUTCOMES_PERIOD_S)

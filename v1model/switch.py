@@ -24,7 +24,7 @@ from v1model.binding.tables import Tables
 from v1model.binding.value_sets import ValueSets
 from v1model.binding.writer import EntryWriter
 from v1model.dataplane import DataPlaneError, Output
-from v1model.precedence import come_forward
+from v1model.precedence import FORWARDING, come_forward
 from v1model.trace.decoder import Decoder
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Switch:
         with self._lock:
             if self._forwarding is None:
                 self.handle.call("keep_running", 1)
-                self._forwarding = threading.Thread(target=self._forward, name="v1model-forward", daemon=True)
+                self._forwarding = threading.Thread(target=self._forward, name=FORWARDING, daemon=True)
                 self._forwarding.start()
 
     def _forward(self) -> None:

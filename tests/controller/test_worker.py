@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.costs import Costs
 from controller.errors import NotPrimaryError
-from controller.hit_meter import MIN_PERIOD_S
+from controller.hit_meter import MIN_PERIOD_S, READS_PER_S
 from controller.membership import REPEAT_S, Membership
 from controller.operations import Answer
 from controller.p4_constants import OUTCOME_NAMES
@@ -159,7 +159,7 @@ def test_only_who_sees_storage_nodes_wakes_as_often_as_they_beat() -> None:
     core, _, _ = worker_at((NODE,), membership, clock, switches=20)
     for worker in (edge, core):
         worker.step(0)
-        assert worker.patience_s == 4 * OUTCOMES_PERIOD_S
+        assert worker.patience_s == 20 / READS_PER_S
     session.messages.put(beat(membership, STORES[0]))
     edge.step(0)
     core.step(0)
