@@ -14,9 +14,9 @@ from typing import Any
 
 from experiments.simulator.events import Loop
 from experiments.simulator.front import Front
-from experiments.simulator.link import Link, Passage
+from experiments.simulator.link import AT_ONCE_S, Link, Passage
 from experiments.simulator.messages import Block
-from experiments.simulator.network import AT_ONCE_S, Network
+from experiments.simulator.network import Network
 from experiments.simulator.scenario import GBIT_BYTES, Scenario
 from hostlib.tiers import LocalTiers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -65,8 +65,8 @@ LONGEST_DRAIN_S = 1e6
 def simulate(scenario: Scenario) -> SimResult:
     """Run a scenario; ScenarioError where it is impossible."""
     began_s = time.process_time()
-    prepared, demand = prepare(scenario)
     with _without_collector():
+        prepared, demand = prepare(scenario)
         return _Simulation(prepared, demand).run(began_s)
 
 
@@ -131,6 +131,8 @@ class _Simulation:
         self._parts = _Parts([], [], [], [])
         self._controls: dict[str, SwitchControl] = {}
         self._clients: dict[str, Client] = {}
+        self._holds: dict[str, Callable[[bytes], bool]] = {}
+        """By storage node: whether it holds a block."""
         self._direct: DirectPool | None = None
         self._peers: PeerPool | None = None
         self._decoders: DecoderPool | None = None
@@ -158,9 +160,9 @@ class _Simulation:
             self._warm(scenario.nodes.warm)
         if scenario.workload.clients:
             for _ in range(min(scenario.workload.clients, len(self._demand.requests))):
-                loop.process(self._client(arrivals))
+                loop.start(self._client(arrivals))
         else:
-            loop.process(self._arrivals(arrivals))
+            loop.start(self._arrivals(arrivals))
         loop.run(until=self._done)
         return self._result(time.process_time() - began_s)
 
@@ -253,7 +255,7 @@ class _Simulation:
                 memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
             process = Process(self._cpu, machine.switch_wake_s)
             switch = Switch(self._loop, name, self._network, options, memory, process)
-            self._network.vertices[name] = switch
+            self._network.attach(name, switch)
             self._parts.switches.append(switch)
             if pool_blocks(self._scenario, self._cost):
                 self._build_control(switch)
@@ -271,9 +273,7 @@ class _Simulation:
             capacity_slots=capacity_slots if self._library.streams else None,
         )
         residual = ResidualValue(self._cost, scenario.network.link_gbit_s * 1e9)
-        control = SwitchControl(
-            self._loop, switch, policy, size, scenario.control, homes, self._library.blocks, residual
-        )
+        control = SwitchControl(self._loop, switch, policy, size, scenario.control, homes, residual)
         self._controls[switch.name] = control
         self._parts.controls.append(control)
 
@@ -292,8 +292,9 @@ class _Simulation:
                 Process(self._cpu, self._scenario.machine.host_wake_s),
             )
             store.preload(block.key for block in past if block.home == name)
-            self._network.vertices[name] = store
+            self._network.attach(name, store)
             self._network.keepers[name] = store.put
+            self._holds[name] = store.holds
             self._parts.stores.append(store)
 
     def _node(self, place: int, name: str) -> Node:
@@ -338,8 +339,7 @@ class _Simulation:
 
     def _is_held(self, block: Block) -> bool:
         """A node that computed what it might have fetched stores it again, all of it for all it knows."""
-        store = self._network.vertices[block.home]
-        return isinstance(store, Store) and block.key in store
+        return self._holds[block.home](block.key)
 
     def _streams(self) -> Streams | None:
         """What a node needs to stream; None where blocks have one level."""
@@ -366,7 +366,7 @@ class _Simulation:
             before_held=1 if process.free else lane.initial_window,
         )
         client = Client(self._loop, name, self._network, options, process)
-        self._network.vertices[name] = client
+        self._network.attach(name, client)
         self._clients[name] = client
         return client
 
@@ -394,7 +394,7 @@ class _Simulation:
         for request, planned in arrivals:
             if request.arrival_s > self._loop.now:
                 yield request.arrival_s - self._loop.now
-            self._loop.process(self._serve(request, planned))
+            self._loop.start(self._serve(request, planned))
 
     def _client(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
         for request, planned in arrivals:
@@ -422,7 +422,8 @@ class _Simulation:
         egress = [link for (source, _), link in self._network.links.items() if source in self._fabric.stores]
         served_bytes = sum(switch.stats.served_bytes for switch in parts.switches)
         saved_s = sum(record.saved_s for record in records)
-        levels = dict(sorted(sum((record.levels for record in records), Counter[str]()).items()))
+        streamed = (record.levels for record in records if record.levels)
+        levels = dict(sorted(sum(streamed, Counter[str]()).items()))
         slo_s = scenario.workload.ttft_slo_s
         costs = bill(scenario, len(self._fabric.switches))
         return SimResult(

@@ -98,7 +98,15 @@ def keep(path: Path, scenario: Scenario, sigma: float, emulated: Emulated) -> Me
 
 
 def _play(scenario: Scenario, sigma: float, speed: float) -> dict[str, Any]:
-    described: dict[str, Any] = json.loads(json.dumps(asdict(scenario)))
+    """What was played; of the scenario what differs from the defaults: a new field changes nothing."""
+    usual: dict[str, Any] = asdict(Scenario())
+    given = {
+        table: {name: value for name, value in told.items() if value != usual[table][name]}
+        if isinstance(told, dict)
+        else told
+        for table, told in asdict(scenario).items()
+    }
+    described: dict[str, Any] = json.loads(json.dumps(given))
     return {"scenario": described, "sigma": sigma, "speed": speed}
 
 

@@ -1,4 +1,4 @@
-"""What a play measured is kept, so that a comparison goes on where it was; other plays are not used for it."""
+"""What a play measured is kept, so that a comparison goes on where it was; for it alone."""
 
 from pathlib import Path
 
