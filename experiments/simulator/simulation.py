@@ -338,7 +338,7 @@ class _Simulation:
         )
 
     def _is_held(self, block: Block) -> bool:
-        """A node that computed what it might have fetched stores it again, all of it for all it knows."""
+        """A node that computed what it might have fetched stores it again: its first fragments leave."""
         return self._holds[block.home](block.key)
 
     def _streams(self) -> Streams | None:

@@ -17,7 +17,8 @@ from experiments.simulator.checks import check
 from experiments.study.answers import answers
 from experiments.study.compute import Computer, cluster
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
-from experiments.study.panels import Found, panels
+from experiments.study.panels import panels
+from experiments.study.panels.panel import Found
 from experiments.study.plan import points
 from experiments.study.player import Player
 from experiments.study.report import write_page

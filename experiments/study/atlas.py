@@ -161,9 +161,8 @@ def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchas
             continue
         rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
         rival = min(rivals, key=lambda one: one.sample.mean(*path))
-        change = ratio(pool.sample, rival.sample, *path)
-        low = 1 - change.high if math.isfinite(change.half) else -math.inf
-        found.append((pool, rival, 1 - change.mean, low))
+        lead = 1 - ratio(pool.sample, rival.sample, *path)
+        found.append((pool, rival, lead.mean, lead.low))
     return max(found, key=lambda one: one[2])
 
 

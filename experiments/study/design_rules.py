@@ -21,8 +21,7 @@ Labelled = Mapping[str, Sample]
 
 def change_claim(mine: Labelled, what: str, without: str) -> Claim:
     """How much sooner the first token is with one than with another, where that is certain."""
-    found = ratio(mine[what], mine[without], *MEAN)
-    gain = Interval(1 - found.mean, 1 - found.high, 1 - found.low)
+    gain = 1 - ratio(mine[what], mine[without], *MEAN)
     told_apart = abs(gain.mean) >= TOLD_SHARE
     if told_apart and below(mine[what], mine[without], *MEAN):
         return Claim(f"{what}: {share(gain)} sooner than {without}.", (Fact(what, without),))
@@ -91,8 +90,7 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
         f"against the same storage nodes, {earned} than its {last.extra_dollars:.2f} $/h at a node's price"
     )
     if last.against_recompute_s.high < 0:
-        lost = last.against_recompute_s
-        text += f"; against recomputing it loses {told(Interval(-lost.mean, -lost.high, -lost.low), 's', 0)}"
+        text += f"; against recomputing it loses {told(0 - last.against_recompute_s, 's', 0)}"
     return Claim(text + ".")
 
 

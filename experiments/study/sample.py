@@ -88,7 +88,7 @@ def seeded(scenario: Scenario, seed: int) -> Scenario:
 
 def seconds(interval: Interval) -> str:
     """A mean and half its 95 % interval as text, seconds."""
-    return f"{interval.mean:.3f}" + (f" ± {interval.half:.3f} s" if isfinite(interval.half) else " s")
+    return f"{interval:.3f} s"
 
 
 def percent_change(interval: Interval) -> str:

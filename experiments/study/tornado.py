@@ -100,10 +100,7 @@ def _bar(
         hourly = other["completed"] * 3600 / other["duration_s"]
         gained_s = other["ttft_s"]["mean"] - mine["ttft_s"]["mean"]
         net.append(gained_s * hourly * second - (costs[0] - costs[1]))
-    slower = ratio(pool[1], rival[1], *MEAN)
-    return Bar(
-        change, rival[0].label, mean_interval(net), Interval(1 - slower.mean, 1 - slower.high, 1 - slower.low)
-    )
+    return Bar(change, rival[0].label, mean_interval(net), 1 - ratio(pool[1], rival[1], *MEAN))
 
 
 def swings(made: Sequence[Bar], rival: str) -> list[tuple[str, Bar, Bar]]:

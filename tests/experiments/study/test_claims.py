@@ -15,7 +15,8 @@ from experiments.study.design_rules import (
     recompute_claim,
 )
 from experiments.study.ledger import ENTRY_BYTES, Entry, entry
-from experiments.study.panels import Found, Panel, panels
+from experiments.study.panels import panels
+from experiments.study.panels.panel import Found, Panel
 from experiments.study.point import Point
 from experiments.study.rivals import STEADY_MARK, Purchase, rivals_claim
 from experiments.study.sample import MEAN, STEADY, Sample

@@ -7,7 +7,8 @@ import pytest
 from experiments.study.adaptive import grouped, play
 from experiments.study.claims import contradictions
 from experiments.study.options import USUAL, parse_options
-from experiments.study.panels import Found, panels
+from experiments.study.panels import panels
+from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.space import (
