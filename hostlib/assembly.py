@@ -10,6 +10,7 @@ from hostlib.block import Block
 from hostlib.wire import VALUE_BYTES
 
 if TYPE_CHECKING:
+    from hostlib.native import Core
     from hostlib.wire import Message
 
 Write = tuple[int, bytes, int]
@@ -21,16 +22,18 @@ FRAGMENT_BYTES = 1024
 @dataclass(slots=True)
 class _Partial:
     fragments: int
-    values: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
-    """By number: value and tag. As large as what came, not as what was announced."""
+    values: dict[int, tuple[bytes, bytes] | bytes] = field(default_factory=dict)
+    """By number: value and tag, or, from the compiled core, the message that they came in. As large as what
+    came, not as what was announced."""
 
 
 class Assembly:
     """Incomplete writes, at most `max_partial` of them in `max_bytes`. Of the tenant that has most there the
     oldest is given up and counted: who floods gives way to itself."""
 
-    def __init__(self, max_partial: int, max_bytes: int = 256 << 20) -> None:
+    def __init__(self, max_partial: int, max_bytes: int = 256 << 20, core: Core | None = None) -> None:
         self.given_up = 0
+        self._core = core
         self._max_partial, self._max_fragments = max_partial, max_bytes // FRAGMENT_BYTES
         self._held = 0
         self._by_tenant: Counter[int] = Counter()
@@ -54,13 +57,41 @@ class Assembly:
         self._by_tenant[message.tenant] += 1
         if len(partial.values) == partial.fragments:
             self._drop(write)
-            parts = [partial.values[at] for at in range(partial.fragments)]
-            return Block(
-                message.content, b"".join(value for value, _ in parts), b"".join(tag for _, tag in parts)
-            )
+            return self._join(write, partial)
         while len(self._partial) > self._max_partial or self._held > self._max_fragments:
             self._give_up_one()
         return None
+
+    def add_run(
+        self, core: Core, write: Write, fragments: int, puts: list[bytes], at: int, count: int
+    ) -> tuple[int, Block | None]:
+        """As `add` for so many messages of one write from a place on: how many were taken, up to the one with
+        which all are there, and the block then. (0, None): these have to come one by one."""
+        partial = self._partial.get(write)
+        if partial is None:
+            if len(self._partial) >= self._max_partial or self._held + count > self._max_fragments:
+                return 0, None
+            partial = self._partial[write] = _Partial(fragments)
+            self._by_tenant[write[0]] += 1
+        elif partial.fragments != fragments or self._held + count > self._max_fragments:
+            return 0, None
+        before = len(partial.values)
+        taken = core.keep(partial.values, puts, at, count, fragments)
+        added = len(partial.values) - before
+        self._held += added
+        self._by_tenant[write[0]] += added
+        if len(partial.values) < fragments:
+            return taken, None
+        self._drop(write)
+        return taken, self._join(write, partial)
+
+    def _join(self, write: Write, partial: _Partial) -> Block:
+        if self._core is not None:
+            content, tags = self._core.join(partial.values, partial.fragments)
+            return Block(write[2], content, tags)
+        kept = (partial.values[at] for at in range(partial.fragments))
+        parts = [one for one in kept if isinstance(one, tuple)]  # without a core, all are
+        return Block(write[2], b"".join(value for value, _ in parts), b"".join(tag for _, tag in parts))
 
     def _drop(self, write: Write) -> None:
         count = len(self._partial.pop(write).values)

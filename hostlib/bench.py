@@ -1,7 +1,7 @@
-"""How fast hosts are: blocks requested, received and checked over UDP on the loopback interface.
+"""How fast hosts are: blocks requested, received and checked, or put, over UDP on the loopback interface.
 
     python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N] [--receive-one-by-one]
-        [--send-one-by-one]
+        [--send-one-by-one] [--put]
 
 One process serves and one fetches, so that the CPU time of each end is its own.
 """
@@ -34,11 +34,13 @@ from hostlib.transfer import BlockRef
 from hostlib.wire import TENANT_PUBLIC, fragment_count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from multiprocessing.connection import Connection
 
 _PLACE = f"{os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
 HOME = f"127.253.{_PLACE}"  # benchmarks that run at the same time don't meet
 NODE = f"127.254.{_PLACE}"
+BLOCKS_KEPT = 256
 SEAL = Seal(TENANT_PUBLIC, PUBLIC_SECRET)
 
 
@@ -63,7 +65,7 @@ def serve(pipe: Connection, keys: list[bytes], block_bytes: int, endpoint_option
     """The storage end: announce readiness, serve until told to stop, report the CPU seconds used."""
 
     async def main() -> None:
-        store = BlockStore(len(keys) * block_bytes, None, derivation(SEAL))
+        store = BlockStore(BLOCKS_KEPT * block_bytes, None, derivation(SEAL))
         places = [Place(TENANT_PUBLIC, key) for key in keys]
         store.preload(places, block_bytes)
         for place in places:  # derive the contents before the clock runs
@@ -96,17 +98,52 @@ async def fetch(
         if result.ended_by:
             raise result.ended_by
         fetched += len(result.blocks)
+    latencies_s = client.get_latencies_s
+    return _result(client, endpoint, fetched, block_bytes, started_s, before, latencies_s)
+
+
+async def put(
+    keys: list[bytes], block_bytes: int, chain: int, endpoint_options: EndpointOptions
+) -> dict[str, Any]:
+    """The node's end: a block for each key, `chain` of them at a time."""
+    endpoint = UdpEndpoint(NODE, endpoint_options)
+    patient = ClientOptions(health=HealthOptions(silence_s=10.0))
+    client = Client(endpoint, Members.of([HOME]), SEAL, patient)
+    content = bytes(block_bytes)
+    latencies_s: list[float] = []
+
+    async def put_one(ref: BlockRef) -> None:
+        began_s = time.perf_counter()
+        await client.put(ref, content)
+        latencies_s.append(time.perf_counter() - began_s)
+
+    started_s, before = time.perf_counter(), cpu_times()
+    for first in range(0, len(keys), chain):
+        some = keys[first : first + chain]
+        await asyncio.gather(*(put_one(BlockRef(key, at, chain)) for at, key in enumerate(some)))
+    return _result(client, endpoint, len(keys), block_bytes, started_s, before, latencies_s)
+
+
+def _result(
+    client: Client,
+    endpoint: UdpEndpoint,
+    blocks: int,
+    block_bytes: int,
+    started_s: float,
+    before: tuple[float, float],
+    latencies_s: Sequence[float],
+) -> dict[str, Any]:
+    """What the node's end used since then."""
     wall_s, (cpu_s, kernel_s) = time.perf_counter() - started_s, cpu_since(before)
     endpoint.close()
-    fragments = fetched * fragment_count(block_bytes)
+    fragments = blocks * fragment_count(block_bytes)
     return {
-        "blocks_per_s": round(fetched / wall_s),
+        "blocks_per_s": round(blocks / wall_s),
         "fragments_per_s": round(fragments / wall_s),
         "client_us_per_fragment": round(1e6 * cpu_s / fragments, 2),
         "client_kernel_us_per_fragment": round(1e6 * kernel_s / fragments, 2),
-        "get_ms": {
-            f"p{share}": round(1000 * percentile(client.get_latencies_s, share / 100), 2)
-            for share in (50, 99)
+        "block_ms": {
+            f"p{share}": round(1000 * percentile(latencies_s, share / 100), 2) for share in (50, 99)
         },
         "retransmits": client.stats.retransmits,
         "socket_drops": endpoint.stats.socket_drops,
@@ -122,18 +159,25 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--chain", type=int, default=16)
     parser.add_argument("--receive-one-by-one", action="store_true", help="as behind a switch")
     parser.add_argument("--send-one-by-one", action="store_true", help="as there before Linux 6.11")
+    parser.add_argument("--put", action="store_true", help="put each block instead of fetching it")
     options = parser.parse_args(arguments)
-    keys = bench_keys(256)
+    keys = bench_keys(options.blocks if options.put else BLOCKS_KEPT)
+    preloaded = [] if options.put else keys
     endpoint_options = EndpointOptions(
         sends_together=not options.send_one_by_one, receives_together=not options.receive_one_by_one
     )
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(
-        target=serve, args=(theirs, keys, options.block_bytes, endpoint_options), daemon=True
+        target=serve, args=(theirs, preloaded, options.block_bytes, endpoint_options), daemon=True
     )
     server.start()
     ours.recv()
-    result = asyncio.run(fetch(keys, options.block_bytes, options.blocks, options.chain, endpoint_options))
+    if options.put:
+        result = asyncio.run(put(keys, options.block_bytes, options.chain, endpoint_options))
+    else:
+        result = asyncio.run(
+            fetch(keys, options.block_bytes, options.blocks, options.chain, endpoint_options)
+        )
     ours.send(None)
     cpu_s, kernel_s = ours.recv()
     result["storage_us_per_fragment"] = round(1e6 * cpu_s / result["fragments"], 2)

@@ -12,7 +12,6 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from hostlib import wire
 from hostlib.client_options import ClientOptions, ClientStats
@@ -142,9 +141,9 @@ class Client:
         def on_end(ended: Fetch) -> None:
             """The task wakes once, when all came, or the first of those that did not is known."""
             nonlocal arrived
-            if not _has_arrived(ended) and ended in leases:
+            if ended.fetched is None and ended in leases:
                 cut(leases.index(ended) + 1)
-            while arrived < len(leases) and _has_arrived(leases[arrived]):
+            while arrived < len(leases) and leases[arrived].fetched is not None:
                 arrived += 1
             if not prefix.done() and (arrived == len(leases) or leases[arrived].future.done()):
                 prefix.set_result(None)
@@ -249,14 +248,9 @@ def _covers(offer: Offer, durable: bool, replicas: int) -> bool:
     return offer.durable >= durable and offer.replicas >= replicas
 
 
-def _has_arrived(fetch: Fetch) -> bool:
-    future = fetch.future
-    return future.done() and not future.cancelled() and future.exception() is None
-
-
 def _copied(block: FetchedBlock, buffer: memoryview) -> FetchedBlock:
     length = len(block.content)
     if length > len(buffer):
         raise BlockTooLongError(block.key, f"{length} bytes do not fit a buffer of {len(buffer)}")
     buffer[:length] = block.content
-    return replace(block, content=buffer[:length])
+    return block._replace(content=buffer[:length])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
@@ -38,11 +38,16 @@ Taker = Callable[[Sequence[wire.Buffer], int, str, float], "Taken | None"]
 from, and the time."""
 
 
+Encoder = Callable[[list[Request[Any]], int, int, float], list[bytes]]
+"""Of requests from a place on, as many as it can encode, numbered from a sequence on; and the time."""
+
+
 class Taken(NamedTuple):
-    """A run of datagrams that was dealt with; flags and epoch are the same in all of them."""
+    """A run of datagrams that was dealt with."""
 
     datagrams: int
-    flags: int
+    heard: bool
+    """Whether the host that they came from sent any of them itself; then they had this epoch."""
     epoch: int
 
 
@@ -83,8 +88,10 @@ class Exchange:
         self.handlers: dict[int, Handler] = {wire.OP_MEMBERS: self._on_members}
         """By operation; each is called for a well-formed message."""
         self.core = native.core()
-        self.take_values: Taker = lambda datagrams, at, address, now_s: None
-        """For the compiled core: asked before a datagram is decoded."""
+        self.takers: dict[int, Taker] = {}
+        """For the compiled core, by operation: asked before a datagram is decoded."""
+        self.encoders: dict[int, Encoder] = {}
+        """For the compiled core, by kind of lane: asked before the owner of a request encodes it."""
         self.askers: dict[Asker, None] = {}
         """Who is told of silent homes, in the order in which they began."""
         self.on_members: Callable[[], None] = lambda: None
@@ -155,23 +162,15 @@ class Exchange:
         else:
             request.lane.settle(request, now_s, None if from_pool else message.backlog_ms, merged)
 
-    def settle_run(
-        self, requests: Sequence[Request[Any]], backlogs_ms: Sequence[int], flags: int, now_s: float
-    ) -> None:
-        """As `settle` for each of them, which came in this order; all are in one lane."""
-        self._node.answered(len(requests))
-        merged = bool(flags & wire.FLAG_MERGED)
-        from_pool = flags & wire.FLAG_FROM_POOL
-        lane = requests[0].lane
-        assert lane is not None
-        if lane.home == POOL:
-            lane.settle_run(requests, now_s, [0] * len(requests))
-        else:
-            lane.settle_run(requests, now_s, None if from_pool else backlogs_ms, merged)
+    def answered(self, fragments: int) -> None:
+        """So many came, and are settled in their lanes."""
+        self._node.answered(fragments)
 
-    @staticmethod
-    def drop(requests: Sequence[Request[Any]]) -> None:
+    def drop(self, requests: Sequence[Request[Any]]) -> None:
         """Nobody wants these any more."""
+        if self.core is not None:
+            self.core.drop(list(requests))
+            return
         for request in requests:
             if request.lane is not None:
                 request.lane.drop(request)
@@ -217,7 +216,7 @@ class Exchange:
                 gets += len(requests)
                 short = short or (len(requests) == room and lane.waits)
             if requests:
-                self._transmit(lane, requests, now_s)
+                self._transmit(lane, op, requests, now_s)
         self._node.limits(short)
         if not self._ticks.is_set and any(lane.busy for lane in self._lanes.values()):
             self._ticks.at_latest(now_s + self._patience_s)
@@ -231,16 +230,28 @@ class Exchange:
             waiting.sort(key=lambda one: (one[0] < first, one[0]))
         return [(lane, op) for _, lane, op in waiting]
 
-    def _transmit(self, lane: Lane[Any], requests: Sequence[Request[Any]], now_s: float) -> None:
+    def _transmit(self, lane: Lane[Any], op: int, requests: list[Request[Any]], now_s: float) -> None:
+        if lane.home != POOL:
+            self._transport.send(lane.home, self._encode(op, requests, now_s))
+            return
         bursts: dict[str, list[bytes]] = {}
-        for owner, some in groupby(requests, _owner_of):
-            own = list(some)
-            address = lane.home if lane.home != POOL else owner.address()
-            first = self._sequence + 1 & 0xFFFFFFFF
-            self._sequence = self._sequence + len(own) & 0xFFFFFFFF
-            bursts.setdefault(address, []).extend(owner.datagrams(own, first, now_s))
+        for address, some in groupby(requests, _address_of):
+            bursts.setdefault(address, []).extend(self._encode(op, list(some), now_s))
         for address, datagrams in bursts.items():
             self._transport.send(address, datagrams)
+
+    def _encode(self, op: int, requests: list[Request[Any]], now_s: float) -> list[bytes]:
+        encoder = self.encoders.get(op)
+        datagrams: list[bytes] = []
+        while (at := len(datagrams)) < len(requests):
+            first = self._sequence + 1 & 0xFFFFFFFF
+            some = encoder(requests, at, first, now_s) if encoder is not None else []
+            if not some:
+                own = list(next(groupby(islice(requests, at, None), _owner_of))[1])
+                some = own[0].owner.datagrams(own, first, now_s)
+            self._sequence = self._sequence + len(some) & 0xFFFFFFFF
+            datagrams += some
+        return datagrams
 
     def _on_tick(self, late_s: float) -> None:
         now_s = self.loop.time()
@@ -308,13 +319,14 @@ class Exchange:
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
         now_s = self.loop.time()
         heard = False
-        handlers = self.handlers
+        handlers, takers = self.handlers, self.takers
         at, total = 0, len(datagrams)
         while at < total:
-            taken = self.take_values(datagrams, at, address, now_s)
+            taker = takers.get(wire.op_of(datagrams[at])) if takers else None
+            taken = taker(datagrams, at, address, now_s) if taker is not None else None
             if taken is not None:
                 at += taken.datagrams
-                if not taken.flags & wire.FLAG_FROM_POOL:
+                if taken.heard:
                     heard = True
                     if self.members.is_another(taken.epoch):
                         self.say_hello()
@@ -353,6 +365,11 @@ class Exchange:
 
 
 _owner_of = attrgetter("owner")
+
+
+def _address_of(request: Request[Any]) -> str:
+    address: str = request.owner.address()
+    return address
 
 
 class _Timer:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hostlib.native import Core
 
 MAX_HINT_MS = 0xFFFF
+_NOTHING = memoryview(b"")
 TRIES_BEFORE_BYPASS = 3
 """Then a fragment is asked for past the pool and the pending table: they may be what is wrong."""
 
@@ -61,8 +62,10 @@ class Fetch:
     """That every request carries."""
     requests: list[Request[Fetch]] = field(default_factory=list)
     template: wire.Variants | None = None
-    """Of the GETs of one write; None before one is sent."""
-    buffer: memoryview = field(default_factory=lambda: memoryview(b""))
+    """Of the GETs of one write; None before one is sent, and with the compiled core."""
+    asked_epoch: int = -1
+    """Of the list of members when GETs of this write were first sent, for the compiled core; -1 before."""
+    buffer: memoryview = _NOTHING
     content: int = 0
     """Which write it is; 0 before that is known."""
     fragments: int = 0
@@ -84,6 +87,8 @@ class Fetch:
     """When length and write were known."""
     waits_until_s: float | None = None
     """For any of its homes, if all fell silent; None if they never did."""
+    fetched: FetchedBlock | None = None
+    """Once it is complete."""
     corrupt: int = 0
     pool_fragments: int = 0
     merged_fragments: int = 0
@@ -106,9 +111,6 @@ class Fetch:
             self.started_s, self.first_sequence = now_s, sequence
         if self.template is None:
             self.template = wire.Variants(self._encode(requests[0].fragment))
-        core = self.fetches.core
-        if core is not None:
-            return core.encode_gets(self.template.encoded, requests, self.flags, sequence)
         return [
             self.template.encode(
                 self.flags | request.flags | (wire.FLAG_RETRY if request.tries else 0),
@@ -134,9 +136,15 @@ class Fetch:
         self.content, self.fragments = content, fragments
         if self.template is not None:
             self.template = self.template.of_write(fragments, content, self.fetches.epoch)
+        if self.asked_epoch >= 0:
+            self.asked_epoch = self.fetches.epoch
         self.missing = fragments
         self.probe_from_pool = bool(flags & wire.FLAG_FROM_POOL)
-        self.requests += [Request(self, index) for index in range(1, fragments)]
+        core = self.fetches.core
+        if core is not None:
+            self.requests += core.new_requests(Request, self, 1, fragments)
+        else:
+            self.requests += [Request(self, index) for index in range(1, fragments)]
         if self.target is None:
             self.buffer = memoryview(bytearray(fragments * wire.VALUE_BYTES))
         else:

@@ -13,7 +13,7 @@ reply to another node.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hostlib import wire
 from hostlib.client_options import RateLimit
@@ -60,7 +60,10 @@ class Fetches:
         self.core = exchange.core
         exchange.handlers[wire.OP_VALUE] = self._on_value
         if self.core is not None:
-            exchange.take_values = partial(self._take_values, self.core)
+            tag_state = self.core.tag_state(seal.tag_key)
+            exchange.takers[wire.OP_VALUE] = partial(self._take_values, self.core, tag_state)
+            encode = partial(self._encode, self.core)
+            exchange.encoders |= {wire.OP_STAT: encode, wire.OP_GET: encode}
 
     @property
     def epoch(self) -> int:
@@ -151,9 +154,11 @@ class Fetches:
     def _start(self, fetch: Fetch) -> None:
         """From the probe, knowing nothing."""
         self._exchange.askers[fetch] = None
-        self._exchange.drop(fetch.requests)
+        if fetch.requests:
+            self._exchange.drop(fetch.requests)
         fetch.content = fetch.fragments = fetch.length = 0
         fetch.template = None
+        fetch.asked_epoch = -1
         fetch.pool_fragments = fetch.merged_fragments = 0
         fetch.missing = 1
         fetch.requests = [Request(fetch, 0)]
@@ -299,38 +304,43 @@ class Fetches:
             self._ask_body(fetch)
 
     def _take_values(
-        self, core: Core, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
+        self,
+        core: Core,
+        tag_state: bytes,
+        datagrams: Sequence[wire.Buffer],
+        at: int,
+        address: str,
+        now_s: float,
     ) -> Taken | None:
-        """As `_on_value` for each of a run of values that answer requests of one fetch and are right; it ends
-        before whatever else comes. The probe is a run of its own."""
-        run = core.take_values(datagrams, at, self.active, self.tenant, self._seal.tags)
+        """As `_on_value` for each of a run of values that answer requests and are right; it ends before
+        whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
+        nothing in it depends on that."""
+        run = core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, POOL)
         if run is None:
             return None
-        fetch: Fetch
-        fetch, requests, backlogs_ms, flags, epoch, end = run
-        count = len(requests)
-        if flags & wire.FLAG_FROM_POOL:
-            self.stats.from_pool += count
-            fetch.pool_fragments += count
-        else:
-            self.stats.from_home += count
-            self._exchange.backlogs.report(address, backlogs_ms[-1] / 1000, now_s)
-        if flags & wire.FLAG_MERGED:
-            self.stats.merged += count
-            fetch.merged_fragments += count
-        self._exchange.settle_run(requests, backlogs_ms, flags, now_s)
-        if not fetch.content:
-            probe = datagrams[at]
-            fragments, value_bytes, content = wire.write_of(probe)
+        count, from_home, merged, epoch, backlog_ms, events = run
+        stats = self.stats
+        stats.from_pool += count - from_home
+        stats.from_home += from_home
+        stats.merged += merged
+        if from_home:
+            self._exchange.backlogs.report(address, backlog_ms / 1000, now_s)
+        self._exchange.answered(count)
+        for fetch, probe_at in events:
+            if probe_at < 0:
+                self._complete(fetch, now_s)
+                continue
+            probe = datagrams[probe_at]
+            flags, fragments, value_bytes, content = wire.write_of(probe)
             value = probe[wire.KV_HEADER_BYTES : wire.KV_HEADER_BYTES + value_bytes]
             self._probed(fetch, fragments, content, value, flags, now_s)
-            return Taken(count, flags, epoch)
-        fetch.missing -= count
-        if end:
-            fetch.length = end
-        if not fetch.missing:
-            self._complete(fetch, now_s)
-        return Taken(count, flags, epoch)
+        return Taken(count, from_home > 0, epoch)
+
+    def _encode(
+        self, core: Core, requests: list[Request[Any]], at: int, sequence: int, now_s: float
+    ) -> list[bytes]:
+        """The GETs of those requests from a place on that belong to fetches."""
+        return core.encode_gets(requests, at, Fetch, sequence, now_s, self.tenant, self.epoch)
 
     def _too_long(self, fetch: Fetch) -> None:
         why = f"{fetch.fragments} fragments do not fit a buffer of {len(fetch.buffer)} bytes"
@@ -339,24 +349,25 @@ class Fetches:
     def _ask_body(self, fetch: Fetch) -> None:
         """What the probe came from will have the rest, too."""
         home = POOL if fetch.probe_from_pool else fetch.homes[0]
-        body = [request for request in fetch.requests[1:] if request.lane is None]
-        self._exchange.ask(self._exchange.lane(home, wire.OP_GET), body)
+        self._exchange.ask(self._exchange.lane(home, wire.OP_GET), fetch.requests[1:])
 
     def _complete(self, fetch: Fetch, now_s: float) -> None:
+        key = fetch.block.key
         content = fetch.buffer[: fetch.length]
-        block = FetchedBlock(
-            fetch.block.key,
+        times = fetch.times(now_s)
+        fetch.fetched = block = FetchedBlock(
+            key,
             bytes(content) if fetch.target is None else content,
             fetch.fragments,
             fetch.pool_fragments,
             fetch.merged_fragments,
-            fetch.times(now_s),
+            times,
         )
         self.stats.blocks_fetched += 1
-        self._latencies_s.append(block.elapsed_s)
+        self._latencies_s.append(times.done_s - times.probe_sent_s)
         # They name the fetch, and it them: without this, all wait for the garbage collector, the buffer too.
         fetch.requests = []
-        del self.active[fetch.block.key]
+        del self.active[key]
         self._exchange.askers.pop(fetch, None)
         if not fetch.future.done():
             fetch.future.set_result(block)

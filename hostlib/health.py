@@ -29,6 +29,9 @@ class HealthOptions:
     max_probe_s: float = 2.0
 
 
+_ORDERS_KEPT = 65_536
+
+
 @dataclass(slots=True)
 class _Suspect:
     next_probe_s: float
@@ -45,6 +48,8 @@ class Health:
         self._heard_s: dict[str, float] = {}
         self._asked_s: dict[str, float] = {}
         self._suspects: dict[str, _Suspect] = {}
+        self._orders: dict[bytes, tuple[list[str], bool]] = {}
+        """What `reads` says while nobody is suspected."""
 
     @property
     def members(self) -> Members:
@@ -58,6 +63,7 @@ class Health:
             if member.state is State.UP and before is not None and before.state is not State.UP:
                 self._suspects.pop(member.address, None)
         self._members = members
+        self._orders.clear()
         self._known = {member.address for member in members.nodes}
         memories: tuple[dict[str, Any], ...] = (self._heard_s, self._asked_s, self._suspects)
         for memory in memories:
@@ -77,6 +83,17 @@ class Health:
         joining. If so many are down that they may be all who were given the block, they come last: the list
         may be wrong about one.
         """
+        if self._suspects:
+            return self._reads(key)
+        known = self._orders.get(key)
+        if known is None:
+            if len(self._orders) >= _ORDERS_KEPT:
+                self._orders.clear()
+            known = self._orders[key] = self._reads(key)
+        homes, silent = known
+        return homes.copy(), silent
+
+    def _reads(self, key: bytes) -> tuple[list[str], bool]:
         first: list[str] = []
         later: list[str] = []
         gone: list[str] = []

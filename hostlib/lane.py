@@ -155,6 +155,9 @@ class Lane(Generic[Owner]):
 
     def add(self, requests: Iterable[Request[Owner]]) -> None:
         """Queue first transmissions."""
+        if self._core is not None:
+            self._core.add(self, list(requests))
+            return
         for request in requests:
             request.lane = self
             self._waiting.append(request)
@@ -163,6 +166,15 @@ class Lane(Generic[Owner]):
         """Someone else's packet carries the request to this lane's home as well: count it as in flight."""
         request.lane = self
         self._stamp(request, now_s, self.timeout_s)
+
+    def launched_run(self, requests: list[Request[Owner]], now_s: float) -> None:
+        """As `launched` for those that are not done and were not sent yet."""
+        if self._core is not None:
+            self._core.launched(self, requests, now_s, self.timeout_s)
+            return
+        for request in requests:
+            if not request.done and request.lane is None:
+                self.launched(request, now_s)
 
     def again(self, request: Request[Owner]) -> None:
         """Queue a request in flight for retransmission, before all first transmissions."""

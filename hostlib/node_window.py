@@ -48,6 +48,8 @@ class NodeWindow:
         """So many fragments came."""
         if self._limits:
             for _ in range(fragments):
+                if self._size == self._options.most:
+                    break
                 self._size = min(self._options.most, self._size + 1 / self._size)
 
     def lost(self, now_s: float) -> None:

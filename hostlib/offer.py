@@ -9,11 +9,12 @@ then; one that has acknowledged all fragments without that has lost some of them
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hostlib import wire
 from hostlib.errors import OverloadedError, PutRefusedError, TransferError, TransferTimeoutError
-from hostlib.exchange import Exchange, fail
+from hostlib.exchange import Exchange, Taken, fail
 from hostlib.lane import Request
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostlib.members import Member
+    from hostlib.native import Core
     from hostlib.seal import Seal
     from hostlib.transfer import BlockRef
 
@@ -123,6 +125,10 @@ class Offers:
         self._exchange = exchange
         exchange.handlers[wire.OP_PUT_ACK] = self._on_ack
         exchange.on_members = self._on_members
+        if exchange.core is not None:
+            tag_state = exchange.core.tag_state(seal.tag_key)
+            exchange.encoders[wire.OP_PUT] = partial(self._encode, exchange.core, tag_state)
+            exchange.takers[wire.OP_PUT_ACK] = partial(self._take_acks, exchange.core)
 
     def open(self, block: BlockRef, content: memoryview, durable: bool, replicas: int) -> Offer:
         """Offer a block that is not being offered; a TransferError if that is no use."""
@@ -160,31 +166,55 @@ class Offers:
     def encode(self, leg: Leg, request: Request[Leg], sequence: int, now_s: float) -> bytes:
         """A PUT; where it goes to several homes, it is in flight to all of them from now on."""
         offer, fragment = leg.offer, request.fragment
-        flags = wire.FLAG_DURABLE if offer.durable else 0
-        numbers = [0, 0, 0]
-        if request.tries or leg.alone:
-            flags |= wire.FLAG_RETRY
-        else:
-            together = [leg, *(other for other in offer.legs if other is not leg and not other.alone)]
-            if len(together) > 1:
-                numbers[: len(together)] = [one.member.number for one in together]
-            for other in together[1:]:
-                self._launch(other, fragment, now_s)
+        head, others = self._head(leg, again=bool(request.tries))
+        self._launch(others, [request], now_s)
         at = fragment * wire.VALUE_BYTES
         value = offer.content[at : at + wire.VALUE_BYTES]
-        block = offer.block
         tag = offer.tags[fragment]
         if not tag:
             tag = offer.tags[fragment] = self._seal.tag(
-                block.key, fragment, offer.fragments, offer.write, value
+                head.key, fragment, offer.fragments, offer.write, value
             )
-        return wire.encode(
-            wire.Message(
-                wire.OP_PUT, block.key, fragment, offer.fragments, flags, 0, sequence, block.depth,
-                block.chain_blocks, block.parent, 0, 0, self._seal.tenant, offer.write,
-                (numbers[0], numbers[1], numbers[2]), self._exchange.members.epoch & 0xFF, tag, value,
-            )
-        )  # fmt: skip
+        return wire.encode(head._replace(fragment=fragment, sequence=sequence, tag=tag, value=value))
+
+    def _encode(
+        self,
+        core: Core,
+        tag_state: bytes,
+        requests: list[Request[Leg]],
+        at: int,
+        sequence: int,
+        now_s: float,
+    ) -> list[bytes]:
+        """As `encode` for those requests from a place on that are of one leg and sent for the first time, or
+        again."""
+        first = requests[at]
+        offer = first.owner.offer
+        head, others = self._head(first.owner, again=bool(first.tries))
+        puts = core.encode_puts(
+            requests, at, wire.encode(head), sequence, offer.content, offer.tags, tag_state
+        )
+        self._launch(others, requests[at : at + len(puts)], now_s)
+        return puts
+
+    def _head(self, leg: Leg, again: bool) -> tuple[wire.Message, list[Leg]]:
+        """A PUT without what differs between fragments, and the other homes that it goes to."""
+        offer = leg.offer
+        flags = wire.FLAG_DURABLE if offer.durable else 0
+        numbers = [0, 0, 0]
+        others: list[Leg] = []
+        if again or leg.alone:
+            flags |= wire.FLAG_RETRY
+        else:
+            others = [other for other in offer.legs if other is not leg and not other.alone]
+            if others:
+                numbers[: len(others) + 1] = [one.member.number for one in (leg, *others)]
+        block = offer.block
+        return wire.Message(
+            wire.OP_PUT, block.key, 0, offer.fragments, flags, 0, 0, block.depth, block.chain_blocks,
+            block.parent, 0, 0, self._seal.tenant, offer.write, (numbers[0], numbers[1], numbers[2]),
+            self._exchange.members.epoch & 0xFF,
+        ), others  # fmt: skip
 
     def gave_up(self, offer: Offer, why: str) -> None:
         """A home did not answer."""
@@ -242,9 +272,14 @@ class Offers:
             self.finish(offer, error)
         return True
 
+    def _new_requests(self, leg: Leg) -> list[Request[Leg]]:
+        if self._exchange.core is not None:
+            return self._exchange.core.new_requests(Request, leg, 0, leg.offer.fragments)
+        return [Request(leg, index) for index in range(leg.offer.fragments)]
+
     def _add_leg(self, offer: Offer, home: Member, alone: bool) -> None:
         leg = Leg(offer, home, alone=alone)
-        leg.requests = [Request(leg, index) for index in range(offer.fragments)]
+        leg.requests = self._new_requests(leg)
         leg.missing = offer.fragments
         offer.legs.append(leg)
         self._exchange.askers[leg] = None
@@ -256,10 +291,12 @@ class Offers:
                 lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
                 self._exchange.ask(lane, [one for one in leg.requests if one.lane is None])
 
-    def _launch(self, leg: Leg, fragment: int, now_s: float) -> None:
-        request = leg.requests[fragment]
-        if not leg.held and not request.done and request.lane is None:
-            self._exchange.lane(leg.member.address, wire.OP_PUT).launched(request, now_s)
+    def _launch(self, legs: Sequence[Leg], sent: Sequence[Request[Leg]], now_s: float) -> None:
+        """The PUTs of these requests go to these homes, too."""
+        for leg in legs:
+            if not leg.held:
+                own = [leg.requests[request.fragment] for request in sent]
+                self._exchange.lane(leg.member.address, wire.OP_PUT).launched_run(own, now_s)
 
     def _too_few(self, offer: Offer) -> None:
         """The next list of members may have enough: who lost a few heartbeats is back soon."""
@@ -301,6 +338,31 @@ class Offers:
         elif not leg.missing:
             self._offer_again(offer, leg)
 
+    def _take_acks(
+        self, core: Core, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
+    ) -> Taken | None:
+        """As `_on_ack` for each of a run that says of one block's fragments that they were received."""
+        offer = self.active.get(wire.key_of(datagrams[at]))
+        leg = next((one for one in offer.legs if one.member.address == address), None) if offer else None
+        if offer is None or leg is None or leg.held:
+            return None
+        is_first = leg is offer.legs[0] or leg.alone
+        target_ms = 0xFFFF if is_first else self._exchange.options.lane.target_backlog_ms
+        taken = core.take_acks(
+            datagrams, at, leg.requests, leg.missing, self._seal.tenant, offer.write, now_s, target_ms
+        )
+        if taken is None:
+            return None
+        count, epoch, over = taken
+        leg.missing -= count
+        for fragment, backlog_ms in over:
+            first = offer.legs[0].requests[fragment].lane
+            if first is not None:
+                first.feel(backlog_ms)
+        if not leg.missing:
+            self._offer_again(offer, leg)
+        return Taken(count, heard=True, epoch=epoch)
+
     def _settle(
         self, offer: Offer, leg: Leg, request: Request[Leg], message: wire.Message, now_s: float
     ) -> None:
@@ -338,7 +400,7 @@ class Offers:
             self.finish(offer, PutRefusedError(offer.block.key, why))
             return
         self.stats.put_again += 1
-        leg.requests = [Request(leg, index) for index in range(offer.fragments)]
+        leg.requests = self._new_requests(leg)
         leg.missing = offer.fragments
         self._alone(leg)
 

@@ -41,9 +41,9 @@ class Seal:
         self.tenant = tenant
         self.name_key = blake2b(key=secret, digest_size=32, person=b"weir name").digest()
         tag_key = blake2b(key=secret, digest_size=32, person=b"weir tag").digest()
-        # A copy of a keyed hash costs less than another one, and one update less than two. For the compiled
-        # core, too.
-        self.tags = blake2b(key=tag_key, digest_size=wire.TAG_BYTES)
+        self.tag_key = tag_key
+        # A copy of a keyed hash costs less than another one, and one update less than two.
+        self._tags = blake2b(key=tag_key, digest_size=wire.TAG_BYTES)
 
     def key(self, *parts: bytes) -> bytes:
         """The 16-byte key of what `parts` describe; each part counts with its length."""
@@ -57,7 +57,7 @@ class Seal:
         """The 16-byte tag of one fragment; `value` without its padding."""
         value_bytes = len(value)
         place = wire.tagged_place(self.tenant, fragment, fragments, value_bytes, content, key)
-        sealed = self.tags.copy()
+        sealed = self._tags.copy()
         sealed.update(b"".join((place, value, _PADDING[value_bytes:])))
         return sealed.digest()
 

@@ -21,6 +21,7 @@ from hostlib.store import BlockStore, Kept
 from hostlib.successors import Successors
 
 if TYPE_CHECKING:
+    from hostlib.native import Core
     from hostlib.transport import Transport
 
 MAX_WAITING_BLOCKS = 4096
@@ -147,11 +148,8 @@ class StorageNode:
         self._backlogs_ms.clear()
         at = 0
         while at < len(datagrams):
-            count, begins = self._core.get_run(datagrams, at) if self._core is not None else (0, False)
-            if count:
-                gets = datagrams[at : at + count]
-                replies += self._on_gets(address, gets, begins)
-            else:
+            count = self._run(self._core, address, datagrams, at, replies) if self._core is not None else 0
+            if not count:
                 count = 1
                 reply = self._on_datagram(address, datagrams[at])
                 if reply is not None:
@@ -178,27 +176,62 @@ class StorageNode:
             return self._on_get(address, message, backlog_ms)
         return self._on_other(address, message, backlog_ms)
 
-    def _on_gets(self, address: str, datagrams: Sequence[wire.Buffer], begins: bool) -> list[bytes]:
-        """The answers to GETs that differ in sequence and fragment only, for the compiled core: at once where
-        the block is in DRAM, else one by one. `begins`: whether one of them asks for fragment 0."""
-        assert self._core is not None
-        message = wire.decode(datagrams[0])
-        place = Place(message.tenant, message.key)
-        found = None if self._store.on_ssd_only(place) else self._store.find(place)
-        if found is None or not _is_of(message, wire.fragment_count(found[0]), found[1]):
-            replies = [self._on_datagram(address, datagram) for datagram in datagrams]
-            return [reply for reply in replies if reply is not None]
-        count = len(datagrams)
-        self._count_gets(message.flags, count)
-        if begins:
-            self._successors.seen(address, message)
-        block = self._store.get(place, count)
-        assert block is not None
-        self.stats.values += count
-        return self._core.encode_values(
-            datagrams, message.flags & _ECHOED_FLAGS, block.fragments, block.write,
-            self.members.epoch & 0xFF, self._burst_backlog_ms(message.tenant), block.content, block.tags,
-        )  # fmt: skip
+    def _run(
+        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
+    ) -> int:
+        """How many datagrams from there on the compiled core has dealt with."""
+        op = wire.op_of(datagrams[at])
+        if op == wire.OP_GET:
+            return self._serve(core, address, datagrams, at, replies)
+        if op == wire.OP_PUT and isinstance(datagrams, list):
+            return self._keep(core, address, datagrams, at, replies)
+        return 0
+
+    def _keep(self, core: Core, address: str, puts: list[bytes], at: int, replies: list[bytes]) -> int:
+        """How many datagrams from there on are PUTs of one write that were taken at once."""
+        count = core.put_run(puts, at)
+        if not count:
+            return 0
+        first = wire.decode(puts[at])
+        self._burst_backlog_ms(first.tenant)
+        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        received, others, outcome = self._store.put_run(core, first, puts, at, count)
+        count = received + others
+        if not count:
+            return 0
+        if any(wire.fragment_of(put) == 0 for put in puts[at : at + count]):
+            self._successors.seen(address, first.key, first.depth, first.chain_blocks, first.parent)
+        flags = first.flags & wire.FLAG_RECLAIM
+        self.stats.puts += count
+        self.stats.reclaims += count * bool(flags)
+        epoch = self.members.epoch & 0xFF
+        core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies)
+        if outcome.kept is Kept.COMMITTING:
+            self._hold_ack(address, wire.decode(puts[at + received]))
+        else:
+            held = flags | wire.FLAG_HELD
+            core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies)
+        return count
+
+    def _serve(
+        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
+    ) -> int:
+        """How many datagrams from there on the compiled core has answered: GETs of blocks in DRAM."""
+        epoch = self.members.epoch & 0xFF
+        served = self._store.serve(core, datagrams, at, epoch, self._burst_backlog_ms, replies)
+        if served is None:
+            return 0
+        count, retries, bypasses, repairs, fills, begun = served
+        stats = self.stats
+        stats.gets += count
+        stats.values += count
+        stats.retries += retries
+        stats.bypasses += bypasses
+        stats.repairs += repairs
+        stats.fills += fills
+        for block in begun:
+            self._successors.seen(address, *block)
+        return count
 
     def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
         reply = None
@@ -215,9 +248,9 @@ class StorageNode:
         return None if reply is None else wire.encode(reply)
 
     def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
-        self._count_gets(message.flags, 1)
+        self._count_get(message.flags)
         if not message.fragment:
-            self._successors.seen(address, message)
+            self._successors.seen(address, message.key, message.depth, message.chain_blocks, message.parent)
         place = Place(message.tenant, message.key)
         if self._store.on_ssd_only(place):
             if self._wait(address, place, message):
@@ -287,7 +320,7 @@ class StorageNode:
 
     def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
         if not message.fragment:
-            self._successors.seen(address, message)
+            self._successors.seen(address, message.key, message.depth, message.chain_blocks, message.parent)
         self.stats.puts += 1
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
@@ -365,14 +398,14 @@ class StorageNode:
             (0, 0, 0), self.members.epoch & 0xFF,
         )  # fmt: skip
 
-    def _count_gets(self, flags: int, count: int) -> None:
-        self.stats.gets += count
+    def _count_get(self, flags: int) -> None:
+        self.stats.gets += 1
         if not flags:
             return
-        self.stats.retries += count * bool(flags & wire.FLAG_RETRY)
-        self.stats.bypasses += count * bool(flags & wire.FLAG_BYPASS)
-        self.stats.repairs += count * bool(flags & wire.FLAG_REPAIR)
-        self.stats.fills += count * bool(flags & wire.FLAG_FILL)
+        self.stats.retries += bool(flags & wire.FLAG_RETRY)
+        self.stats.bypasses += bool(flags & wire.FLAG_BYPASS)
+        self.stats.repairs += bool(flags & wire.FLAG_REPAIR)
+        self.stats.fills += bool(flags & wire.FLAG_FILL)
 
 
 def _is_of(message: wire.Message, fragments: int, write: int) -> bool:

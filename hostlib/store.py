@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from hostlib import wire
+from hostlib import native, wire
 from hostlib.assembly import Assembly, is_whole_fragment
 from hostlib.block import Block, Derive, Derived, Place
 from hostlib.content import derived_write
@@ -21,6 +21,7 @@ from hostlib.errors import DiskError, DiskFullError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hostlib.native import Core, Served
     from hostlib.ssd import SsdTier
 
 
@@ -99,10 +100,13 @@ class BlockStore:
         self._dram: OrderedDict[Place, Block | Derived] = OrderedDict()
         self._ssd = ssd
         self._derive = derive
-        self._assembly = Assembly(self._options.max_partial, self._options.max_partial_bytes)
+        partial = self._options.max_partial, self._options.max_partial_bytes
+        self._assembly = Assembly(*partial, native.core())
         self._not_asked: set[Place] = set()
         """Blocks in DRAM that were read ahead."""
         self._tenant_bytes: Counter[int] = Counter()
+        self._shelf = (self._dram, self._not_asked, derive, Place, Block)
+        """For the compiled core."""
         if ssd is not None:
             ssd.on_gone = self._on_gone_from_ssd
             for place, length in ssd.lengths:
@@ -136,11 +140,8 @@ class BlockStore:
             room -= lengths[first]
         return first
 
-    def get(self, place: Place, times: int = 1) -> Block | None:
-        """A complete block; None if it isn't here. UnreadableError if the disk can't give it back.
-
-        `times`: how many fragments are asked for at once.
-        """
+    def get(self, place: Place) -> Block | None:
+        """A complete block; None if it isn't here. UnreadableError if the disk can't give it back."""
         block = self._dram.get(place)
         if block is None:
             self.read_from_ssd(place, ahead=False)
@@ -150,11 +151,26 @@ class BlockStore:
                 return None
         else:
             self._dram.move_to_end(place)
-            self.stats.dram_hits += times
+            self.stats.dram_hits += 1
             if place in self._not_asked:
                 self._not_asked.remove(place)
                 self.stats.read_ahead_hits += 1
         return self._derive(place, block.length) if isinstance(block, Derived) else block
+
+    def serve(
+        self,
+        core: Core,
+        datagrams: Sequence[wire.Buffer],
+        at: int,
+        epoch: int,
+        backlog_ms: Callable[[int], int],
+        replies: list[bytes],
+    ) -> Served | None:
+        """The answers to those datagrams from there on that are GETs of one tenant for blocks in DRAM."""
+        served = core.serve_gets(datagrams, at, self._shelf, epoch, backlog_ms, replies)
+        if served is not None:
+            self.stats.dram_hits += served[0]
+        return served
 
     def find(self, place: Place) -> tuple[int, int] | None:
         """Length in bytes and content id of a block that is here, without reading it."""
@@ -181,6 +197,24 @@ class BlockStore:
         if block is None:
             return RECEIVED
         return self.put(place, block, durable)
+
+    def put_run(
+        self, core: Core, message: wire.Message, puts: list[bytes], at: int, count: int
+    ) -> tuple[int, int, Outcome]:
+        """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
+        the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
+        to come one by one."""
+        place = Place(message.tenant, message.key)
+        durable = bool(message.flags & wire.FLAG_DURABLE)
+        if place in self:
+            return 0, 0 if durable else count, self._keep_held(place, durable)
+        if self._why_not(message, durable):
+            return 0, 0, RECEIVED
+        write = (message.tenant, message.key, message.content)
+        taken, block = self._assembly.add_run(core, write, message.fragments, puts, at, count)
+        if block is None:
+            return taken, 0, RECEIVED
+        return taken - 1, 1, self.put(place, block, durable)
 
     def put(self, place: Place, block: Block, durable: bool) -> Outcome:
         """Keep a whole block that is not here."""

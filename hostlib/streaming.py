@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostlib.coder import Coder, loop_time
@@ -95,4 +95,4 @@ class Streaming:
 def _leveled(chain: Sequence[BlockRef], depth: int, level: int) -> BlockRef:
     """A block of a chain at a level; its parent is at the same."""
     parent = fingerprint(level_key(chain[depth - 1].key, level)) if depth else 0
-    return replace(chain[depth], key=level_key(chain[depth].key, level), parent=parent)
+    return chain[depth]._replace(key=level_key(chain[depth].key, level), parent=parent)

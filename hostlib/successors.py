@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hostlib.wire import fingerprint
-
-if TYPE_CHECKING:
-    from hostlib.wire import Message
 
 MAX_BLOCKS = 200_000
 MAX_SENDERS = 1024
@@ -44,10 +41,10 @@ class Successors:
         self._last: OrderedDict[str, _Place] = OrderedDict()
         """By sender."""
 
-    def seen(self, sender: str, message: Message) -> None:
+    def seen(self, sender: str, key: bytes, depth: int, chain_blocks: int, parent: int) -> None:
         """A GET or PUT of a block's first fragment."""
         before = self._last.get(sender)
-        place = self._last[sender] = _Place(message.key, message.depth, message.chain_blocks, message.parent)
+        place = self._last[sender] = _Place(key, depth, chain_blocks, parent)
         self._last.move_to_end(sender)
         if len(self._last) > MAX_SENDERS:
             self._last.popitem(last=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hostlib.wire import fingerprint
@@ -11,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRef:
+class BlockRef(NamedTuple):
     """A block as its requester knows it: the key and its place in the chain."""
 
     key: bytes
@@ -49,8 +47,7 @@ class FetchTimes(NamedTuple):
     """Address of the home that was asked last."""
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedBlock:
+class FetchedBlock(NamedTuple):
     """A block that arrived, each fragment of it checked by its tag, all of one write."""
 
     key: bytes
@@ -74,8 +71,7 @@ class FetchedBlock:
         return 2 * self.pool_fragments > self.fragments
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedChain:
+class FetchedChain(NamedTuple):
     """The longest prefix of a chain that could be had, and why it ends before the chain does."""
 
     blocks: list[FetchedBlock]

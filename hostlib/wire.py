@@ -127,9 +127,10 @@ _PLACE = struct.Struct(">HHHHQ16s")
 _CHECKED_FROM: Final = 32
 _VARIANT = struct.Struct(">2s H 4s I 22s H 44s")
 """A header by what differs in it: flags, sequence, fragment, and what lies between."""
-_WRITE_FROM: Final = 36
 _WRITE = struct.Struct(">HHQ")
 """Of a header: fragments, value_bytes and content."""
+_WRITTEN = struct.Struct(">2x H 32x HHQ")
+"""Of a message: flags, and the same."""
 _VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_MEMBERS))
 _OPS = frozenset((*range(OP_GET, OP_KEYS + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
@@ -222,19 +223,16 @@ class Variants:
 
     def __init__(self, encoded: bytes) -> None:
         """`encoded` is any of them."""
-        self.encoded = encoded
-        self._parts: tuple[bytes, bytes, bytes, bytes] | None = None
+        self._encoded = one = encoded
+        self._parts = one[:2], one[4:8], one[12:34], one[36:]
 
     def of_write(self, fragments: int, content: int, epoch: int) -> Variants:
         """The same for one write of the block."""
-        one, write = self.encoded, _WRITE.pack(fragments, 0, content)
+        one, write = self._encoded, _WRITE.pack(fragments, 0, content)
         return Variants(b"".join((one[:27], bytes((epoch,)), one[28:36], write, one[48:])))
 
     def encode(self, flags: int, sequence: int, fragment: int) -> bytes:
         """One of them."""
-        if self._parts is None:  # the compiled core has no use for them
-            one = self.encoded
-            self._parts = one[:2], one[4:8], one[12:34], one[36:]
         start, middle, place, end = self._parts
         return _VARIANT.pack(start, flags, middle, sequence, place, fragment, end)
 
@@ -276,10 +274,25 @@ def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
     return message
 
 
-def write_of(value: Buffer) -> tuple[int, int, int]:
-    """Of a VALUE that was found to be one: fragments, the value's bytes, and content id."""
-    fragments, value_bytes, content = _WRITE.unpack_from(value, _WRITE_FROM)
-    return fragments, value_bytes, content
+def op_of(datagram: Buffer) -> int:
+    """What the datagram says to be, whatever else it is; 0 for one that is too short."""
+    return datagram[1] if len(datagram) > 1 else 0
+
+
+def key_of(datagram: Buffer) -> bytes:
+    """The key in a message, if it is one."""
+    return bytes(datagram[48:64])
+
+
+def fragment_of(message: Buffer) -> int:
+    """Of what was found to be a message."""
+    return message[34] << 8 | message[35]
+
+
+def write_of(value: Buffer) -> tuple[int, int, int, int]:
+    """Of a VALUE that was found to be one: flags, fragments, the value's bytes, and content id."""
+    flags, fragments, value_bytes, content = _WRITTEN.unpack_from(value)
+    return flags, fragments, value_bytes, content
 
 
 def fingerprint(key: bytes) -> int:

@@ -1,9 +1,10 @@
-"""make bench-hosts: CPU time and latency of a block at client and storage node, over the loopback interface.
+"""make bench-hosts: CPU time and latency of a block, fetched or put, at client and storage node, over the
+loopback interface.
 
-Each round plays every combination in turn: the compiled core and Python alone; datagrams that the kernel
-takes and gives together, that it gives one by one as behind a switch ("switched"), and that it takes one by
-one, too, as there before Linux 6.11. Each play is one `python -m hostlib.bench`, so that the two ends are
-processes of their own.
+Each round plays every combination in turn: GETs and PUTs; the compiled core and Python alone; datagrams
+that the kernel takes and gives together, that it gives one by one as behind a switch ("switched"), and that
+it takes one by one, too, as there before Linux 6.11. Each play is one `python -m hostlib.bench`, so that the
+two ends are processes of their own.
 """
 
 from __future__ import annotations
@@ -41,11 +42,14 @@ class Options:
     blocks: int
     block_bytes: int
     chain: int
+    works: tuple[str, ...]
     cores: tuple[str, ...]
     modes: tuple[str, ...]
     results: Path
 
 
+WORKS: dict[str, tuple[str, ...]] = {"GET": (), "PUT": ("--put",)}
+"""Arguments of hostlib.bench for each."""
 CORES = {"python": "1", "compiled": "0"}
 """WEIR_PURE for each."""
 MODES: dict[str, tuple[str, ...]] = {
@@ -56,9 +60,10 @@ MODES: dict[str, tuple[str, ...]] = {
 """Arguments of hostlib.bench for each."""
 _OPTIONS = (
     Option("RUNS", whole(2, 100), 5, "rounds"),
-    Option("BLOCKS", whole(1, 1_000_000), 4000, "blocks fetched in a round"),
+    Option("BLOCKS", whole(1, 1_000_000), 4000, "blocks fetched or put in a round"),
     Option("BLOCK_BYTES", whole(1, 1 << 20), 16384, "bytes of a block"),
     Option("CHAIN", whole(1, 256), 16, "blocks asked for at once"),
+    Option("WORKS", list_of(one_of(tuple(WORKS))), tuple(WORKS), "GET, PUT or both"),
     Option("CORES", list_of(one_of(tuple(CORES))), tuple(CORES), "python, compiled or both"),
     Option("MODES", list_of(one_of(tuple(MODES))), tuple(MODES), "how datagrams pass through the kernel"),
     Option("RESULTS", Path, Path("results/bench-hosts"), "folder for summary.json"),
@@ -68,8 +73,8 @@ _FIGURES = {
     "client_kernel_us_per_fragment": "client, in the kernel",
     "storage_us_per_fragment": "store, µs a fragment",
     "storage_kernel_us_per_fragment": "store, in the kernel",
-    "get_p50_ms": "GET, p50, ms",
-    "get_p99_ms": "GET, p99, ms",
+    "block_p50_ms": "block, p50, ms",
+    "block_p99_ms": "block, p99, ms",
     "blocks_per_s": "blocks/s",
     "fragments_per_s": "fragments/s",
     "retransmits": "asked again",
@@ -87,17 +92,17 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: Options) -> int:
     if "compiled" in options.cores and native.core() is None:
         raise ExperimentError("there is no compiled core: run `make setup`, or give CORES=python")
-    plays = list(product(options.modes, options.cores))
+    plays = list(product(options.works, options.modes, options.cores))
     rounds: dict[str, Rounds] = {name_of(*play): [] for play in plays}
     with screen.status("measuring") as show:
         for number in range(1, options.runs + 1):
-            for mode, core in plays[::-1] if number % 2 else plays:
-                show(f"round {number} of {options.runs}: {name_of(mode, core)}")
-                rounds[name_of(mode, core)].append(measure(options, mode, core))
+            for play in plays[::-1] if number % 2 else plays:
+                show(f"round {number} of {options.runs}: {name_of(*play)}")
+                rounds[name_of(*play)].append(measure(options, *play))
     table = Table(f"mean of {options.runs} rounds, ± 95 %", *rounds)
     for name, title in _FIGURES.items():
         means = [mean_interval([one[name] for one in measured]) for measured in rounds.values()]
-        table.add_row(title, *(f"{of:,.2f}" for of in means))
+        table.add_row(title, *(f"{of.mean:,.2f} ± {of.half:,.2f}" for of in means))
     screen.show(table)
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,17 +111,17 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def name_of(mode: str, core: str) -> str:
+def name_of(work: str, mode: str, core: str) -> str:
     """Of one combination."""
-    return f"{mode}, {core}"
+    return f"{work} {mode}, {core}"
 
 
-def measure(options: Options, mode: str, core: str) -> dict[str, float]:
+def measure(options: Options, work: str, mode: str, core: str) -> dict[str, float]:
     """One play."""
     given = {"--blocks": options.blocks, "--block-bytes": options.block_bytes, "--chain": options.chain}
     arguments = [part for name, value in given.items() for part in (name, str(value))]
     done = subprocess.run(
-        [sys.executable, "-m", "hostlib.bench", *arguments, *MODES[mode]],
+        [sys.executable, "-m", "hostlib.bench", *arguments, *WORKS[work], *MODES[mode]],
         env={**os.environ, "WEIR_PURE": CORES[core]},
         capture_output=True,
         text=True,
@@ -125,8 +130,8 @@ def measure(options: Options, mode: str, core: str) -> dict[str, float]:
     if done.returncode:
         raise ExperimentError(f"hostlib.bench failed: {done.stderr.strip()[-500:]}")
     said = json.loads(done.stdout)
-    latencies = said.pop("get_ms")
-    said |= {f"get_{share}_ms": ms for share, ms in latencies.items()}
+    latencies = said.pop("block_ms")
+    said |= {f"block_{share}_ms": ms for share, ms in latencies.items()}
     return {name: said[name] for name in _FIGURES}
 
 
@@ -146,12 +151,12 @@ def write_page(folder: Path, about: dict[str, Any], rounds: Mapping[str, Rounds]
         "client": mean["client_us_per_fragment"],
         "storage node": mean["storage_us_per_fragment"],
     }
-    gets = {share: mean[f"get_{share}_ms"] for share in ("p50", "p99")}
+    blocks = {share: mean[f"block_{share}_ms"] for share in ("p50", "p99")}
     plots = [
         bars("CPU time a fragment, µs", labels, ends, stacked=True),
-        bars("GET of a block, ms", labels, gets),
+        bars("GET or PUT of a block, ms", labels, blocks),
     ]
-    titles = ["datagrams, core", "round", *_FIGURES.values()]
+    titles = ["work, datagrams, core", "round", *_FIGURES.values()]
     section = Section("Rounds", "rounds", titles, rows, plots)
     return write_report(folder, "make bench-hosts: what a block costs its two ends", about, [section])
 

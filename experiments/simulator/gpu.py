@@ -66,11 +66,9 @@ class Gpu:
 
     def compute(self, duration_s: float) -> Steps:
         """Work that stops decoding, within one's turn."""
-        if self._batched:
-            self._batch.pause()
+        self._batch.pause()
         yield duration_s
-        if self._batched:
-            self._batch.resume()
+        self._batch.resume()
         self.busy_s += duration_s
         self.free_since_s = self._loop.now
 

@@ -56,9 +56,8 @@ class Store:
         self._reclaimed: dict[bytes, set[int]] = {}
         """Parts that came of blocks on their way out of a pool."""
         self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
-        switch = network.next_hop(name, network.fabric.switches[0])
-        self._port = network.ports[name, switch]
-        self._egress = network.links[name, switch]
+        self._switch = network.next_hop(name, network.fabric.switches[0])
+        self._egress = network.links[name, self._switch]
 
     def preload(self, keys: Iterable[bytes]) -> None:
         """Hold these blocks from the start, the most recently used last."""
@@ -83,60 +82,49 @@ class Store:
         self._process.do(cost_s, self._answer, asks)
 
     def _answer(self, asks: Sequence[Ask]) -> None:
-        stats, backlog_ms = self.stats, self.backlog_ms()
+        backlog_ms = self.backlog_ms()
         nowhere: list[Reply] = []
         for ask in asks:
-            stats.requests += ask.fragments
+            self.stats.requests += ask.fragments
             reply = Reply(ask, self._find(ask), backlog_ms)
             if not reply.found:
-                stats.not_found += ask.fragments
+                self.stats.not_found += ask.fragments
                 nowhere.append(reply)
                 continue
-            stats.values += ask.fragments
-            if nowhere:
-                nowhere = self._deny(nowhere)
+            self.stats.values += ask.fragments
+            nowhere = self._deny(nowhere)
             ready_s = 0.0 if ask.block.key in self._dram else self._ssd_link.wait_s(self._loop.now)
             if ready_s:
-                self._loop.after(ready_s, self._port.reply, [reply])
+                self._loop.after(ready_s, self._network.reply, self.name, self._switch, [reply])
             else:
-                self._port.reply([reply])
-        if nowhere:
-            self._deny(nowhere)
-        if self._machine.buffer_share:
-            self._fill_buffers(asks)
+                self._network.reply(self.name, self._switch, [reply])
+        self._deny(nowhere)
+        self._fill_buffers(asks)
 
     def _deny(self, nowhere: list[Reply]) -> list[Reply]:
         """Send so many NOT_FOUND, and begin anew."""
-        if self._process.free:
-            self._port.reply(nowhere)
+        if nowhere and self._process.free:
+            self._network.reply(self.name, self._switch, nowhere)
         else:  # on a machine, each wakes those whom it passes
             for reply in nowhere:
-                self._port.reply([reply])
+                self._network.reply(self.name, self._switch, [reply])
         return []
 
     def put(self, put: Put) -> None:
         """Keep a block, or a part of a reclaimed one, and acknowledge."""
-        if self._process.free:
-            self._keep(put)
-        else:
-            self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
+        self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
 
     def _keep(self, put: Put) -> None:
         key = put.block.key
-        if not put.reclaim or self._is_whole(put):
+        arrived = self._reclaimed.setdefault(key, set()) if put.reclaim else set()
+        arrived.add(put.fragment)
+        if not put.reclaim or key in self or len(arrived) == len(put.block.parts):
             self._reclaimed.pop(key, None)
             self.stats.stored_blocks += key not in self
             self._insert(key)
         put.held = key in self
-        now_s = self._loop.now
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
-        self._loop.after(arrival_s - now_s, self._acknowledged, put)
-
-    def _is_whole(self, put: Put) -> bool:
-        """Whether all parts of a reclaimed block have come, or were here."""
-        arrived = self._reclaimed.setdefault(put.block.key, set())
-        arrived.add(put.fragment)
-        return put.block.key in self or len(arrived) == len(put.block.parts)
+        self._loop.after(arrival_s - self._loop.now, self._acknowledged, put)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Nobody answers a storage node."""
@@ -145,8 +133,6 @@ class Store:
     def backlog_ms(self) -> float:
         """How long what waits to leave takes; an emulated host takes its buffers for bytes that wait."""
         now_s, overheads_s = self._loop.now, self._overheads_s
-        if not overheads_s:
-            return 1000 * self._egress.wait_s(now_s)
         while overheads_s and overheads_s[0][0] <= now_s:
             overheads_s.popleft()
         return 1000 * (self._egress.wait_s(now_s) + sum(extra_s for _, extra_s in overheads_s))
@@ -154,9 +140,10 @@ class Store:
     def _fill_buffers(self, asks: Sequence[Ask]) -> None:
         """Note what the buffers of so many datagrams are larger than these."""
         machine = self._machine
-        lumps = -(-fragments_of(asks) // machine.lump_fragments)
-        extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
-        self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
+        if machine.buffer_share:
+            lumps = -(-fragments_of(asks) // machine.lump_fragments)
+            extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
+            self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
 
     def _find(self, ask: Ask) -> bool:
         key = ask.block.key
@@ -174,13 +161,11 @@ class Store:
         return True
 
     def _insert(self, key: bytes) -> None:
-        dram = self._dram
-        if self._ssd:
-            self._ssd.pop(key, None)
-        dram[key] = None
-        dram.move_to_end(key)
-        while len(dram) > self._dram_blocks:
-            self._ssd[dram.popitem(last=False)[0]] = None
+        self._ssd.pop(key, None)
+        self._dram[key] = None
+        self._dram.move_to_end(key)
+        while len(self._dram) > self._dram_blocks:
+            self._ssd[self._dram.popitem(last=False)[0]] = None
         while len(self._ssd) > self._ssd_blocks:
             self._ssd.popitem(last=False)
             self.stats.dropped_blocks += 1

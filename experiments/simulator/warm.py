@@ -19,13 +19,14 @@ from workload.trace import Request
 
 def hottest(library: Library, past: Sequence[Request], count: int) -> list[Block]:
     """The blocks that most past requests used; those used once are not hot. A chain's first come first."""
-    uses: Counter[Block] = Counter()
+    uses: Counter[bytes] = Counter()
     for request in past:
-        uses.update(library.chain(request))
+        uses.update(block.key for block in library.chain(request))
     ordered = sorted(
-        (block for block, number in uses.items() if number > 1), key=lambda block: (-uses[block], block.depth)
+        (key for key, number in uses.items() if number > 1),
+        key=lambda key: (-uses[key], library.blocks[key].depth),
     )
-    return ordered[:count]
+    return [library.blocks[key] for key in ordered[:count]]
 
 
 def push(

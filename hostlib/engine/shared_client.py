@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hostlib.engine.frames import Channel, Frame
@@ -239,7 +238,7 @@ class Guest:
 
 
 def _named(block: BlockRef) -> list[Any]:
-    return [block.key.hex(), *astuple(block)[1:]]
+    return [block.key.hex(), *block[1:]]
 
 
 def _block(named: list[Any]) -> BlockRef:

@@ -8,16 +8,23 @@ is left to Python in any case.
 
 from __future__ import annotations
 
+import os
+from functools import cache
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from hostlib.native import extension
-from hostlib.native.build import FOLDER, MODULE
+from hostlib.native.build import MODULE, library
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from hostlib.wire import Buffer
+
+
+Served = tuple[int, int, int, int, int, list[tuple[bytes, int, int, int]]]
+"""GETs; of them retries, past the pool, repairs, fills; key, depth, length and parent of what was begun."""
 
 
 class Core(Protocol):
@@ -39,22 +46,71 @@ class Core(Protocol):
     ) -> tuple[int, int]:
         """How many left, and their bytes; OSError."""
 
-    def get_run(self, datagrams: Sequence[Buffer], at: int, /) -> tuple[int, bool]:
-        """GETs that are alike; whether one is of fragment 0."""
+    def serve_gets(
+        self, datagrams: Sequence[Buffer], at: int, shelf: tuple[Any, ...], epoch: int,
+        backlog_ms: Callable[[int], int], replies: list[bytes], /,
+    ) -> Served | None:  # fmt: skip
+        """A run of GETs for blocks in DRAM is answered."""
 
-    def encode_values(
-        self, gets: Sequence[Buffer], flags: int, fragments: int, write: int, epoch: int, backlog_ms: int,
-        content: bytes, tags: bytes, /,
+    def new_requests(self, kind: type[Any], owner: Any, first: int, end: int, /) -> list[Any]:
+        """Requests for fragments from the first to before the last."""
+
+    def encode_gets(
+        self, requests: list[Any], at: int, kind: type[Any], sequence: int, now_s: float, tenant: int,
+        epoch: int, /,
     ) -> list[bytes]:  # fmt: skip
-        """The answers to a run of GETs."""
-
-    def encode_gets(self, alike: bytes, requests: Sequence[Any], flags: int, sequence: int, /) -> list[bytes]:
-        """The GETs of requests."""
+        """The GETs of requests whose owners are of a kind."""
 
     def take_values(
-        self, datagrams: Sequence[Buffer], at: int, active: Mapping[bytes, Any], tenant: int, tags: Any, /
-    ) -> tuple[Any, list[Any], list[int], int, int, int] | None:
-        """A run of VALUEs: fetch, requests, backlogs in ms, flags, epoch, end of the block or 0."""
+        self, datagrams: Sequence[Buffer], at: int, active: Mapping[bytes, Any], tenant: int,
+        tag_state: bytes, now_s: float, pool: str, /,
+    ) -> tuple[int, int, int, int, int, list[tuple[Any, int]]] | None:  # fmt: skip
+        """A run of VALUEs: how many; from home, merged; epoch and backlog in ms of the homes; probes and
+        complete fetches."""
+
+    def tag_state(self, key: bytes, /) -> bytes:
+        """A hash for tags that has read its key."""
+
+    def tags(self, tag_state: bytes, messages: list[bytes], kind: int = ..., /) -> bytes:
+        """Of messages with values, one behind the other."""
+
+    def add(self, lane: Any, requests: list[Any], /) -> None:
+        """Requests wait in a lane."""
+
+    def encode_puts(
+        self, requests: list[Any], at: int, template: bytes, sequence: int, content: Buffer,
+        tags: list[bytes], tag_state: bytes, /,
+    ) -> list[bytes]:  # fmt: skip
+        """The PUTs of a run of requests."""
+
+    def take_acks(
+        self, datagrams: Sequence[Buffer], at: int, requests: list[Any], most: int, tenant: int, content: int,
+        now_s: float, target_ms: int, /,
+    ) -> tuple[int, int, list[tuple[int, int]]] | None:  # fmt: skip
+        """A run of PUT_ACKs: how many, epoch, fragments with backlogs above the target."""
+
+    def put_run(self, datagrams: list[bytes], at: int, /) -> int:
+        """How many are fragments of one write."""
+
+    def keep(
+        self, values: dict[int, Any], datagrams: list[bytes], at: int, count: int, fragments: int, /
+    ) -> int:
+        """How many of a run were kept before all fragments were there."""
+
+    def join(self, values: Mapping[int, Any], fragments: int, /) -> tuple[bytes, bytes]:
+        """A block's content and tags."""
+
+    def encode_acks(
+        self, datagrams: list[bytes], at: int, count: int, flags: int, write: int, epoch: int,
+        backlog_ms: int, replies: list[bytes], /,
+    ) -> None:  # fmt: skip
+        """The PUT_ACKs of a run are appended."""
+
+    def drop(self, requests: list[Any], /) -> None:
+        """Nobody wants requests any more."""
+
+    def launched(self, lane: Any, requests: list[Any], now_s: float, timeout_s: float, /) -> None:
+        """Requests are in flight by someone else's packets."""
 
     def take(self, lane: Any, now_s: float, room: int, timeout_s: float, /) -> list[Any]:
         """Requests of a lane that are sent now."""
@@ -70,15 +126,29 @@ class Core(Protocol):
     ) -> None:
         """Requests of a lane are answered."""
 
-    def crc32(self, data: bytes, /) -> int:
+    def crc32(self, data: bytes, plainly: bool = False, /) -> int:
         """As zlib's."""
 
 
 def load(path: Path) -> Core:
     """The core in a shared object; ImportError."""
-    return cast("Core", extension.load(MODULE, path))
+    loader = ExtensionFileLoader(MODULE, str(path))
+    spec = spec_from_file_location(MODULE, path, loader=loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return cast("Core", module)
+
+
+@cache
+def _built() -> Core | None:
+    path = library()
+    try:
+        return load(path) if path.is_file() else None
+    except ImportError:
+        return None
 
 
 def core() -> Core | None:
     """See the module. Who needs it asks once, when it begins."""
-    return cast("Core | None", extension.compiled(MODULE, FOLDER))
+    return None if os.environ.get("WEIR_PURE") == "1" else _built()

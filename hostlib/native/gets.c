@@ -1,128 +1,111 @@
-/* GETs in bursts: those that a client sends, and the VALUEs with which a storage node answers a run of them. */
+/* GETs in bursts, as a client sends them: what hostlib/fetch.py does for one fetch, for those of many. */
 #include "layout.h"
 
-/* CRC-32 as zlib has it, sixteen bytes a step: crc_tables[n][byte] is what a byte makes of it n bytes later. */
-enum { STEP = 16 };
-static uint32_t crc_tables[STEP][256];
+enum { ASKING_BLOCK, ASKING_CONTENT, ASKING_EPOCH, ASKING_FIRST, ASKING_FLAGS, ASKING_FRAGMENTS, ASKING_STARTED };
+static const char *const asking_names[] = {
+    "block", "content", "asked_epoch", "first_sequence", "flags", "fragments", "started_s", NULL,
+};
+static Slots asking_slots = {.names = asking_names};
+enum { BLOCK_KEY, BLOCK_DEPTH, BLOCK_CHAIN, BLOCK_PARENT, BLOCK_RECOMPUTE, BLOCK_FIELDS };
 
-int weir_prepare_crc(void) {
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t value = i;
-        for (int bit = 0; bit < 8; bit++) value = value & 1 ? value >> 1 ^ 0xEDB88320u : value >> 1;
-        crc_tables[0][i] = value;
+typedef struct {
+    PyObject *now;
+    unsigned tenant, epoch;
+} Asker;
+
+/* A field of a hostlib.transfer.BlockRef; -1 with an exception. */
+static long long field_of(PyObject *block, int which, long long most) {
+    long long number = PyLong_AsLongLong(PyTuple_GET_ITEM(block, which));
+    if ((number < 0 || number > most) && !PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "%lld does not fit its field of a GET", number);
+    return number < 0 || number > most ? -1 : number;
+}
+
+/* The GETs of a fetch, but for what differs between them; 0, or -1 with an exception. */
+static int begin_gets(uint8_t *get, unsigned *flags, PyObject *fetch, uint32_t sequence, const Asker *asker) {
+    PyObject *block = slot_of(&asking_slots, fetch, ASKING_BLOCK);
+    if (block == NULL || !PyTuple_Check(block) || PyTuple_GET_SIZE(block) != BLOCK_FIELDS) {
+        PyErr_Format(PyExc_TypeError, "a fetch is of a BlockRef");
+        return -1;
     }
-    for (int table = 1; table < STEP; table++)
-        for (int i = 0; i < 256; i++) {
-            uint32_t before = crc_tables[table - 1][i];
-            crc_tables[table][i] = before >> 8 ^ crc_tables[0][before & 0xFF];
-        }
+    PyObject *key = PyTuple_GET_ITEM(block, BLOCK_KEY), *content = slot_of(&asking_slots, fetch, ASKING_CONTENT);
+    PyObject *started = slot_of(&asking_slots, fetch, ASKING_STARTED);
+    PyObject *epoch = slot_of(&asking_slots, fetch, ASKING_EPOCH);
+    if (!PyBytes_CheckExact(key) || PyBytes_GET_SIZE(key) != KEY_BYTES || !content || !started || !epoch) {
+        PyErr_Format(PyExc_ValueError, "this is no fetch of a key of %d bytes", KEY_BYTES);
+        return -1;
+    }
+    if (started == Py_None &&
+        (set_slot(&asking_slots, fetch, ASKING_STARTED, Py_NewRef(asker->now)) ||
+         set_slot(&asking_slots, fetch, ASKING_FIRST, PyLong_FromUnsignedLong(sequence))))
+        return -1;
+    long asked_epoch = PyLong_AsLong(epoch);
+    if (asked_epoch < 0) {
+        if (PyErr_Occurred()) return -1;
+        asked_epoch = (long)asker->epoch;
+        if (set_number_slot(&asking_slots, fetch, ASKING_EPOCH, asked_epoch)) return -1;
+    }
+    uint64_t write = PyLong_AsUnsignedLongLong(content);
+    if (write == UINT64_MAX && PyErr_Occurred()) return -1;
+    long long own = weir_number_in(&asking_slots, fetch, ASKING_FLAGS);
+    long long fragments = own < 0 ? -1 : weir_number_in(&asking_slots, fetch, ASKING_FRAGMENTS);
+    long long depth = fragments < 0 ? -1 : field_of(block, BLOCK_DEPTH, 0xFFFF);
+    long long chain = depth < 0 ? -1 : field_of(block, BLOCK_CHAIN, 0xFFFF);
+    long long parent = chain < 0 ? -1 : field_of(block, BLOCK_PARENT, 0xFFFFFFFF);
+    long long recompute_ms = parent < 0 ? -1 : field_of(block, BLOCK_RECOMPUTE, INT64_MAX);
+    if (recompute_ms < 0) return -1;
+    memset(get, 0, HEADER_BYTES);
+    get[AT_VERSION] = VERSION;
+    get[AT_OP] = OP_GET;
+    store16(get + AT_RECOMPUTE_MS, (unsigned)(recompute_ms < 0xFFFF ? recompute_ms : 0xFFFF));
+    store16(get + AT_DEPTH, (unsigned)depth);
+    store16(get + AT_CHAIN_BLOCKS, (unsigned)chain);
+    store32(get + AT_PARENT, (uint32_t)parent);
+    get[AT_EPOCH] = (uint8_t)asked_epoch;
+    store16(get + AT_TENANT, asker->tenant);
+    store16(get + AT_FRAGMENTS, (unsigned)fragments);
+    store64(get + AT_CONTENT, write);
+    memcpy(get + AT_KEY, PyBytes_AS_STRING(key), KEY_BYTES);
+    *flags = (unsigned)own;
     return 0;
 }
 
-static inline uint32_t four_bytes(const uint8_t *at, uint32_t crc, int later) {
-    return crc_tables[later + 3][(crc ^ at[0]) & 0xFF] ^ crc_tables[later + 2][(crc >> 8 ^ at[1]) & 0xFF] ^
-           crc_tables[later + 1][(crc >> 16 ^ at[2]) & 0xFF] ^ crc_tables[later][(crc >> 24 ^ at[3]) & 0xFF];
-}
-
-uint32_t weir_crc32(const uint8_t *data, size_t length) {
-    uint32_t crc = 0xFFFFFFFFu;
-    for (; length >= STEP; data += STEP, length -= STEP)
-        crc = four_bytes(data, crc, 12) ^ four_bytes(data + 4, 0, 8) ^ four_bytes(data + 8, 0, 4) ^
-              four_bytes(data + 12, 0, 0);
-    for (; length > 0; data++, length--) crc = crc >> 8 ^ crc_tables[0][(crc ^ *data) & 0xFF];
-    return ~crc;
-}
-
-/* Whether these 80 bytes are a GET, by the rules of wire.decode. */
-static int is_get(const uint8_t *message) {
-    unsigned fragment = load16(message + AT_FRAGMENT), fragments = load16(message + AT_FRAGMENTS);
-    return message[AT_VERSION] == VERSION && message[AT_OP] == OP_GET &&
-           (fragment < fragments || (fragment == 0 && fragments == 0)) &&
-           load16(message + AT_VALUE_BYTES) == 0;
-}
-
-/* Whether two GETs differ in sequence and fragment only. */
-static int is_alike(const uint8_t *one, const uint8_t *other) {
-    return memcmp(one, other, AT_SEQUENCE) == 0 &&
-           memcmp(one + AT_GENERATION, other + AT_GENERATION, AT_FRAGMENT - AT_GENERATION) == 0 &&
-           memcmp(one + AT_FRAGMENTS, other + AT_FRAGMENTS, HEADER_BYTES - AT_FRAGMENTS) == 0;
-}
-
-/* get_run(datagrams, at) -> (count, whether one of them asks for fragment 0): so many from there on are GETs
-   that differ in sequence and fragment only. 0 for what is no list of bytes. */
-PyObject *weir_get_run(PyObject *module, PyObject *arguments) {
+/* encode_gets(requests, at, class of fetches, sequence, now_s, tenant, epoch) -> the GETs of those from there on that
+   belong to fetches, numbered from `sequence` on; a fetch that had none before began now. */
+PyObject *weir_encode_gets(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *datagrams;
+    PyObject *requests, *class;
     Py_ssize_t at;
-    if (!PyArg_ParseTuple(arguments, "On", &datagrams, &at)) return NULL;
-    Py_ssize_t count = 0, total = PyList_CheckExact(datagrams) ? PyList_GET_SIZE(datagrams) : at;
-    if (at < 0 || at > total) return PyErr_Format(PyExc_IndexError, "there is no datagram %zd", at);
-    const uint8_t *first = NULL;
-    int begins = 0;
-    for (; at + count < total; count++) {
-        const uint8_t *message = message_at(datagrams, at + count, HEADER_BYTES);
-        if (message == NULL || !is_get(message) || (first != NULL && !is_alike(first, message))) break;
-        if (first == NULL) first = message;
-        if (load16(message + AT_FRAGMENT) == 0) begins = 1;
-    }
-    return Py_BuildValue("(nN)", count, PyBool_FromLong(begins));
-}
-
-typedef struct {
-    unsigned flags, fragments, epoch, backlog_ms;
-    unsigned long long write;
-    const uint8_t *content, *tags;
-    size_t content_bytes, tags_bytes;
-} Block;
-
-static void encode_value(uint8_t *reply, const uint8_t *asked, const Block *block) {
-    size_t fragment = load16(asked + AT_FRAGMENT), at = fragment * VALUE_BYTES;
-    size_t left = at < block->content_bytes ? block->content_bytes - at : 0;
-    size_t value_bytes = left < VALUE_BYTES ? left : VALUE_BYTES;
-    memcpy(reply, asked, HEADER_BYTES);
-    reply[AT_OP] = OP_VALUE;
-    store16(reply + AT_FLAGS, block->flags);
-    store16(reply + AT_BACKLOG_MS, block->backlog_ms);
-    store32(reply + AT_GENERATION, 0);
-    memset(reply + AT_HOMES, 0, AT_EPOCH - AT_HOMES);
-    reply[AT_EPOCH] = (uint8_t)block->epoch;
-    store16(reply + AT_FRAGMENTS, block->fragments);
-    store16(reply + AT_VALUE_BYTES, (unsigned)value_bytes);
-    store64(reply + AT_CONTENT, block->write);
-    memcpy(reply + AT_TAG, block->tags + fragment * TAG_BYTES, TAG_BYTES);
-    if (value_bytes > 0) memcpy(reply + HEADER_BYTES, block->content + at, value_bytes);
-    memset(reply + HEADER_BYTES + value_bytes, 0, VALUE_BYTES - value_bytes);
-    store32(reply + AT_CHECKSUM, weir_crc32(reply + AT_TENANT, MESSAGE_BYTES - AT_TENANT));
-}
-
-/* encode_values(GETs, flags, fragments, write, epoch, backlog_ms, content, tags) -> VALUEs: as wire.encode_value
-   for each of a run of GETs. */
-PyObject *weir_encode_values(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *gets, *content, *tags;
-    Block block;
-    if (!PyArg_ParseTuple(arguments, "O!IIKIISS", &PyList_Type, &gets, &block.flags, &block.fragments,
-                          &block.write, &block.epoch, &block.backlog_ms, &content, &tags))
+    unsigned long long sequence;
+    Asker asker;
+    if (!PyArg_ParseTuple(arguments, "O!nOKO!II", &PyList_Type, &requests, &at, &class, &sequence, &PyFloat_Type,
+                          &asker.now, &asker.tenant, &asker.epoch))
         return NULL;
-    block.content = (const uint8_t *)PyBytes_AS_STRING(content);
-    block.content_bytes = (size_t)PyBytes_GET_SIZE(content);
-    block.tags = (const uint8_t *)PyBytes_AS_STRING(tags);
-    block.tags_bytes = (size_t)PyBytes_GET_SIZE(tags);
-    PyObject *replies = PyList_New(PyList_GET_SIZE(gets));
-    for (Py_ssize_t i = 0; replies != NULL && i < PyList_GET_SIZE(replies); i++) {
-        const uint8_t *asked = message_at(gets, i, HEADER_BYTES);
-        if (asked == NULL || ((size_t)load16(asked + AT_FRAGMENT) + 1) * TAG_BYTES > block.tags_bytes) {
-            PyErr_Format(PyExc_ValueError, "datagram %zd asks for nothing in this block", i);
-            Py_CLEAR(replies);
-            break;
-        }
-        PyObject *reply = PyBytes_FromStringAndSize(NULL, MESSAGE_BYTES);
-        if (reply == NULL) {
-            Py_CLEAR(replies);
-            break;
-        }
-        encode_value((uint8_t *)PyBytes_AS_STRING(reply), asked, &block);
-        PyList_SET_ITEM(replies, i, reply);
+    if (at < 0) return PyErr_Format(PyExc_IndexError, "there is no request %zd", at);
+    PyObject *gets = PyList_New(0), *fetch = NULL;
+    uint8_t template[HEADER_BYTES];
+    unsigned flags = 0;
+    for (; gets != NULL && at < PyList_GET_SIZE(requests); at++, sequence++) {
+        PyObject *request = PyList_GET_ITEM(requests, at);
+        if (weir_fit(&weir_request_slots, request)) break;
+        PyObject *owner = slot_of(&weir_request_slots, request, REQUEST_OWNER);
+        if (owner == NULL || (PyObject *)Py_TYPE(owner) != class) break;
+        if (weir_fit(&asking_slots, owner)) break;
+        if (owner != fetch && begin_gets(template, &flags, owner, (uint32_t)sequence, &asker)) break;
+        fetch = owner;
+        long long own = weir_number_in(&weir_request_slots, request, REQUEST_FLAGS);
+        long long fragment = own < 0 ? -1 : weir_number_in(&weir_request_slots, request, REQUEST_FRAGMENT);
+        long long tries = fragment < 0 ? -1 : weir_number_in(&weir_request_slots, request, REQUEST_TRIES);
+        PyObject *get = tries < 0 ? NULL : PyBytes_FromStringAndSize((const char *)template, HEADER_BYTES);
+        if (get == NULL) break;
+        uint8_t *message = (uint8_t *)PyBytes_AS_STRING(get);
+        store16(message + AT_FLAGS, flags | (unsigned)own | (tries > 0 ? FLAG_RETRY : 0));
+        store32(message + AT_SEQUENCE, (uint32_t)sequence);
+        store16(message + AT_FRAGMENT, (unsigned)fragment);
+        int failed = PyList_Append(gets, get);
+        Py_DECREF(get);
+        if (failed) break;
     }
-    return replies;
+    if (PyErr_Occurred()) Py_CLEAR(gets);
+    return gets;
 }

@@ -1,5 +1,5 @@
-/* What hostlib/lane.py does for each request that is sent or answered, for many of one lane at once. The rules are
-   those of Lane.take, Lane.settle and RoundTrips.measure, in the same order and the same arithmetic. */
+/* What hostlib/lane.py does for each request that is sent or answered, for many at once. The rules are those of
+   Lane.add, Lane.take, Lane.settle and RoundTrips.measure, in the same order and the same arithmetic. */
 #include "layout.h"
 
 #include <math.h>
@@ -8,10 +8,9 @@ enum { UNSHARED = 2 };
 static const double SHRINK = 0.2;
 
 static struct {
-    PyObject *done, *first_sent_s, *sent_s, *timeout_s, *tries, *popleft;
-    PyObject *window, *shared, *in_flight, *waiting, *heard_s, *backlog_s, *options, *trips;
-    PyObject *max_timeout_s, *merged_backlog_ms, *target_backlog_ms, *max_window, *min_window, *opened_window;
-    PyObject *opening, *trips_heard_s, *first_heard_s, *learned, *smoothed_s, *variance_s;
+    PyObject *popleft, *extend, *home, *window, *shared, *in_flight, *waiting, *heard_s, *backlog_s,
+    *options, *trips, *max_timeout_s, *merged_backlog_ms, *target_backlog_ms, *max_window, *min_window,
+    *opened_window, *opening, *trips_heard_s, *first_heard_s, *learned, *smoothed_s, *variance_s;
 } names;
 
 int weir_prepare_lanes(PyObject *module) {
@@ -19,16 +18,15 @@ int weir_prepare_lanes(PyObject *module) {
         PyObject **name;
         const char *text;
     } all[] = {
-        {&names.done, "done"}, {&names.first_sent_s, "first_sent_s"}, {&names.sent_s, "sent_s"},
-        {&names.timeout_s, "timeout_s"}, {&names.tries, "tries"}, {&names.popleft, "popleft"},
+        {&names.popleft, "popleft"}, {&names.extend, "extend"}, {&names.home, "home"},
         {&names.window, "window"}, {&names.shared, "_shared"}, {&names.in_flight, "_in_flight"},
         {&names.waiting, "_waiting"}, {&names.heard_s, "_heard_s"}, {&names.backlog_s, "_backlog_s"},
         {&names.options, "_options"}, {&names.trips, "_trips"}, {&names.max_timeout_s, "max_timeout_s"},
         {&names.merged_backlog_ms, "merged_backlog_ms"}, {&names.target_backlog_ms, "target_backlog_ms"},
-        {&names.max_window, "max_window"}, {&names.min_window, "min_window"}, {&names.trips_heard_s, "heard_s"},
+        {&names.max_window, "max_window"}, {&names.min_window, "min_window"},
         {&names.opened_window, "opened_window"}, {&names.opening, "_opening"},
-        {&names.first_heard_s, "_first_heard_s"}, {&names.learned, "learned"},
-        {&names.smoothed_s, "smoothed_s"}, {&names.variance_s, "variance_s"},
+        {&names.trips_heard_s, "heard_s"}, {&names.first_heard_s, "_first_heard_s"},
+        {&names.learned, "learned"}, {&names.smoothed_s, "smoothed_s"}, {&names.variance_s, "variance_s"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if ((*all[i].name = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
@@ -63,6 +61,15 @@ static int set_count(PyObject *object, PyObject *name, long long count) {
     return failed;
 }
 
+/* An attribute that is True; -1 with an exception. */
+static int get_truth(PyObject *object, PyObject *name) {
+    PyObject *value = PyObject_GetAttr(object, name);
+    if (value == NULL) return -1;
+    int truth = value == Py_True;
+    Py_DECREF(value);
+    return truth;
+}
+
 static PyObject *get_dict(PyObject *object, PyObject *name) {
     PyObject *value = PyObject_GetAttr(object, name);
     if (value != NULL && !PyDict_CheckExact(value)) {
@@ -72,59 +79,161 @@ static PyObject *get_dict(PyObject *object, PyObject *name) {
     return value;
 }
 
-static int stamp(PyObject *request, PyObject *in_flight, PyObject *now, double timeout_s, double most_s) {
-    long long tries = (long long)get_number(request, names.tries);
+/* new_requests(class, owner, first, end) -> one for each fragment from `first` on and before `end` */
+PyObject *weir_new_requests(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyTypeObject *type;
+    PyObject *owner;
+    Py_ssize_t first, end;
+    if (!PyArg_ParseTuple(arguments, "O!Onn", &PyType_Type, &type, &owner, &first, &end)) return NULL;
+    if (first < 0 || end < first || end > MOST_FRAGMENTS)
+        return PyErr_Format(PyExc_ValueError, "there are no fragments %zd to %zd", first, end);
+    PyObject *requests = PyList_New(0), *zero = PyLong_FromLong(0), *never = PyFloat_FromDouble(0);
+    int failed = requests == NULL || zero == NULL || never == NULL;
+    for (Py_ssize_t fragment = first; !failed && fragment < end; fragment++) {
+        PyObject *one = type->tp_alloc(type, 0), *number = PyLong_FromSsize_t(fragment);
+        failed = one == NULL || number == NULL || weir_fit(&weir_request_slots, one);
+        if (!failed) {
+            PyObject *values[] = {
+                Py_NewRef(owner), Py_NewRef(number), Py_NewRef(zero), Py_NewRef(zero), Py_NewRef(never),
+                Py_NewRef(never), Py_NewRef(never), Py_NewRef(Py_False), Py_NewRef(Py_None),
+            };
+            for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
+                set_slot(&weir_request_slots, one, i, values[i]);
+            failed = PyList_Append(requests, one);
+        }
+        Py_XDECREF(one);
+        Py_XDECREF(number);
+    }
+    Py_XDECREF(zero);
+    Py_XDECREF(never);
+    if (failed) Py_CLEAR(requests);
+    return requests;
+}
+
+/* add(lane, requests): they wait in this lane */
+PyObject *weir_add(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *lane, *requests;
+    if (!PyArg_ParseTuple(arguments, "OO!", &lane, &PyList_Type, &requests)) return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(requests); i++) {
+        PyObject *request = PyList_GET_ITEM(requests, i);
+        if (weir_fit(&weir_request_slots, request)) return NULL;
+        set_slot(&weir_request_slots, request, REQUEST_LANE, Py_NewRef(lane));
+    }
+    PyObject *waiting = PyObject_GetAttr(lane, names.waiting);
+    PyObject *done = waiting == NULL ? NULL : PyObject_CallMethodOneArg(waiting, names.extend, requests);
+    Py_XDECREF(waiting);
+    return done;
+}
+
+typedef struct {
+    PyObject *in_flight, *now, *first_timeout; /* of what is sent for the first time */
+    double timeout_s, most_s;
+} Sending;
+
+static void end_sending(Sending *sending) {
+    Py_CLEAR(sending->in_flight);
+    Py_CLEAR(sending->first_timeout);
+}
+
+static int begin_sending(Sending *sending, PyObject *lane) {
+    PyObject *options = PyObject_GetAttr(lane, names.options);
+    sending->most_s = options == NULL ? -1 : get_number(options, names.max_timeout_s);
+    Py_XDECREF(options);
+    if (PyErr_Occurred()) return -1;
+    double first_s = sending->timeout_s < sending->most_s ? sending->timeout_s : sending->most_s;
+    sending->in_flight = get_dict(lane, names.in_flight);
+    sending->first_timeout = PyFloat_FromDouble(first_s);
+    if (sending->in_flight != NULL && sending->first_timeout != NULL) return 0;
+    end_sending(sending);
+    return -1;
+}
+
+static int stamp(const Sending *sending, PyObject *request) {
+    long long tries = weir_number_in(&weir_request_slots, request, REQUEST_TRIES);
     if (tries < 0) return -1;
-    if (tries > 0)
-        timeout_s *= (double)(1 << (tries < 8 ? tries : 8));
-    else if (PyObject_SetAttr(request, names.first_sent_s, now))
-        return -1;
-    return PyObject_SetAttr(request, names.sent_s, now) ||
-           set_number(request, names.timeout_s, timeout_s < most_s ? timeout_s : most_s) ||
-           PyDict_SetItem(in_flight, request, Py_None);
+    PyObject *timeout = NULL;
+    if (tries > 0) {
+        double timeout_s = sending->timeout_s * (double)(1 << (tries < 8 ? tries : 8));
+        timeout = PyFloat_FromDouble(timeout_s < sending->most_s ? timeout_s : sending->most_s);
+    } else {
+        set_slot(&weir_request_slots, request, REQUEST_FIRST_SENT, Py_NewRef(sending->now));
+        timeout = Py_NewRef(sending->first_timeout);
+    }
+    if (set_slot(&weir_request_slots, request, REQUEST_TIMEOUT, timeout)) return -1;
+    set_slot(&weir_request_slots, request, REQUEST_SENT, Py_NewRef(sending->now));
+    return PyDict_SetItem(sending->in_flight, request, Py_None);
 }
 
 /* take(lane, now_s, room, timeout_s) -> requests that wait, at most `room`, as sent now */
 PyObject *weir_take(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *lane, *now;
+    PyObject *lane;
     Py_ssize_t room;
-    double timeout_s;
-    if (!PyArg_ParseTuple(arguments, "OO!nd", &lane, &PyFloat_Type, &now, &room, &timeout_s)) return NULL;
-    PyObject *options = PyObject_GetAttr(lane, names.options);
-    double most_s = options == NULL ? -1 : get_number(options, names.max_timeout_s);
-    Py_XDECREF(options);
-    if (PyErr_Occurred()) return NULL;
-    PyObject *waiting = PyObject_GetAttr(lane, names.waiting), *in_flight = get_dict(lane, names.in_flight);
-    PyObject *taken = waiting == NULL || in_flight == NULL ? NULL : PyList_New(0);
+    Sending sending = {0};
+    if (!PyArg_ParseTuple(arguments, "OO!nd", &lane, &PyFloat_Type, &sending.now, &room, &sending.timeout_s))
+        return NULL;
+    if (begin_sending(&sending, lane)) return NULL;
+    PyObject *waiting = PyObject_GetAttr(lane, names.waiting);
+    PyObject *taken = waiting == NULL ? NULL : PyList_New(0);
     while (taken != NULL && PyList_GET_SIZE(taken) < room) {
         Py_ssize_t left = PyObject_Size(waiting);
         if (left == 0) break;
         PyObject *request = left < 0 ? NULL : PyObject_CallMethodNoArgs(waiting, names.popleft);
-        PyObject *done = request == NULL ? NULL : PyObject_GetAttr(request, names.done);
-        int failed = done == NULL;
-        if (done == Py_False)
-            failed = stamp(request, in_flight, now, timeout_s, most_s) || PyList_Append(taken, request);
-        Py_XDECREF(done);
+        int failed = request == NULL || weir_fit(&weir_request_slots, request);
+        if (!failed && slot_of(&weir_request_slots, request, REQUEST_DONE) == Py_False)
+            failed = stamp(&sending, request) || PyList_Append(taken, request);
         Py_XDECREF(request);
         if (failed) Py_CLEAR(taken);
     }
     Py_XDECREF(waiting);
-    Py_XDECREF(in_flight);
+    end_sending(&sending);
     return taken;
 }
 
-typedef struct {
-    double max_timeout_s, merged_backlog_ms, target_backlog_ms, max_window, min_window, opened_window; /* options */
-    double window, backlog_s, now_s;
-    long long shared;
-    PyObject *trips;
-    double smoothed_s, variance_s, first_heard_s;
-    int heard, learned, measured, was_heard, opening;
-} Lane;
+static int read_trips(Trips *trips, PyObject *object) {
+    trips->smoothed_s = get_number(object, names.smoothed_s);
+    trips->variance_s = get_number(object, names.variance_s);
+    trips->learned = get_truth(object, names.learned);
+    PyObject *first = PyObject_GetAttr(object, names.first_heard_s);
+    trips->was_heard = first != NULL && first != Py_None;
+    if (trips->was_heard) trips->first_heard_s = PyFloat_AsDouble(first);
+    Py_XDECREF(first);
+    return PyErr_Occurred() ? -1 : 0;
+}
 
-static int read_lane(Lane *lane, PyObject *object) {
-    PyObject *options = PyObject_GetAttr(object, names.options);
+static int write_trips(const Trips *trips, PyObject *now) {
+    if (!trips->measured) return 0;
+    PyObject *object = trips->object;
+    return PyObject_SetAttr(object, names.trips_heard_s, now) ||
+           (!trips->was_heard && PyObject_SetAttr(object, names.first_heard_s, now)) ||
+           PyObject_SetAttr(object, names.learned, trips->learned ? Py_True : Py_False) ||
+           set_number(object, names.smoothed_s, trips->smoothed_s) ||
+           set_number(object, names.variance_s, trips->variance_s);
+}
+
+/* The lanes of one home share what is known of its round trips: it is read once for all of them. */
+static Trips *trips_of(Settling *settling, PyObject *lane) {
+    PyObject *object = PyObject_GetAttr(lane, names.trips);
+    if (object == NULL) return NULL;
+    for (int i = 0; i < settling->trips_count; i++)
+        if (settling->trips[i].object == object) {
+            Py_DECREF(object);
+            return &settling->trips[i];
+        }
+    Trips *trips = &settling->trips[settling->trips_count];
+    *trips = (Trips){.object = object};
+    if (read_trips(trips, object)) {
+        Py_DECREF(object);
+        return NULL;
+    }
+    settling->trips_count++;
+    return trips;
+}
+
+static int read_lane(Lane *lane, PyObject *pool) {
+    PyObject *object = lane->object, *options = PyObject_GetAttr(object, names.options);
     if (options == NULL) return -1;
     lane->max_timeout_s = get_number(options, names.max_timeout_s);
     lane->merged_backlog_ms = get_number(options, names.merged_backlog_ms);
@@ -136,50 +245,64 @@ static int read_lane(Lane *lane, PyObject *object) {
     if (PyErr_Occurred()) return -1;
     lane->window = get_number(object, names.window);
     lane->shared = (long long)get_number(object, names.shared);
-    PyObject *opening = PyObject_GetAttr(object, names.opening);
-    lane->opening = opening == Py_True;
-    Py_XDECREF(opening);
-    lane->trips = PyObject_GetAttr(object, names.trips);
-    if (lane->trips == NULL) return -1;
-    lane->smoothed_s = get_number(lane->trips, names.smoothed_s);
-    lane->variance_s = get_number(lane->trips, names.variance_s);
-    PyObject *learned = PyObject_GetAttr(lane->trips, names.learned);
-    lane->learned = learned == Py_True;
-    Py_XDECREF(learned);
-    PyObject *first = PyObject_GetAttr(lane->trips, names.first_heard_s);
-    lane->was_heard = first != NULL && first != Py_None;
-    if (lane->was_heard) lane->first_heard_s = PyFloat_AsDouble(first);
-    Py_XDECREF(first);
+    lane->opening = get_truth(object, names.opening);
+    if (pool != NULL && !PyErr_Occurred()) {
+        PyObject *home = PyObject_GetAttr(object, names.home);
+        lane->is_pool = home == NULL ? -1 : PyObject_RichCompareBool(home, pool, Py_EQ);
+        Py_XDECREF(home);
+    }
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int write_lane(const Lane *lane, PyObject *object, PyObject *now) {
+static int write_lane(const Lane *lane, PyObject *now) {
+    PyObject *object = lane->object;
     if (lane->heard && (PyObject_SetAttr(object, names.heard_s, now) ||
                         set_number(object, names.backlog_s, lane->backlog_s)))
         return -1;
-    if (set_number(object, names.window, lane->window) || set_count(object, names.shared, lane->shared)) return -1;
-    if (PyObject_SetAttr(object, names.opening, lane->opening ? Py_True : Py_False)) return -1;
-    if (!lane->measured) return 0;
-    PyObject *trips = lane->trips;
-    return PyObject_SetAttr(trips, names.trips_heard_s, now) ||
-           (!lane->was_heard && PyObject_SetAttr(trips, names.first_heard_s, now)) ||
-           PyObject_SetAttr(trips, names.learned, lane->learned ? Py_True : Py_False) ||
-           set_number(trips, names.smoothed_s, lane->smoothed_s) ||
-           set_number(trips, names.variance_s, lane->variance_s);
+    return set_number(object, names.window, lane->window) || set_count(object, names.shared, lane->shared) ||
+           PyObject_SetAttr(object, names.opening, lane->opening ? Py_True : Py_False);
 }
 
-static void measure(Lane *lane, double sent_s) {
-    double first_heard_s = lane->was_heard ? lane->first_heard_s : lane->now_s;
-    lane->measured = 1;
-    lane->learned = lane->learned || sent_s >= first_heard_s;
-    double sample_s = lane->now_s - sent_s;
-    if (lane->smoothed_s == 0) {
-        lane->smoothed_s = sample_s;
-        lane->variance_s = sample_s / 2;
+int weir_end_settling(Settling *settling, int failed) {
+    for (int i = 0; i < settling->lane_count; i++) {
+        Lane *lane = &settling->lanes[i];
+        failed = failed || write_lane(lane, settling->now);
+        Py_DECREF(lane->object);
+        Py_DECREF(lane->in_flight);
+    }
+    for (int i = 0; i < settling->trips_count; i++) {
+        failed = failed || write_trips(&settling->trips[i], settling->now);
+        Py_DECREF(settling->trips[i].object);
+    }
+    settling->lane_count = settling->trips_count = 0;
+    return failed ? -1 : 0;
+}
+
+static Lane *lane_of(Settling *settling, PyObject *object) {
+    for (int i = settling->lane_count - 1; i >= 0; i--)
+        if (settling->lanes[i].object == object) return &settling->lanes[i];
+    if (settling->lane_count == MOST_LANES && weir_end_settling(settling, 0)) return NULL;
+    Lane *lane = &settling->lanes[settling->lane_count];
+    *lane = (Lane){.object = object};
+    if ((lane->trips = trips_of(settling, object)) == NULL || read_lane(lane, settling->pool)) return NULL;
+    if ((lane->in_flight = get_dict(object, names.in_flight)) == NULL) return NULL;
+    Py_INCREF(object);
+    settling->lane_count++;
+    return lane;
+}
+
+static void measure(Trips *trips, double sent_s, double now_s) {
+    double first_heard_s = trips->was_heard ? trips->first_heard_s : now_s;
+    trips->measured = 1;
+    trips->learned = trips->learned || sent_s >= first_heard_s;
+    double sample_s = now_s - sent_s;
+    if (trips->smoothed_s == 0) {
+        trips->smoothed_s = sample_s;
+        trips->variance_s = sample_s / 2;
         return;
     }
-    lane->variance_s += (fabs(lane->smoothed_s - sample_s) - lane->variance_s) / 4;
-    lane->smoothed_s += (sample_s - lane->smoothed_s) / 8;
+    trips->variance_s += (fabs(trips->smoothed_s - sample_s) - trips->variance_s) / 4;
+    trips->smoothed_s += (sample_s - trips->smoothed_s) / 8;
 }
 
 /* Lane._open */
@@ -202,17 +325,18 @@ static void adjust(Lane *lane, double backlog_ms) {
     }
 }
 
-/* One answer; `backlog_ms` below 0: nothing is said of the home. 0, or -1 with an exception. */
-static int settle(Lane *lane, PyObject *in_flight, PyObject *request, double backlog_ms, int merged) {
-    if (PyObject_SetAttr(request, names.done, Py_True)) return -1;
+/* 0, or -1 with an exception. */
+static int settle(Lane *lane, PyObject *now, PyObject *request, double backlog_ms, int merged) {
+    const Slots *slots = &weir_request_slots;
+    set_slot(slots, request, REQUEST_DONE, Py_NewRef(Py_True));
     if (backlog_ms >= 0) {
         double backlog_s = backlog_ms / 1000;
         lane->heard = 1;
         lane->backlog_s = backlog_s < lane->max_timeout_s ? backlog_s : lane->max_timeout_s;
     }
-    int is_in_flight = PyDict_Contains(in_flight, request);
+    int is_in_flight = PyDict_Contains(lane->in_flight, request);
     if (is_in_flight <= 0) return is_in_flight;
-    if (PyDict_DelItem(in_flight, request)) return -1;
+    if (PyDict_DelItem(lane->in_flight, request)) return -1;
     if (backlog_ms < 0) {
         open_window(lane);
         return 0;
@@ -223,39 +347,97 @@ static int settle(Lane *lane, PyObject *in_flight, PyObject *request, double bac
     } else if (backlog_ms <= lane->merged_backlog_ms) {
         lane->shared++;
     }
-    double tries = get_number(request, names.tries), sent_s = get_number(request, names.sent_s);
-    if (PyErr_Occurred()) return -1;
-    if (tries == 0) measure(lane, sent_s);
+    long long tries = weir_number_in(slots, request, REQUEST_TRIES);
+    PyObject *sent = slot_of(slots, request, REQUEST_SENT);
+    double sent_s = sent == NULL ? -1 : PyFloat_AsDouble(sent);
+    if (tries < 0 || PyErr_Occurred()) return -1;
+    if (tries == 0 && sent != NULL) measure(lane->trips, sent_s, PyFloat_AS_DOUBLE(now));
     return 0;
+}
+
+int weir_settle_one(Settling *settling, PyObject *request, double backlog_ms, int merged) {
+    PyObject *object = slot_of(&weir_request_slots, request, REQUEST_LANE);
+    if (object == NULL || object == Py_None) return 0;
+    Lane *lane = lane_of(settling, object);
+    if (lane == NULL) return -1;
+    if (lane->is_pool) backlog_ms = merged = 0; /* nobody reports how much waits there */
+    return settle(lane, settling->now, request, backlog_ms, merged) ? -1 : 1;
 }
 
 /* settle(lane, requests, now_s, backlogs in ms or None, merged): as Lane.settle for each, in this order */
 PyObject *weir_settle(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *object, *requests, *now, *backlogs;
+    PyObject *object, *requests, *backlogs;
     int merged;
-    if (!PyArg_ParseTuple(arguments, "OO!O!Op", &object, &PyList_Type, &requests, &PyFloat_Type, &now, &backlogs,
-                          &merged))
+    Settling settling = {0};
+    if (!PyArg_ParseTuple(arguments, "OO!O!Op", &object, &PyList_Type, &requests, &PyFloat_Type, &settling.now,
+                          &backlogs, &merged))
         return NULL;
     Py_ssize_t count = PyList_GET_SIZE(requests);
     if (backlogs != Py_None && (!PyList_CheckExact(backlogs) || PyList_GET_SIZE(backlogs) != count))
         return PyErr_Format(PyExc_ValueError, "there is not one backlog for each request");
-    Lane lane = {.now_s = PyFloat_AS_DOUBLE(now)};
-    PyObject *in_flight = get_dict(object, names.in_flight);
-    int failed = in_flight == NULL || read_lane(&lane, object);
+    Lane *lane = lane_of(&settling, object);
+    int failed = lane == NULL;
     for (Py_ssize_t i = 0; !failed && i < count && i < PyList_GET_SIZE(requests); i++) {
         double backlog_ms = -1;
-        if (backlogs != Py_None) {
+        if (backlogs != Py_None && i < PyList_GET_SIZE(backlogs)) {
             backlog_ms = PyFloat_AsDouble(PyList_GET_ITEM(backlogs, i));
             if (PyErr_Occurred()) failed = 1;
         }
         PyObject *request = Py_NewRef(PyList_GET_ITEM(requests, i));
-        failed = failed || settle(&lane, in_flight, request, backlog_ms, merged);
+        failed = failed || weir_fit(&weir_request_slots, request) ||
+                 settle(lane, settling.now, request, backlog_ms, merged);
         Py_DECREF(request);
     }
-    failed = failed || write_lane(&lane, object, now);
+    if (weir_end_settling(&settling, failed)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Nobody wants the request, which is fit, any more: as Lane.drop. 0, or -1 with an exception. */
+static int drop_one(PyObject *request) {
+    PyObject *lane = slot_of(&weir_request_slots, request, REQUEST_LANE);
+    set_slot(&weir_request_slots, request, REQUEST_DONE, Py_NewRef(Py_True));
+    if (lane == NULL || lane == Py_None) return 0;
+    PyObject *in_flight = get_dict(lane, names.in_flight);
+    int has = in_flight == NULL ? -1 : PyDict_Contains(in_flight, request);
+    if (has == 1 && PyDict_DelItem(in_flight, request)) has = -1;
     Py_XDECREF(in_flight);
-    Py_XDECREF(lane.trips);
+    return has < 0 ? -1 : 0;
+}
+
+/* drop(requests): nobody wants them any more */
+PyObject *weir_drop(PyObject *module, PyObject *requests) {
+    (void)module;
+    if (!PyList_CheckExact(requests)) return PyErr_Format(PyExc_TypeError, "requests are a list");
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(requests); i++) {
+        PyObject *request = Py_NewRef(PyList_GET_ITEM(requests, i));
+        int failed = weir_fit(&weir_request_slots, request) || drop_one(request);
+        Py_DECREF(request);
+        if (failed) return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* launched(lane, requests, now_s, timeout_s): as Lane.launched for each that is not done and in no lane */
+PyObject *weir_launched(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *lane, *requests;
+    Sending sending = {0};
+    if (!PyArg_ParseTuple(arguments, "OO!O!d", &lane, &PyList_Type, &requests, &PyFloat_Type, &sending.now,
+                          &sending.timeout_s))
+        return NULL;
+    if (begin_sending(&sending, lane)) return NULL;
+    int failed = 0;
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(requests); i++) {
+        PyObject *request = PyList_GET_ITEM(requests, i);
+        failed = weir_fit(&weir_request_slots, request);
+        if (failed || slot_of(&weir_request_slots, request, REQUEST_DONE) != Py_False ||
+            slot_of(&weir_request_slots, request, REQUEST_LANE) != Py_None)
+            continue;
+        set_slot(&weir_request_slots, request, REQUEST_LANE, Py_NewRef(lane));
+        failed = stamp(&sending, request);
+    }
+    end_sending(&sending);
     if (failed) return NULL;
     Py_RETURN_NONE;
 }

@@ -12,8 +12,12 @@ enum {
     AT_OP = 1,
     AT_FLAGS = 2,
     AT_BACKLOG_MS = 4,
+    AT_RECOMPUTE_MS = 6,
     AT_SEQUENCE = 8,
     AT_GENERATION = 12,
+    AT_DEPTH = 16,
+    AT_CHAIN_BLOCKS = 18,
+    AT_PARENT = 20,
     AT_HOMES = 24,
     AT_EPOCH = 27,
     AT_CHECKSUM = 28,
@@ -28,12 +32,21 @@ enum {
     VALUE_BYTES = 512,
     MESSAGE_BYTES = HEADER_BYTES + VALUE_BYTES,
     TAG_BYTES = 16,
+    MOST_FRAGMENTS = 0xFFFF,
     KEY_BYTES = 16,
+    TAG_STATE_BYTES = 64,
     VERSION = 2,
     OP_GET = 1,
     OP_VALUE = 2,
+    OP_PUT = 4,
+    OP_PUT_ACK = 5,
     FLAG_RETRY = 0x0001,
     FLAG_BYPASS = 0x0002,
+    FLAG_FROM_POOL = 0x0004,
+    FLAG_MERGED = 0x0008,
+    FLAG_FILL = 0x0010,
+    FLAG_HELD = 0x0100,
+    FLAG_REPAIR = 0x0200,
 };
 
 static inline uint16_t load16(const uint8_t *at) { return (uint16_t)(at[0] << 8 | at[1]); }
@@ -47,6 +60,8 @@ static inline void store32(uint8_t *at, uint32_t value) {
     store16(at, value >> 16);
     store16(at + 2, value & 0xFFFF);
 }
+
+static inline uint32_t load32(const uint8_t *at) { return (uint32_t)load16(at) << 16 | load16(at + 2); }
 
 static inline uint64_t load64(const uint8_t *at) {
     uint64_t value = 0;
@@ -67,18 +82,105 @@ static inline const uint8_t *message_at(PyObject *datagrams, Py_ssize_t place, P
     return (const uint8_t *)PyBytes_AS_STRING(datagram);
 }
 
+/* Where the objects of a class with __slots__ have some of these: what is done for each fragment reads and writes
+   them there. Learned from the first object, and again from one of another class. */
+enum { MOST_SLOTS = 16 };
+typedef struct {
+    const char *const *names; /* ends with NULL */
+    PyTypeObject *type;       /* whose objects the offsets are for; NULL before the first */
+    Py_ssize_t offsets[MOST_SLOTS];
+} Slots;
+
+int weir_learn_slots(Slots *slots, PyObject *object);
+
+/* Whether the slots can be read in this object; -1 with an exception. */
+static inline int weir_fit(Slots *slots, PyObject *object) {
+    return Py_TYPE(object) == slots->type ? 0 : weir_learn_slots(slots, object);
+}
+
+/* Borrowed; NULL without an exception for a slot that is not set. */
+static inline PyObject *slot_of(const Slots *slots, PyObject *object, int which) {
+    return *(PyObject **)((char *)object + slots->offsets[which]);
+}
+
+/* `value` is given away; 0, or -1 where it is NULL, which is an exception already. */
+static inline int set_slot(const Slots *slots, PyObject *object, int which, PyObject *value) {
+    if (value == NULL) return -1;
+    PyObject **at = (PyObject **)((char *)object + slots->offsets[which]), *before = *at;
+    *at = value;
+    Py_XDECREF(before);
+    return 0;
+}
+
+/* A slot with an int from 0 on; -1 with an exception. */
+long long weir_number_in(const Slots *slots, PyObject *object, int which);
+
+static inline int set_number_slot(const Slots *slots, PyObject *object, int which, long long number) {
+    return set_slot(slots, object, which, PyLong_FromLongLong(number));
+}
+
+enum { REQUEST_OWNER, REQUEST_FRAGMENT, REQUEST_FLAGS, REQUEST_TRIES, REQUEST_FIRST_SENT, REQUEST_SENT,
+       REQUEST_TIMEOUT, REQUEST_DONE, REQUEST_LANE };
+extern Slots weir_request_slots; /* of hostlib.lane.Request */
+
+/* Lanes with requests that were answered in one burst: their windows are read once and written once (lanes.c). */
+enum { MOST_LANES = 8 };
+
+typedef struct {
+    PyObject *object; /* hostlib.lane.RoundTrips */
+    double smoothed_s, variance_s, first_heard_s;
+    int was_heard, learned, measured;
+} Trips;
+
+typedef struct {
+    PyObject *object, *in_flight;
+    Trips *trips;
+    double max_timeout_s, merged_backlog_ms, target_backlog_ms, max_window, min_window, opened_window; /* options */
+    double window, backlog_s;
+    long long shared;
+    int heard, opening, is_pool;
+} Lane;
+
+typedef struct {
+    PyObject *now, *pool; /* a float; the name in place of the home of a lane without one, or NULL */
+    Lane lanes[MOST_LANES];
+    Trips trips[MOST_LANES];
+    int lane_count, trips_count;
+} Settling;
+
+/* The request, which is fit, is answered; `backlog_ms` below 0: nothing is said of the home. 1; 0 if it is in no
+   lane; -1 with an exception. */
+int weir_settle_one(Settling *settling, PyObject *request, double backlog_ms, int merged);
+/* Write what was learned; `failed`: only let go of it. 0, or -1 with an exception. */
+int weir_end_settling(Settling *settling, int failed);
+
 PyObject *weir_receive(PyObject *module, PyObject *arguments);
 PyObject *weir_send(PyObject *module, PyObject *arguments);
-PyObject *weir_get_run(PyObject *module, PyObject *arguments);
-PyObject *weir_encode_values(PyObject *module, PyObject *arguments);
+PyObject *weir_serve_gets(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_gets(PyObject *module, PyObject *arguments);
+PyObject *weir_new_requests(PyObject *module, PyObject *arguments);
+PyObject *weir_add(PyObject *module, PyObject *arguments);
+PyObject *weir_tag_state(PyObject *module, PyObject *key);
+PyObject *weir_tags_of(PyObject *module, PyObject *arguments);
+PyObject *weir_crc32_of(PyObject *module, PyObject *arguments);
 PyObject *weir_take_values(PyObject *module, PyObject *arguments);
+PyObject *weir_encode_puts(PyObject *module, PyObject *arguments);
+PyObject *weir_take_acks(PyObject *module, PyObject *arguments);
+PyObject *weir_put_run(PyObject *module, PyObject *arguments);
+PyObject *weir_keep(PyObject *module, PyObject *arguments);
+PyObject *weir_join(PyObject *module, PyObject *arguments);
+PyObject *weir_encode_acks(PyObject *module, PyObject *arguments);
+PyObject *weir_drop(PyObject *module, PyObject *requests);
+PyObject *weir_launched(PyObject *module, PyObject *arguments);
 PyObject *weir_take(PyObject *module, PyObject *arguments);
 PyObject *weir_settle(PyObject *module, PyObject *arguments);
 
 int weir_prepare_crc(void);
 uint32_t weir_crc32(const uint8_t *data, size_t length);
-int weir_prepare_names(void);
+int weir_prepare_tags(void);
+int weir_prepare_answers(void);
+/* The tags of messages with a value whose padding is zeros. */
+void weir_tags(const uint8_t *keyed, const uint8_t *const messages[], size_t count, uint8_t (*tags)[TAG_BYTES]);
 int weir_prepare_lanes(PyObject *module);
 
 #endif

@@ -1,25 +1,27 @@
 /* The compiled core of the hosts: see hostlib/native/__init__.py. */
 #include "layout.h"
 
-static PyObject *crc32_of(PyObject *module, PyObject *data) {
-    (void)module;
-    Py_buffer view;
-    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)) return NULL;
-    uint32_t crc = weir_crc32(view.buf, (size_t)view.len);
-    PyBuffer_Release(&view);
-    return PyLong_FromUnsignedLong(crc);
-}
-
 static PyMethodDef methods[] = {
     {"receive", weir_receive, METH_VARARGS, NULL},
     {"send", weir_send, METH_VARARGS, NULL},
-    {"get_run", weir_get_run, METH_VARARGS, NULL},
-    {"encode_values", weir_encode_values, METH_VARARGS, NULL},
+    {"serve_gets", weir_serve_gets, METH_VARARGS, NULL},
+    {"new_requests", weir_new_requests, METH_VARARGS, NULL},
+    {"add", weir_add, METH_VARARGS, NULL},
     {"encode_gets", weir_encode_gets, METH_VARARGS, NULL},
     {"take_values", weir_take_values, METH_VARARGS, NULL},
+    {"encode_puts", weir_encode_puts, METH_VARARGS, NULL},
+    {"take_acks", weir_take_acks, METH_VARARGS, NULL},
+    {"put_run", weir_put_run, METH_VARARGS, NULL},
+    {"keep", weir_keep, METH_VARARGS, NULL},
+    {"join", weir_join, METH_VARARGS, NULL},
+    {"encode_acks", weir_encode_acks, METH_VARARGS, NULL},
+    {"drop", weir_drop, METH_O, NULL},
+    {"launched", weir_launched, METH_VARARGS, NULL},
     {"take", weir_take, METH_VARARGS, NULL},
     {"settle", weir_settle, METH_VARARGS, NULL},
-    {"crc32", crc32_of, METH_O, NULL},
+    {"tag_state", weir_tag_state, METH_O, NULL},
+    {"tags", weir_tags_of, METH_VARARGS, NULL},
+    {"crc32", weir_crc32_of, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -29,7 +31,11 @@ static const struct {
 } constants[] = {
     {"KV_VERSION", VERSION}, {"KV_HEADER_BYTES", HEADER_BYTES}, {"VALUE_BYTES", VALUE_BYTES},
     {"TAG_BYTES", TAG_BYTES}, {"KEY_BYTES", KEY_BYTES}, {"OP_GET", OP_GET}, {"OP_VALUE", OP_VALUE},
-    {"FLAG_RETRY", FLAG_RETRY}, {"FLAG_BYPASS", FLAG_BYPASS}, {"AT_version", AT_VERSION}, {"AT_op", AT_OP},
+    {"OP_PUT", OP_PUT}, {"OP_PUT_ACK", OP_PUT_ACK}, {"FLAG_HELD", FLAG_HELD},
+    {"FLAG_RETRY", FLAG_RETRY}, {"FLAG_BYPASS", FLAG_BYPASS}, {"FLAG_FROM_POOL", FLAG_FROM_POOL},
+    {"FLAG_MERGED", FLAG_MERGED}, {"FLAG_FILL", FLAG_FILL}, {"FLAG_REPAIR", FLAG_REPAIR},
+    {"MAX_FRAGMENTS", MOST_FRAGMENTS}, {"AT_recompute_ms", AT_RECOMPUTE_MS}, {"AT_depth", AT_DEPTH},
+    {"AT_chain_blocks", AT_CHAIN_BLOCKS}, {"AT_parent", AT_PARENT}, {"AT_version", AT_VERSION}, {"AT_op", AT_OP},
     {"AT_flags", AT_FLAGS}, {"AT_backlog_ms", AT_BACKLOG_MS}, {"AT_sequence", AT_SEQUENCE},
     {"AT_generation", AT_GENERATION}, {"AT_home_1", AT_HOMES}, {"AT_epoch", AT_EPOCH},
     {"AT_checksum", AT_CHECKSUM}, {"AT_tenant", AT_TENANT}, {"AT_fragment", AT_FRAGMENT},
@@ -44,7 +50,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit_weir_native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
-    int failed = weir_prepare_crc() || weir_prepare_names() || weir_prepare_lanes(module);
+    int failed = weir_prepare_crc() || weir_prepare_tags() || weir_prepare_answers() || weir_prepare_lanes(module);
     for (size_t i = 0; !failed && i < sizeof constants / sizeof *constants; i++)
         failed = PyModule_AddIntConstant(module, constants[i].name, constants[i].value);
     if (failed) Py_CLEAR(module);

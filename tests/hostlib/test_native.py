@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import lane, native, wire
 from hostlib.client import Client
-from hostlib.errors import MalformedError, TransferError
+from hostlib.errors import TransferError
 from hostlib.lane import Request
 from hostlib.members import Members
 from hostlib.native import Core
@@ -43,91 +44,55 @@ def test_the_layout_is_that_of_the_wire_format(compiled: Core) -> None:
     assert theirs == {name: ours.get(name) for name in theirs}
 
 
-@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 560, 1500])
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 560, 1500])
 def test_the_checksum_is_zlibs(compiled: Core, length: int) -> None:
     data = random.Random(length).randbytes(length)
-    assert compiled.crc32(data) == zlib.crc32(data)
+    assert compiled.crc32(data) == compiled.crc32(data, True) == zlib.crc32(data)
 
 
-def get(fragment: int, fragments: int, **fields: Any) -> wire.Message:
-    return wire.Message(wire.OP_GET, KEY, fragment, fragments, **fields)
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_tags_are_hashlibs(compiled: Core, kind: int) -> None:
+    """Of as many messages as are hashed side by side, and of more and fewer."""
+    chance = random.Random(kind)
+    state = compiled.tag_state(SEAL.tag_key)
+    for count in range(10):
+        messages, tags = [], b""
+        for at in range(count):
+            key, value = chance.randbytes(16), chance.randbytes(chance.choice([0, 1, 511, 512, 512]))
+            content = chance.getrandbits(64)
+            message = wire.Message(wire.OP_VALUE, key, at, count, tenant=TENANT, content=content, value=value)
+            messages.append(wire.encode(message))
+            tags += SEAL.tag(key, at, count, content, value)
+        try:
+            assert compiled.tags(state, messages, kind) == tags
+        except ValueError as error:
+            pytest.skip(str(error))
+    with pytest.raises(ValueError, match="no value"):
+        compiled.tags(state, [messages[0], bytes(591)], kind)
+    with pytest.raises(ValueError, match="key"):
+        compiled.tag_state(bytes(65))
 
 
-@given(st.integers(1, 40), st.integers(0, 511), st.integers(0, 0xFFFF), st.randoms(use_true_random=False))
-def test_a_run_of_gets_is_answered_as_each_of_them(
-    compiled: Core, fragments: int, missing: int, flags: int, chance: random.Random
-) -> None:
-    block = derived_fragments(wire.OP_VALUE, KEY, fragments * wire.VALUE_BYTES - missing)
-    content = b"".join(bytes(message.value) for message in block)
-    tags = b"".join(message.tag for message in block)
-    asked = [
-        get(
-            chance.randrange(fragments), fragments, sequence=chance.getrandbits(32), depth=3, chain_blocks=9,
-            parent=7, recompute_ms=5, tenant=TENANT, generation=6, homes=(1, 2, 3), content=5,
-        )
-        for _ in range(20)
-    ]  # fmt: skip
-    gets = [wire.encode(message) for message in asked]
-    replies = compiled.encode_values(gets, flags, fragments, 0xFEDCBA9876543210, 4, 77, content, tags)
-    assert replies == [
-        wire.encode_value(
-            message, flags, fragments, 0xFEDCBA9876543210, 4, 77,
-            block[message.fragment].tag, block[message.fragment].value,
-        )
-        for message in asked
-    ]  # fmt: skip
+@pytest.mark.parametrize("length", [1, 16, 32, 64])
+def test_tags_are_made_with_keys_of_any_length(compiled: Core, length: int) -> None:
+    key = bytes(range(length))
+    message = wire.encode(wire.Message(wire.OP_VALUE, KEY, 0, 1, value=bytes(512)))
+    right = blake2b(message[32:64] + message[80:], key=key, digest_size=16).digest()
+    assert compiled.tags(compiled.tag_state(key), [message]) == right
 
 
-def test_nothing_is_read_beyond_a_block(compiled: Core) -> None:
-    for hostile in (wire.encode(get(2, 3)), b"", bytes(79)):
-        with pytest.raises(ValueError, match="asks for nothing"):
-            compiled.encode_values([hostile], 0, 2, 1, 0, 0, bytes(1024), bytes(32))
-    with pytest.raises(IndexError):
-        compiled.get_run([], 1)
-
-
-def is_get(datagram: bytes) -> bool:
-    try:
-        return wire.decode(datagram).op == wire.OP_GET
-    except MalformedError:
-        return False
-
-
-def essence(datagram: bytes) -> bytes:
-    """All but sequence and fragment."""
-    return datagram[:8] + datagram[12:34] + datagram[36:]
-
-
-@given(st.integers(0, 79), st.integers(0, 255), st.integers(0, 5))
-def test_a_run_ends_where_a_get_is_not_like_the_first(compiled: Core, at: int, byte: int, place: int) -> None:
-    gets = [wire.encode(get(fragment, 6, sequence=fragment)) for fragment in range(1, 6)] + [b"x"]
-    changed = bytearray(gets[place] if place < 5 else gets[0])
-    changed[at] = byte
-    gets[place] = bytes(changed)
-    expected = 0
-    while expected < len(gets) and is_get(gets[expected]) and essence(gets[expected]) == essence(gets[0]):
-        expected += 1
-    count, begins = compiled.get_run(gets, 0)
-    assert count == expected
-    assert begins == any(wire.decode(datagram).fragment == 0 for datagram in gets[:count])
-
-
-def test_gets_are_encoded_as_one_by_one(compiled: Core) -> None:
-    encoded = wire.encode(get(0, 9, depth=3))
-    variants = wire.Variants(encoded)
-    requests = [
-        Request[None](None, fragment, wire.FLAG_BYPASS * (fragment % 2), tries=fragment // 4)
-        for fragment in range(9)
+def test_requests_are_made_as_one_by_one(compiled: Core) -> None:
+    made = compiled.new_requests(Request, "owner", 1, 300)
+    assert all(type(request) is Request for request in made)
+    fields = Request.__slots__
+    assert [[getattr(one, name) for name in fields] for one in made] == [
+        [getattr(Request("owner", number), name) for name in fields] for number in range(1, 300)
     ]
-    flags, first = wire.FLAG_SUBSCRIBE, 0xFFFFFFFD
-    assert compiled.encode_gets(encoded, requests, flags, first) == [
-        variants.encode(
-            flags | request.flags | (wire.FLAG_RETRY if request.tries else 0),
-            first + number & 0xFFFFFFFF,
-            request.fragment,
-        )
-        for number, request in enumerate(requests)
-    ]
+    for first, end in ((-1, 3), (3, 2), (0, 1 << 40)):
+        with pytest.raises(ValueError, match="fragments"):
+            compiled.new_requests(Request, "owner", first, end)
+    with pytest.raises(AttributeError, match="owner"):
+        compiled.new_requests(object, "owner", 0, 1)
 
 
 class Hearsay:
@@ -182,7 +147,7 @@ class Hearsay:
         return burst
 
 
-def play(seed: int, into: bool) -> list[Any]:
+def play(seed: int, how: str) -> list[Any]:
     """What a client sends and comes to know from bursts that the seed decides."""
 
     async def main() -> list[Any]:
@@ -202,13 +167,22 @@ def play(seed: int, into: bool) -> list[Any]:
             block = BlockRef(key, 0, 1)
             try:
                 got: FetchedBlock = await (
-                    client.get_into(block, memoryview(buffer)) if into else client.get(block)
+                    client.get_into(block, memoryview(buffer)) if how == "into" else client.get(block)
                 )
             except TransferError as error:
                 return repr(error)
             return (str(got.times), got.pool_fragments * 1000 + got.merged_fragments, bytes(got.content))
 
-        tasks = [loop.create_task(fetch(key, buffer)) for key, buffer in zip(keys, buffers, strict=True)]
+        async def chain() -> list[Any]:
+            refs = [BlockRef(key, depth, len(keys), 7, 80_000) for depth, key in enumerate(keys)]
+            fetched = await client.get_chain(refs)
+            return [fetched.blocks, repr(fetched.ended_by)]
+
+        tasks: list[asyncio.Task[Any]] = [
+            loop.create_task(fetch(key, buffer)) for key, buffer in zip(keys, buffers, strict=True)
+        ]
+        if how == "chain":
+            tasks = [loop.create_task(chain())]
         seen: list[Any] = []
         for _ in range(3000):
             await asyncio.sleep(0.001)
@@ -231,10 +205,10 @@ def play(seed: int, into: bool) -> list[Any]:
     return run_virtual(main())
 
 
-@pytest.mark.parametrize("into", [False, True], ids=["alone", "into a buffer"])
+@pytest.mark.parametrize("how", ["alone", "into", "chain"])
 @pytest.mark.parametrize("seed", range(12))
 def test_bursts_change_nothing_but_the_cost(
-    compiled: Core, monkeypatch: pytest.MonkeyPatch, seed: int, into: bool
+    compiled: Core, monkeypatch: pytest.MonkeyPatch, seed: int, how: str
 ) -> None:
     taken = 0
 
@@ -245,13 +219,13 @@ def test_bursts_change_nothing_but_the_cost(
         def take_values(self, *arguments: Any) -> Any:
             nonlocal taken
             run = compiled.take_values(*arguments)
-            taken += len(run[1]) if run else 0
+            taken += run[0] if run else 0
             return run
 
     monkeypatch.setattr(native, "core", lambda: None)
-    reference = play(seed, into)
+    reference = play(seed, how)
     monkeypatch.setattr(native, "core", Counting)
-    assert play(seed, into) == reference
+    assert play(seed, how) == reference
     assert taken > 10
 
 

@@ -19,6 +19,7 @@ from tests.hostlib.network import Faults
 from tests.hostlib.sealed import place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, ref
 
+pytestmark = pytest.mark.usefixtures("either_core")
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 
 
