@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +40,7 @@ def control_frame(operation: PacketOperation | Announce, controller: Host) -> by
     return _ETHERNET.pack(mac, mac, _ETHERTYPE_IPV4) + ipv4 + udp
 
 
+@lru_cache(maxsize=64)  # most are heartbeats, each like the one before it
 def parse_answer(frame: bytes) -> Answer | None:
     """The message in a frame for the controller, None for anything that is not one."""
     if len(frame) < _HEADERS_BYTES:

@@ -21,6 +21,11 @@ class ReportGovernor:
         """So many reports arrived, or were dropped on the way."""
         self._reports += reports
 
+    @property
+    def due_s(self) -> float:
+        """When a raised threshold may be lowered again, though nothing is reported any more."""
+        return float("inf") if self.count == self._base else self._window_end_s or 0.0
+
     def adjust(self, now_s: float) -> int | None:
         """The new threshold at the end of a second, None where it stays."""
         if self._window_end_s is None:

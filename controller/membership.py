@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller.operations import Announce
 from hostlib import wire
@@ -34,7 +34,9 @@ TAKEN_FOR_UP_S: Final = 1.0
 FOLLOW_S: Final = 10.0
 """A controller goes on from another's list at most so often."""
 REPEAT_S: Final = 2.0
-"""How often a host is told again what it was told already: a packet may get lost."""
+"""After which a host is told again what it was told already: a packet may get lost. Then twice as long each
+time: who gets an answer from a host that knows a later list asks for that by itself."""
+MOST_REPEAT_S: Final = 32.0
 
 FURTHEST: Final = (1 << 31) - (1 << 28)
 """So many epochs behind its own first one a controller follows a storage node that says to know a later list.
@@ -162,25 +164,48 @@ class Announcements:
 
     def __init__(self, membership: Membership, hosts: Iterable[IPv4Address]) -> None:
         self._membership = membership
-        self._told: dict[IPv4Address, tuple[int, float]] = dict.fromkeys(hosts, (-1, 0.0))
-        """Per host: the last epoch that was sent, and when."""
+        self._told: dict[IPv4Address, _Told] = dict.fromkeys(hosts, _NEVER)
 
     def asked(self, answer: Answer) -> None:
         """A host said HELLO: it is told again at once if it knows an older list."""
         if answer.source in self._told and answer.message.generation != self._membership.members.epoch:
-            self._told[answer.source] = (-1, 0.0)
+            self._told[answer.source] = _NEVER
 
     def poll(self, now_s: float) -> list[Announce]:
         """What to send now."""
         if not self._membership.counts_heartbeats:
             return []
         members = self._membership.members
-        due = [
-            host
-            for host, (epoch, told_s) in self._told.items()
-            if epoch != members.epoch or now_s - told_s >= REPEAT_S
-        ]
+        due = [host for host, told in self._told.items() if told.again_s(members.epoch) <= now_s]
         for host in due:
-            self._told[host] = (members.epoch, now_s)
+            self._told[host] = self._told[host].told(members.epoch, now_s)
         value = members.encode() if due else b""
         return [Announce(host, members.epoch, value) for host in due]
+
+    @property
+    def due_s(self) -> float:
+        """When `poll` has something to say again, if nobody asks and nothing changes before."""
+        if not self._membership.counts_heartbeats:
+            return float("inf")
+        epoch = self._membership.members.epoch
+        return min((told.again_s(epoch) for told in self._told.values()), default=float("inf"))
+
+
+class _Told(NamedTuple):
+    """What a host was told last, when, and how long after that it is told again."""
+
+    epoch: int
+    at_s: float
+    wait_s: float
+
+    def again_s(self, epoch: int) -> float:
+        """When it should hear of the list that has this epoch."""
+        return self.at_s + self.wait_s if epoch == self.epoch else float("-inf")
+
+    def told(self, epoch: int, now_s: float) -> _Told:
+        """It is told of that list now."""
+        wait_s = min(MOST_REPEAT_S, 2 * self.wait_s) if epoch == self.epoch else REPEAT_S
+        return _Told(epoch, now_s, wait_s)
+
+
+_NEVER: Final = _Told(-1, 0.0, 0.0)

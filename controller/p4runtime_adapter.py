@@ -61,6 +61,8 @@ class P4RuntimeAdapter:
     def __init__(self, program: Program, controller: Host, costs: Costs) -> None:
         self.session_client: SwitchClient | None = None
         """That of the open session, if there is one."""
+        self.outcomes = [0] * len(OUTCOME_NAMES)
+        """Packets by what became of them, in the order of OUTCOME_NAMES, as last read."""
         self._program = program
         self._controller, self._costs = controller, costs
         self._digests = dict(_digests(program))
@@ -101,24 +103,29 @@ class P4RuntimeAdapter:
         return blocks
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """Fragments served of the blocks that lie there."""
-        cells = []
-        for base_slot in base_slots:
-            cells.append(Entity(counter_entry=p4runtime_pb2.CounterEntry(counter_id=self._hits_id)))
-            cells[-1].counter_entry.index.index = base_slot
-        entries = (entity.counter_entry for entity in self._client.read(cells)) if cells else ()
-        return {entry.index.index: entry.data.packet_count for entry in entries}
+        """Fragments served of the blocks that lie there; the outcomes come along."""
+        return self._read_counters(base_slots)
 
-    def read_outcomes(self) -> list[int]:
-        """Packets by what became of them, in the order of OUTCOME_NAMES."""
-        wildcard = Entity(
-            counter_entry=p4runtime_pb2.CounterEntry(counter_id=self._program.counter_id(OUTCOMES))
-        )
-        packets = [0] * len(OUTCOME_NAMES)
-        for entity in self._client.read([wildcard]):
-            if entity.counter_entry.index.index < len(packets):
-                packets[entity.counter_entry.index.index] = entity.counter_entry.data.packet_count
-        return packets
+    def read_outcomes(self) -> None:
+        """Bring `outcomes` up to date."""
+        self._read_counters(())
+
+    def _read_counters(self, base_slots: Iterable[int]) -> dict[int, int]:
+        """In one request, which costs more than what it brings."""
+        outcomes_id = self._program.counter_id(OUTCOMES)
+        asked = [Entity(counter_entry=p4runtime_pb2.CounterEntry(counter_id=outcomes_id))]
+        for base_slot in base_slots:
+            asked.append(Entity(counter_entry=p4runtime_pb2.CounterEntry(counter_id=self._hits_id)))
+            asked[-1].counter_entry.index.index = base_slot
+        packets, hits = [0] * len(OUTCOME_NAMES), {}
+        for entity in self._client.read(asked):
+            entry = entity.counter_entry
+            if entry.counter_id == self._hits_id:
+                hits[entry.index.index] = entry.data.packet_count
+            else:
+                packets[entry.index.index] = entry.data.packet_count
+        self.outcomes = packets
+        return hits
 
     def reports(self, message: Any) -> list[HotMiss | Subscription | Answer]:
         """What a stream message says; nothing for what is not for us."""

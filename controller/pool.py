@@ -112,6 +112,11 @@ class Pool:
         """Whether `tick` has something to send before long."""
         return bool(self.reclaims) or bool(self.fills) or self.push is not None
 
+    @property
+    def due_s(self) -> float:
+        """When `tick` should look, otherwise, though nothing happened."""
+        return self._governor.due_s
+
     # What happens.
 
     def hot_miss(self, miss: HotMiss, now_s: float) -> None:

@@ -107,13 +107,22 @@ class ControllerProcess:
         )
         return {
             "policy": self._config.policy if self._config.pool else None,
-            "wall_s": round(time.monotonic() - self._started_s, 3),
+            "wall_s": self._wall_s,
             "cpu_s": round(time.process_time(), 3),
             **totals,
             "members": {member.address: member.state.name for member in self.membership.members.nodes},
-            "outcomes": [sum(packets) for packets in zip(*(w.outcomes for w in self.workers), strict=True)],
+            "outcomes": self._outcomes,
             "switches": {worker.name: _switch_results(worker) for worker in self.workers},
         }
+
+    @property
+    def _wall_s(self) -> float:
+        return round(time.monotonic() - self._started_s, 3)
+
+    @property
+    def _outcomes(self) -> list[int]:
+        """Of all switches together."""
+        return [sum(packets) for packets in zip(*(worker.outcomes for worker in self.workers), strict=True)]
 
     def hottest(self) -> dict[str, list[dict[str, Any]]]:
         """By switch: what its pool did with the blocks that were wanted most, and why, as its policy says.
@@ -123,16 +132,21 @@ class ControllerProcess:
         return {worker.name: _hottest(worker.pool) for worker in self.workers}
 
     def _progress(self) -> dict[str, Any]:
-        results = self.results()
-        names = ("cpu_s", "admitted", "evicted", "hits", "digests", "p4runtime_writes")
+        counts = [worker.pool.counts for worker in self.workers]
+        costs = [worker.session.costs for worker in self.workers]
         return {
-            "t_s": results["wall_s"],
+            "t_s": self._wall_s,
+            "cpu_s": round(time.process_time(), 3),
             "connected": sum(worker.connected for worker in self.workers),
             "resident": sum(len(worker.pool.resident) for worker in self.workers),
             "free_slots": sum(worker.pool.slots.free_slots for worker in self.workers),
             "used_slots": sum(worker.pool.used_slots for worker in self.workers),
-            **{name: results[name] for name in names},
-            "outcomes": results["outcomes"],
+            "admitted": sum(one.admitted for one in counts),
+            "evicted": sum(one.evicted for one in counts),
+            "hits": sum(one.hits for one in counts),
+            "digests": sum(one.digests for one in costs),
+            "p4runtime_writes": sum(one.p4runtime_writes for one in costs),
+            "outcomes": self._outcomes,
             "pools": {
                 worker.name: {
                     "resident": len(worker.pool.resident),

@@ -37,6 +37,9 @@ class Spotlight:
         """Of resident blocks: (depth, hits)."""
         self._decisions: deque[Decided] = deque(maxlen=MOST_DECISIONS)
         self._decided = 0
+        self._changes = self._seen_changes = 0
+        """Of the hits, and how many of them `_hottest` knows."""
+        self._hottest: list[dict[str, Any]] = []
 
     def admitted(self, key: bytes, depth: int) -> None:
         """A block got its entry."""
@@ -47,14 +50,18 @@ class Spotlight:
         """A resident block was asked for."""
         depth, hits = self._hits.get(key, (0, 0))
         self._hits[key] = depth, hits + times
+        self._changes += 1
 
     def evicted(self, key: bytes) -> None:
         """A block lost its entry."""
-        self._note("evicted", key, *self._hits.pop(key, (0, 0)))
+        depth, hits = self._hits.pop(key, (0, 0))
+        self._changes += hits > 0
+        self._note("evicted", key, depth, hits)
 
     def clear(self) -> None:
         """Nothing is known of what the pool holds."""
         self._hits.clear()
+        self._changes += 1
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
@@ -64,8 +71,13 @@ class Spotlight:
     @property
     def hottest(self) -> list[dict[str, Any]]:
         """Resident blocks with most hits since they came; each stands for the prefix that it ends."""
-        hot = nlargest(MOST_HOT, tuple(self._hits.items()), key=lambda item: item[1][1])
-        return [{"key": _shown(key), "depth": depth, "hits": hits} for key, (depth, hits) in hot if hits]
+        if (changes := self._changes) != self._seen_changes:
+            self._seen_changes = changes  # what changes meanwhile is seen next time
+            hot = nlargest(MOST_HOT, tuple(self._hits.items()), key=lambda item: item[1][1])
+            self._hottest = [
+                {"key": _shown(key), "depth": depth, "hits": hits} for key, (depth, hits) in hot if hits
+            ]
+        return self._hottest
 
     def _note(self, what: str, key: bytes, depth: int, hits: int) -> None:
         self._decided += 1

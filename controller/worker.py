@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from controller.errors import SwitchError
-from controller.hit_meter import MIN_PERIOD_S, next_period_s
+from controller.hit_meter import MIN_PERIOD_S, least_period_s, next_period_s
 from controller.membership import Announcements
 from controller.operations import HotMiss, Subscription
-from controller.p4_constants import OUTCOME_NAMES
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 
@@ -33,13 +32,11 @@ log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.02
 """Between two looks at what is due, while something is on its way or waits for its turn."""
-IDLE_TICK_S: Final = 0.2
-"""Otherwise; messages of the switch are taken at once all the same."""
+LEAST_WAIT_S: Final = 0.001
+WATCH_S: Final = 1.5 * HEARTBEAT_S
+"""Between two looks at storage nodes that are heard: a heartbeat comes before. HEARTBEAT_S when none came."""
 OUTCOMES_PERIOD_S: Final = 1.0
-MANY_SWITCHES: Final = 5
-"""Of more than that, the outcomes of each are read less often, and the looks at what is due are rarer: a
-controller of twenty switches may share two cores with 150 other processes."""
-MAX_IDLE_TICK_S: Final = 0.5
+"""At the least."""
 READ_BACK_PERIOD_S: Final = 1.0
 """The least time between two read-backs of a switch that keeps refusing things."""
 FIRST_BACKOFF_S: Final = 0.1
@@ -78,8 +75,6 @@ class SwitchWorker:
         self._membership, self._announcements = membership, Announcements(membership, self._hosts)
         self._watches_stores = any(membership.members.at(str(host)) for host in self._hosts)
         membership.on_change.append(session.wake)
-        self.outcomes = [0] * len(OUTCOME_NAMES)
-        """The switch's packets by what became of them, as last read."""
         self.ready = threading.Event()
         """Set from the first time that the switch is as it should be, or when the worker ends."""
         self.connected = False
@@ -91,6 +86,12 @@ class SwitchWorker:
         self._complaint = ""
         self._next_hits_s = self._next_outcomes_s = self._next_read_back_s = 0.0
         self._dropped = 0
+        self._heard_beat = False
+
+    @property
+    def outcomes(self) -> list[int]:
+        """The switch's packets by what became of them, as last read."""
+        return self.session.adapter.outcomes
 
     def start(self) -> None:
         """Begin."""
@@ -99,6 +100,7 @@ class SwitchWorker:
     def stop(self) -> None:
         """Ask to end; the outcomes are read once more."""
         self._stopping.set()
+        self.session.wake()
 
     def join(self, timeout_s: float) -> None:
         """Wait for the end."""
@@ -120,7 +122,7 @@ class SwitchWorker:
             self.connect()
             while not self._stopping.is_set():
                 self.step(self.patience_s)
-            self.outcomes = self.session.adapter.read_outcomes()
+            self.session.adapter.read_outcomes()
         except SwitchError as error:
             self.complain(error)
         finally:
@@ -152,16 +154,18 @@ class SwitchWorker:
 
     @property
     def patience_s(self) -> float:
-        """How long to wait for the switch to say something."""
+        """How long to wait for the switch to say something: until the next thing is due."""
         if self.pool.in_motion:
             return TICK_S
-        counts = self._watches_stores and self._membership.counts_heartbeats
-        return HEARTBEAT_S if counts else min(MAX_IDLE_TICK_S, IDLE_TICK_S * self._crowd)
-
-    @property
-    def _crowd(self) -> float:
-        """How much rarer things are done than by a controller of few switches."""
-        return max(1.0, self._switches / MANY_SWITCHES)
+        due_s = min(self._next_outcomes_s, self._announcements.due_s, self.pool.due_s)
+        if self.pool.resident:
+            due_s = min(due_s, self._next_hits_s)
+        if self.pool.needs_read_back:
+            due_s = min(due_s, self._next_read_back_s)
+        patience_s = max(LEAST_WAIT_S, due_s - self._clocks.monotonic_s())
+        if self._watches_stores and self._membership.counts_heartbeats:
+            patience_s = min(patience_s, WATCH_S if self._heard_beat else HEARTBEAT_S)
+        return patience_s
 
     def step(self, timeout_s: float) -> None:
         """Take messages, waiting so long for the first, and do what is due; SwitchError."""
@@ -169,6 +173,7 @@ class SwitchWorker:
         self._do_what_is_due(self._clocks.monotonic_s())
 
     def _take(self, messages: Sequence[Any], now_s: float) -> None:
+        self._heard_beat = False
         for message in messages:
             for report in self.session.adapter.reports(message):
                 if isinstance(report, HotMiss):
@@ -176,6 +181,7 @@ class SwitchWorker:
                 elif isinstance(report, Subscription):
                     self.pool.subscribed(report, now_s)
                 elif report.message.op == wire.OP_HELLO:
+                    self._heard_beat = True
                     self._membership.hello(report, now_s)
                     self._announcements.asked(report)
                 else:
@@ -192,8 +198,8 @@ class SwitchWorker:
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
         if now_s >= self._next_outcomes_s:
-            self._next_outcomes_s = now_s + OUTCOMES_PERIOD_S * self._crowd
-            self.outcomes = self.session.adapter.read_outcomes()
+            self.session.adapter.read_outcomes()
+            self._took_outcomes(now_s)
         if self.pool.needs_read_back and now_s >= self._next_read_back_s:
             self._next_read_back_s = now_s + READ_BACK_PERIOD_S
             self.pool.read_back(now_s)
@@ -205,5 +211,10 @@ class SwitchWorker:
         # A busy machine's wall clock says nothing of what reading costs.
         began_s = self._clocks.cpu_s()
         self.pool.read_hits(now_s)
+        self._took_outcomes(now_s)
         self.pool.commit(now_s)
         return next_period_s(self._clocks.cpu_s() - began_s, self._switches)
+
+    def _took_outcomes(self, now_s: float) -> None:
+        """They were read, alone or with the hits."""
+        self._next_outcomes_s = now_s + least_period_s(self._switches, OUTCOMES_PERIOD_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from statistics import mean, stdev
 
 _T_975 = (
@@ -26,6 +26,21 @@ class Interval:
     def half(self) -> float:
         """Half of the interval's width."""
         return (self.high - self.low) / 2
+
+    def __format__(self, spec: str) -> str:
+        """ "mean ± half", both as `spec` says, the sign at the mean alone; one measurement has no half."""
+        if not spec:
+            return str(self)
+        half = f" ± {format(self.half, spec.replace('+', ''))}" if isfinite(self.half) else ""
+        return format(self.mean, spec) + half
+
+    def __rmul__(self, factor: float) -> Interval:
+        """In another unit; `factor` is positive."""
+        return Interval(factor * self.mean, factor * self.low, factor * self.high)
+
+    def __rsub__(self, minuend: float) -> Interval:
+        """Of what is left of a number: `1 - ratio` is by how much something is less."""
+        return Interval(minuend - self.mean, minuend - self.high, minuend - self.low)
 
     def within(self, limit: float) -> bool:
         """Whether the whole interval lies between -limit and limit."""

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 def home_of(key: bytes, nodes: Sequence[str]) -> str:
     """The address in `nodes` with the highest hash together with `key`."""
-    return max(nodes, key=lambda node: _weight(key, node))
+    home, highest = nodes[0], b""
+    for node in nodes:  # `home_order` has the rule; asked for each new block, so without its tuples
+        weight = blake2b(node.encode(), key=key, digest_size=8).digest()
+        if weight > highest or (weight == highest and node > home):
+            home, highest = node, weight
+    return home
 
 
 def home_order(key: bytes, nodes: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from hostlib.arrivals import Arrival, in_time
 from hostlib.blender import Blender
@@ -22,6 +22,7 @@ from hostlib.coder import Coder
 from hostlib.content import Content, block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.observe import Histogram
+from hostlib.remaining import Prefill, Remaining, prefix_blocks
 from hostlib.request_record import InferenceStats, RequestRecord
 from hostlib.streamer import AIM
 from hostlib.streaming import Streaming
@@ -29,7 +30,6 @@ from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef, FetchedBlock, FetchedChain, chain_references
 from hostlib.waits import block_record, waits
 from hostlib.wire import fragment_count
-from workload.blend import BlendPlan
 from workload.compression import BlockSizes
 from workload.cost import CostModel
 from workload.keys import KeySpace
@@ -116,6 +116,8 @@ class InferenceNode:
         self._compares = real_kv is not None
         self._streaming = streaming
         self._blender = blender
+        blending = blender.blending if blender is not None else None
+        self._prefill = Prefill(cost, blending, streaming is not None, scale.duration_s)
         self._gpu = asyncio.Lock()
         self._gpu_free_s = 0.0
         """When what waits for the GPU will have been computed, as far as it is known."""
@@ -169,39 +171,24 @@ class InferenceNode:
             fetched = await self._fetch(missing, record)
         sources |= fetched.sources
         chunks = self._blender.references(request) if self._blender is not None and arrival.fetch else {}
-        had = await self._load_chunks(request, _prefix(chain, sources), chunks)
+        had = await self._load_chunks(request, prefix_blocks(chain, sources), chunks)
         began_s = loop.time()
-        planned_s = self._work_s(request, chain, sources, had)
+        planned_s = self._prefill.remaining(request, chain, sources, had).work_s
         self._gpu_free_s = max(began_s, self._gpu_free_s) + planned_s
         async with self._gpu:
             record.queue_s = loop.time() - began_s
             self._look_up(chain, sources)  # a request before this one may have computed the same blocks
-            hits, computed = _prefix(chain, sources), self._computed(chain, sources)
-            duration_s = self._work_s(request, chain, sources, had)
-            self._gpu_free_s -= planned_s - duration_s
-            plan = self._plan(request, hits, had)
-            kept = chain
-            if plan is not None and had is not None and self._blender is not None:
-                record.blend = self._blender.blending.record(plan, had)
-                idle_s = max(0.0, had.loaded_s - max(had.began_s, self._gpu_idle_since_s))
-                duration_s = self._blender.blending.rest_s(plan, idle_s)
-                kept = [*chain[: plan.exact_blocks], *(chunks[place] for place in plan.places)]
-            await self._prefill(duration_s, record)
+            remaining = self._prefill.remaining(request, chain, sources, had)
+            self._gpu_free_s -= planned_s - remaining.work_s
+            await self._compute(remaining, record)
             self._gpu_idle_since_s = loop.time()
-            self._tiers.keep([block.key for block in kept])
+            self._tiers.keep([block.key for block in remaining.kept(chunks)])
         record.ttft_s = loop.time() - start_s - request.arrival_s
         self.first_token_times.observe(record.ttft_s)
         arrival.prefilled()
-        if plan is not None and had is not None:
-            self._account_blended(chain, hits, sources, plan, had, record)
-            new = [*chain[hits : plan.exact_blocks], *(chunks[place] for place in had.alone(plan))]
-        else:
-            record.sources["recomputed"] = len(computed)
-            for depth in {*range(len(chain))} - {*computed}:
-                record.sources[sources[chain[depth].key]] += 1
-            new = [chain[depth] for depth in computed]
+        remaining.count(record.sources)
         if fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError):
-            self._store(block for block in new if block.key not in sources)
+            self._store(remaining.new(chunks))
         decode_s = self._cost.decode_s(request.output_tokens, request.input_tokens)
         await asyncio.sleep(self._scale.duration_s(decode_s))
         record.end_s, record.tokens = loop.time() - start_s, request.output_tokens
@@ -246,7 +233,10 @@ class InferenceNode:
             return _Fetched()
         began_s = asyncio.get_running_loop().time()
         deadline_s = start_s + request.arrival_s + AIM * streaming.target_s
-        prefill_s = partial(self._prefill_s, request, len(chain))
+
+        def prefill_s(computed: Collection[int]) -> float:
+            return self._prefill.seconds(request, len(chain), sorted(computed))
+
         streamed = await streaming.fetch(chain, missing, deadline_s, prefill_s, self._gpu_wait_s)
         record.fetch_s = asyncio.get_running_loop().time() - began_s
         waited = Counter[str]()
@@ -291,38 +281,6 @@ class InferenceNode:
 
         return await self._blender.load(request, prefix_blocks, chunks, self._gpu_wait_s(), arrived)
 
-    def _plan(self, request: Request, hits: int, had: Chunks | None) -> BlendPlan | None:
-        """What is blended behind so many blocks; None: everything is computed exactly."""
-        if self._blender is None or had is None:
-            return None
-        return self._blender.blending.planned(request, hits, had)
-
-    def _work_s(
-        self, request: Request, chain: Sequence[BlockRef], sources: Mapping[bytes, str], had: Chunks | None
-    ) -> float:
-        """GPU time of what is not there, blended where there are chunks."""
-        plan = self._plan(request, _prefix(chain, sources), had)
-        if plan is None or self._blender is None:
-            return self._prefill_s(request, len(chain), self._computed(chain, sources))
-        return self._blender.blending.work_s(plan)
-
-    def _account_blended(
-        self,
-        chain: Sequence[BlockRef],
-        hits: int,
-        sources: Mapping[bytes, str],
-        plan: BlendPlan,
-        had: Chunks,
-        record: RequestRecord,
-    ) -> None:
-        """Chunks count where they came from, all that was computed as recomputed."""
-        for block in chain[:hits]:
-            record.sources[sources[block.key]] += 1
-        for place in plan.places:
-            if place in had.sources:
-                record.sources[had.sources[place]] += 1
-        record.sources["recomputed"] = len(chain) - sum(record.sources.values())
-
     def _compare(self, fetched: FetchedChain) -> None:
         """The tags have said that nothing changed on the way; this says that it was the right block."""
         for block in fetched.blocks:
@@ -330,22 +288,16 @@ class InferenceNode:
             ((key, length),) = self._coder.stored(block.key)
             self.stats.different += block.content != self._content(key, length)
 
-    async def _prefill(self, duration_s: float, record: RequestRecord) -> None:
+    async def _compute(self, remaining: Remaining[BlockRef], record: RequestRecord) -> None:
         loop = asyncio.get_running_loop()
-        began_s = loop.time()
+        began_s, duration_s = loop.time(), remaining.work_s
+        if remaining.blended is not None and self._blender is not None:
+            plan, had = remaining.blended
+            record.blend = self._blender.blending.record(plan, had)
+            idle_s = max(0.0, had.loaded_s - max(had.began_s, self._gpu_idle_since_s))
+            duration_s = self._blender.blending.rest_s(plan, idle_s)
         await asyncio.sleep(duration_s)
         record.prefill_s = loop.time() - began_s
-
-    def _computed(self, chain: Sequence[BlockRef], sources: Mapping[bytes, str]) -> list[int]:
-        """Places of the blocks that are to be computed: all behind the first that is missing, but what a
-        stream left out between others is computed alone."""
-        if self._streaming is None:
-            return list(range(_prefix(chain, sources), len(chain)))
-        return [block.depth for block in chain if block.key not in sources]
-
-    def _prefill_s(self, request: Request, blocks: int, computed: Collection[int]) -> float:
-        """To compute those at these places of so many: at least the last token, before the first new one."""
-        return self._scale.duration_s(self._cost.computed_s(request.input_tokens, blocks, sorted(computed)))
 
     def _store(self, blocks: Iterable[BlockRef]) -> None:
         """Queue new blocks for their homes."""
@@ -383,11 +335,6 @@ class InferenceNode:
 
     def _block_recompute_ms(self, depth: int) -> int:
         return round(1000 * self._scale.duration_s(self._cost.block_prefill_s(depth)))
-
-
-def _prefix(chain: Sequence[BlockRef], sources: Mapping[bytes, str]) -> int:
-    """Blocks from the first on that are there."""
-    return next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
 
 
 def _origin(block: FetchedBlock) -> str:

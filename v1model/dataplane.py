@@ -216,5 +216,8 @@ class DataPlane(Protocol):
         due digest lists, and entries whose idle timeout ran out. Empty after `timeout_s`.
         Queues are bounded; what did not fit is counted."""
 
+    def interrupt_wait(self) -> None:
+        """A `wait_events` that goes on returns at once with what there is, else the next one."""
+
     def reset(self) -> None:
         """Back to the state after loading (RECONCILE_AND_COMMIT of another program makes a new one)."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from pathlib import Path
+from typing import Final
+
+FORWARDING: Final = "v1model-forward"
+"""What the kernel calls the thread that forwards (15 characters at most)."""
 
 _stepped_back = False
 
@@ -18,6 +24,8 @@ def step_back() -> None:
 
 
 def come_forward() -> None:
-    """Undoes `step_back` for this thread, which forwards."""
+    """Undoes `step_back` for this thread, which forwards, and has the kernel know it by name."""
+    with contextlib.suppress(OSError):  # nothing depends on it but who watches
+        Path("/proc/thread-self/comm").write_text(FORWARDING)
     if _stepped_back:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

@@ -182,6 +182,8 @@ class CostModel:
         """Of a request of so many blocks of which those at these places (ascending) are computed and all
         others held: tokens to compute and those before them, span by span. What is behind the blocks, and
         the last token, is always computed."""
+        if isinstance(computed, range) and computed.stop == blocks and computed.step == 1:
+            return [self.prefill_span(input_tokens, computed.start)]  # most often: all behind a prefix
         size, spans = self.block_tokens, list[tuple[int, int]]()
         behind = range(blocks, -(-input_tokens // size))
         for depth in (*computed, *behind):

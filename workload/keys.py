@@ -63,8 +63,7 @@ class KeySpace:
     def block_key(self, parent: bytes, token_ids: Iterable[int]) -> bytes:
         """The 16-byte key of the block of `token_ids` behind `parent` (NO_PARENT for the first block)."""
         digest = self._seeded.copy()
-        digest.update(parent)
-        digest.update(b"".join(token.to_bytes(8, "little") for token in token_ids))
+        digest.update(parent + b"".join([token.to_bytes(8, "little") for token in token_ids]))
         return digest.digest()
 
     def chain(self, hash_ids: Iterable[int]) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ played. The conductor (`workload.conductor`) decides when a request comes, by th
 from __future__ import annotations
 
 import random
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
@@ -16,6 +16,8 @@ from typing import NamedTuple, Protocol
 from workload.trace import Request
 
 LOCALITY_BLOCKS = 20_000
+FEW = 8
+"""Nodes that are compared one by one, instead of all in the order of what they have to do."""
 
 
 class ScheduleError(ValueError):
@@ -95,23 +97,30 @@ class LocalityScheduler:
         self._seen: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(nodes)]
         self._seen_at: dict[int, int] = {}
         """Block -> bit n set where `_seen[n]` has it: so hundreds of nodes are compared at once."""
-        self._computed_tokens = [(0, node) for node in range(nodes)]
+        self._tokens = [0] * nodes
+        self._by_tokens = [(0, node) for node in range(nodes)]
         """(tokens, node), ascending."""
 
     def assign(self, request: Request) -> Route:
-        lots = [self._random.random() for _ in range(self._nodes)]
-        best = (1 << 62, 0.0, 0, 0)
+        draw = self._random.random
+        lots = [draw() for _ in range(self._nodes)]
+        best = (1 << 62, 0.0, 0)
         for depth, group in self._by_prefix(request):
             new_share = 1 - depth / len(request.blocks)
             new_tokens = round(new_share * request.input_tokens)
-            for place, (computed_tokens, node) in enumerate(self._computed_tokens):
-                if computed_tokens + new_tokens > best[0]:
+            if group.bit_count() <= FEW:
+                for node in _bits(group):
+                    best = min(best, (self._tokens[node] + new_tokens, lots[node], node))
+                continue
+            for tokens, node in self._by_tokens:
+                if tokens + new_tokens > best[0]:
                     break
                 if group >> node & 1:
-                    best = min(best, (computed_tokens + new_tokens, lots[node], node, place))
-        computed_tokens, _, node, place = best
-        del self._computed_tokens[place]
-        insort(self._computed_tokens, (computed_tokens, node))
+                    best = min(best, (tokens + new_tokens, lots[node], node))
+        tokens, _, node = best
+        del self._by_tokens[bisect_left(self._by_tokens, (self._tokens[node], node))]
+        self._tokens[node] = tokens
+        insort(self._by_tokens, (tokens, node))
         self._remember(node, request)
         return Route(node)
 
@@ -130,14 +139,23 @@ class LocalityScheduler:
     def _remember(self, node: int, request: Request) -> None:
         seen, seen_at, bit = self._seen[node], self._seen_at, 1 << node
         for block in request.blocks:
-            seen[block] = None
-            seen.move_to_end(block)
-            seen_at[block] = seen_at.get(block, 0) | bit
+            if block in seen:
+                seen.move_to_end(block)
+            else:
+                seen[block] = None
+                seen_at[block] = seen_at.get(block, 0) | bit
         while len(seen) > LOCALITY_BLOCKS:
             block, _ = seen.popitem(last=False)
             seen_at[block] ^= bit
             if not seen_at[block]:
                 del seen_at[block]
+
+
+def _bits(group: int) -> Iterator[int]:
+    while group:
+        node = group.bit_length() - 1
+        yield node
+        group ^= 1 << node
 
 
 KNOWN_AFTER_S = 0.03

@@ -60,7 +60,7 @@ class Checked:
             self._require(len(self._held) < self.policy.capacity_blocks, "admits before it evicts", event)
             self._held.add(decision.key)
             if isinstance(event, Miss):
-                self._fragments.setdefault(decision.key, event.fragments)
+                self._fragments[decision.key] = event.fragments
             self._require(self._slots_fit(), "admits before there are slots", event)
         elif isinstance(decision, Evict):
             self._require(

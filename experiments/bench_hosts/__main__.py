@@ -102,7 +102,7 @@ def _run(screen: Screen, options: Options) -> int:
     table = Table(f"mean of {options.runs} rounds, ± 95 %", *rounds)
     for name, title in _FIGURES.items():
         means = [mean_interval([one[name] for one in measured]) for measured in rounds.values()]
-        table.add_row(title, *(f"{of.mean:,.2f} ± {of.half:,.2f}" for of in means))
+        table.add_row(title, *(f"{of:,.2f}" for of in means))
     screen.show(table)
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)

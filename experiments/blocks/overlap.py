@@ -146,15 +146,11 @@ def main(arguments: Sequence[str]) -> int:
     for codec, level in CODECS:
         one = measure(of, contexts, codec, level, DEFAULT_SHARE)
         print(
-            f"{codec} {level}: loading {_said(one.loading)}, blending {_said(one.blending)}, "
-            f"one after the other {_said(one.one_after_the_other)}, overlapped {_said(one.overlapped)}, "
-            f"hidden {_said(one.hidden, 100)}"
+            f"{codec} {level}: loading {one.loading:.0f}, blending {one.blending:.0f}, "
+            f"one after the other {one.one_after_the_other:.0f}, overlapped {one.overlapped:.0f}, "
+            f"hidden {100 * one.hidden:.0f}"
         )
     return 0
-
-
-def _said(interval: Interval, factor: float = 1.0) -> str:
-    return f"{factor * interval.mean:.0f} ± {factor * interval.half:.0f}"
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ def _costs(one: Measured, findings: Findings) -> float:
 
 
 def _plus_minus(interval: Interval, times: float, digits: int, sign: str = "") -> str:
-    return f"{times * interval.mean:{sign}.{digits}f} ± {times * interval.half:.{digits}f}"
+    return f"{times * interval:{sign}.{digits}f}"
 
 
 def _blend_interval_fields(findings: Findings, place: int) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def _hits_table(options: Options, hits: Sequence[dict[str, Any]]) -> Table:
         table.add_column(title, justify="left" if title == "shape" else "right")
     for shape, blocks in itertools.product(options.shapes, options.blocks):
         cells = [one["prefix_hit"] for one in hits if (one["shape"], one["blocks"]) == (shape, blocks)]
-        table.add_row(shape, f"{blocks:,}", *(_percent(cell) for cell in cells))
+        table.add_row(shape, f"{blocks:,}", *(f"{100 * cell:.1f}" for cell in cells))
     return table
 
 
@@ -168,14 +168,8 @@ def _times_table(options: Options, times: Sequence[dict[str, Any]]) -> Table:
             for one in times
             if (one["link_gbit_s"], one["blocks"]) == (link_gbit_s, blocks)
         ]
-        table.add_row(
-            f"{link_gbit_s:g}", f"{blocks:,}", *(f"{cell.mean:,.0f} ± {cell.half:,.0f}" for cell in cells)
-        )
+        table.add_row(f"{link_gbit_s:g}", f"{blocks:,}", *(f"{cell:,.0f}" for cell in cells))
     return table
-
-
-def _percent(cell: Interval) -> str:
-    return f"{100 * cell.mean:.1f} ± {100 * cell.half:.1f}"
 
 
 def _plain(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -123,10 +123,10 @@ def table(streams: Streams, rows: Sequence[dict[str, Any]]) -> Table:
             row["stored"],
             row["level"],
             f"{100 * row['met_share'].mean:.1f}",
-            f"{100 * row['met_less_coarsest'].mean:+.1f} ± {100 * row['met_less_coarsest'].half:.1f}",
+            f"{100 * row['met_less_coarsest']:+.1f}",
             f"{row['mean_level'].mean:.2f}",
             f"{100 * row['text_share'].mean:.0f}",
-            f"{row['ttft_p50_ms'].mean:,.0f} ± {row['ttft_p50_ms'].half:,.0f}",
+            f"{row['ttft_p50_ms']:,.0f}",
             f"{row['prefill_s'].mean:,.0f}",
         )
     return made

@@ -217,7 +217,7 @@ def _table(found: dict[Case, list[Measured]]) -> Table:
         new = case.guideline not in first
         base = first.setdefault(case.guideline, rate.mean)
         table.add_row(
-            case.guideline if new else "", case.label, f"{rate.mean:.2f} ± {rate.half:.2f}",
+            case.guideline if new else "", case.label, f"{rate:.2f}",
             f"{rate.mean / base:.2f}" if base else "", f"{latency.mean:.1f}",
         )  # fmt: skip
     return table

@@ -47,7 +47,7 @@ class Compared:
         theirs = f"{published.low:g}"
         if published.high > published.low:
             theirs += f" to {published.high:g}"
-        ours = f"{self.ratio.mean:.2f} ± {self.ratio.half:.2f}"
+        ours = f"{self.ratio:.2f}"
         what = f"{published.other} to {published.base}"
         return [what, ours, theirs, self.direction, f"{self.of_published:.2f}"]
 

@@ -152,7 +152,7 @@ class Ratio:
 
     def cells(self) -> list[str]:
         """Of a table."""
-        return [f"{of.mean:.2f} ± {of.half:.2f}" for of in (self.ttft, self.prefill)]
+        return [f"{of:.2f}" for of in (self.ttft, self.prefill)]
 
 
 def point(seeds: Seeds) -> list[Ratio]:

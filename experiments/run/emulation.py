@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -65,7 +66,9 @@ class Measurements:
     cpu: CpuUse = field(default_factory=CpuUse)
     timeline: list[Sample] = field(default_factory=list)
     usage: dict[str, CpuTime] = field(default_factory=dict)
-    """CPU time while the trace was played, by role: node, store, switch, controller."""
+    """CPU time while the trace was played, by role: node, store, switch, controller, watch (this process)."""
+    usage_s: float = 0.0
+    """How long that was: a little more than `wall_s`, from before the start to after the end."""
 
 
 def _at_most_every(period_s: float, do: Callable[[], None]) -> Callable[[], None]:
@@ -186,18 +189,19 @@ class _Play:
             "switch": list(self._network.switch_processes.values()),
             "controller": [controller.process],
         }
-        before = {role: cpu_time(processes) for role, processes in parts.items()}
+        before, since_s = _used_by(parts), time.monotonic()
         start_s = measured.start_s = monotonic_start(START_DELAY_S)
         for host in (*workers, *stores, *routers):
             host.send(f"start {start_s}")
         players = [*workers, *routers]
         report = _at_most_every(REPORT_S, lambda: self._report(workers, on_progress))
         wait_for("finished", players, self._events, SILENCE_S, report)
+        after = _used_by(parts)
+        measured.usage, measured.usage_s = _less(after, before), time.monotonic() - since_s
         self._report(workers, on_progress)
         measured.wall_s = round(time.monotonic() - start_s, 3)
         measured.cpu = watch.stop()
         measured.timeline = running.timeline.stop()
-        measured.usage = {role: cpu_time(processes) - before[role] for role, processes in parts.items()}
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
         measured.link_drops = self._network.link_drops() - dropped_before
         for process in (controller, *workers, *stores, *routers):
@@ -236,3 +240,15 @@ class _Play:
     def _result(self, name: str) -> dict[str, Any]:
         result: dict[str, Any] = json.loads((self._directory / f"{name}.result.json").read_text())
         return result
+
+
+def _used_by(parts: Mapping[str, Sequence[Process]]) -> dict[str, CpuTime]:
+    own = os.times()
+    return {
+        **{role: cpu_time(processes) for role, processes in parts.items()},
+        "watch": CpuTime(own.user, own.system),
+    }
+
+
+def _less(after: Mapping[str, CpuTime], before: Mapping[str, CpuTime]) -> dict[str, CpuTime]:
+    return {role: used - before[role] for role, used in after.items()}

@@ -58,6 +58,7 @@ def evaluate(
         switch_saturated=round(measured.cpu.switch_saturated, 4),
         timer_late_p99_ms=bore.latest_p99_ms,
         controller_cpu_s=round(measured.usage["controller"].total_s, 3),
+        cpu_s={role: round(used.total_s, 3) for role, used in measured.usage.items()},
         link_drops=measured.link_drops,
         pool_held=sum(switch["resident"] for switch in measured.controller["switches"].values()),
         decoded=sum(worker["coder"]["decoded"] for worker in workers),
@@ -102,5 +103,5 @@ def strain(measured: Measurements) -> Strain:
     routers = {} if measured.router is None else {"router": measured.router}
     late = {name: host["process"]["timer_late_ms"]["p99"] for name, host in (hosts | routers).items()}
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
-    control = measured.usage["controller"].total_s / (measured.wall_s * (psutil.cpu_count() or 1))
+    control = measured.usage["controller"].total_s / (measured.usage_s * (psutil.cpu_count() or 1))
     return Strain(measured.cpu, late, dropped, control)

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.intervals import Interval
 from experiments.run import disturbance
 from experiments.run.machine import ADVICE
 from experiments.run.modes import MODES
@@ -181,7 +180,7 @@ def _interval_table(repeats: Repeats) -> Table:
     differences = [repeats.differences(name, base) for name in others]
     for figure in FIGURES:
         cells = [intervals[name][figure] for name in repeats.runs] + [of[figure] for of in differences]
-        table.add_row(figure, *(_plus_minus(cell) for cell in cells))
+        table.add_row(figure, *(f"{cell:,.1f}" for cell in cells))
     return table
 
 
@@ -202,10 +201,6 @@ def _tenant_table(runs: Mapping[str, RunResult]) -> Table:
                 f"{one.pool_blocks:,}",
             )
     return table
-
-
-def _plus_minus(cell: Interval) -> str:
-    return f"{cell.mean:,.1f} ± {cell.half:,.1f}"
 
 
 def conclusion(repeats: Repeats, markup: bool = True) -> str:

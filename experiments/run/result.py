@@ -117,6 +117,9 @@ class RunResult:
     switch_saturated: float = 0.0
     """Share of the samples in which the busiest thread of a switch had no pause."""
     controller_cpu_s: float = 0.0
+    cpu_s: dict[str, float] = field(default_factory=dict)
+    """CPU time while the trace was played, by role: all nodes, all storage nodes (store), all switches, the
+    controller, and the run's own process (watch)."""
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""
     pool_held: int = 0

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from experiments.simulator.events import Steps
 from experiments.simulator.messages import Block
-from experiments.simulator.node import Node, Record, prefix_of
+from experiments.simulator.node import Node, Record
+from hostlib.remaining import prefix_blocks
 from workload.trace import Request
 
 MS, US = 1e-3, 1e-6
@@ -32,7 +33,7 @@ class BudgetNode(Node):
         record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         sources: dict[bytes, str] = {}
         self._look_up(chain, sources)
-        hits = prefix_of(chain, sources)
+        hits = prefix_blocks(chain, sources)
         computed_tokens, _ = self._cost.prefill_span(request.input_tokens, hits)
         room_tokens = computed_tokens + request.output_tokens
         yield from self.gpu.admit(room_tokens)

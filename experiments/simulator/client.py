@@ -35,9 +35,11 @@ class _Transfer:
     """One block being fetched."""
 
     block: Block
-    missing: set[int]
+    missing: int
+    """Parts, as bits."""
     begun_s: float
-    chains: list[tuple[ChainFetch, int]] = field(default_factory=list)
+    chains: list[tuple[ChainFetch, int]]
+    """Who waits for it, and at which place of theirs it is."""
     fragments: int = 0
     pool_fragments: int = 0
 
@@ -95,7 +97,7 @@ class Client:
         self.stats = ClientStats()
         self.get_s: list[float] = []
         self._loop, self._network, self._options, self._process = loop, network, options, process
-        self._switch = network.next_hop(name, network.fabric.switches[0])
+        self._port = network.ports[name, network.next_hop(name, network.fabric.switches[0])]
         self._transfers: dict[bytes, _Transfer] = {}
         self._gets: dict[str, Lane[Ask]] = {}
         self._puts: dict[str, Lane[Put]] = {}
@@ -110,29 +112,31 @@ class Client:
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         """Fetch a chain; `finished` gets the source of each block of the prefix that could be had."""
         chain = ChainFetch(blocks, finished)
-        chain_blocks = blocks[-1].depth + 1
+        chain_blocks, now_s = blocks[-1].depth + 1, self._loop.now
+        transfers = self._transfers
         homes: dict[str, None] = {}
         for place, block in enumerate(blocks):
-            transfer = self._transfers.get(block.key)
+            transfer = transfers.get(block.key)
             if transfer is None:
-                missing = set(range(len(block.parts)))
-                transfer = self._transfers[block.key] = _Transfer(block, missing, self._loop.now)
-                ask = Ask(block, PROBE, 1, self.name, chain_blocks)
-                self._lane(block.home).waiting.append(ask)
+                missing = (1 << len(block.parts)) - 1
+                transfer = _Transfer(block, missing, now_s, [(chain, place)])
+                transfers[block.key] = transfer
+                self._lane(block.home).waiting.append(Ask(block, PROBE, 1, self.name, chain_blocks))
                 homes[block.home] = None
             else:
                 self.stats.joined += 1
-            transfer.chains.append((chain, place))
+                transfer.chains.append((chain, place))
             chain.transfers.append(transfer)
         self._pump(homes)
 
     def store(self, blocks: Iterable[Block]) -> None:
         """Store new blocks at their homes, in the background."""
+        waiting, most = self._waiting_puts, self._options.max_waiting_puts
         for block in blocks:
-            if len(self._waiting_puts) >= self._options.max_waiting_puts:
+            if len(waiting) >= most:
                 self.stats.puts_skipped += 1
             else:
-                self._waiting_puts.append(block)
+                waiting.append(block)
         self._start_puts()
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
@@ -149,45 +153,55 @@ class Client:
 
     def acknowledged(self, put: Put) -> None:
         """A block is at its home."""
-        self._process.do(put.fragments * self._options.fragment_s, self._on_acknowledgements, put)
+        if self._process.free:
+            self._on_acknowledgements(put)
+        else:
+            self._process.do(put.fragments * self._options.fragment_s, self._on_acknowledgements, put)
 
     def _on_replies(self, replies: Sequence[Reply]) -> None:
+        now_s = self._loop.now
         homes: dict[str, None] = {}
         for reply in replies:
-            block = reply.ask.block
+            ask = reply.ask
+            block, part = ask.block, 1 << ask.part
             transfer = self._transfers.get(block.key)
-            if transfer is None or reply.ask.part not in transfer.missing:
+            if transfer is None or not part & transfer.missing:
                 continue
             homes[block.home] = None
             if not reply.from_pool:
-                self._backlogs.report(block.home, reply.backlog_ms / 1000, self._loop.now)
+                self._backlogs.report(block.home, reply.backlog_ms / 1000, now_s)
             # As hostlib.exchange: neither a pool's answer nor NOT_FOUND says anything of the way to the home.
             backlog_ms = reply.backlog_ms if reply.found and not reply.from_pool else None
-            self._lane(block.home).settle(reply.ask.fragments, self._loop.now, backlog_ms, reply.merged)
-            transfer.missing.remove(reply.ask.part)
+            self._lane(block.home).settle(ask.fragments, now_s, backlog_ms, reply.merged)
+            transfer.missing -= part
             if reply.found:
                 self._take(transfer, reply)
             else:
-                homes.update(self._not_found(transfer, reply.ask.part))
+                homes.update(self._not_found(transfer, ask.part))
         self._pump(homes)
 
     def _on_acknowledgements(self, put: Put) -> None:
+        block = put.block
         self.stats.put += 1
-        self._puts_active.discard(put.block.key)
-        self._puts[put.block.home].settle(put.fragments, self._loop.now, 0.0)
-        self._start_puts()
-        self._pump_puts(put.block.home)
+        self._puts_active.discard(block.key)
+        lane = self._puts[block.home]
+        lane.settle(put.fragments, self._loop.now, 0.0)
+        if self._waiting_puts:
+            self._start_puts()
+        if lane.waiting:
+            self._pump_puts(lane)
 
     def _take(self, transfer: _Transfer, reply: Reply) -> None:
-        ask = reply.ask
+        ask, block = reply.ask, transfer.block
         transfer.fragments += ask.fragments
-        transfer.pool_fragments += ask.fragments if reply.from_pool else 0
+        if reply.from_pool:
+            transfer.pool_fragments += ask.fragments
         if ask.part == PROBE:
-            lane = self._lane(transfer.block.home)
-            for part, fragments in enumerate(transfer.block.parts[1:], 1):
-                lane.waiting.append(Ask(transfer.block, part, fragments, self.name, ask.chain_blocks))
+            waiting, parts = self._lane(block.home).waiting, block.parts
+            for part in range(1, len(parts)):
+                waiting.append(Ask(block, part, parts[part], self.name, ask.chain_blocks))
         if not transfer.missing:
-            del self._transfers[transfer.block.key]
+            del self._transfers[block.key]
             self.stats.fetched += 1
             self.get_s.append(self._loop.now - transfer.begun_s)
             source = "pool" if 2 * transfer.pool_fragments > transfer.fragments else "remote"
@@ -212,29 +226,42 @@ class Client:
     def _cut(self, chain: ChainFetch, length: int) -> dict[str, None]:
         """Shorten a chain; what nobody else wants behind its new end is abandoned."""
         abandoned: dict[str, dict[bytes, _Transfer]] = {}
-        for transfer in chain.transfers[length + 1 : chain.length]:
-            transfer.chains = [entry for entry in transfer.chains if entry[0] is not chain]
-            if not transfer.chains and self._transfers.get(transfer.block.key) is transfer:
-                del self._transfers[transfer.block.key]
-                abandoned.setdefault(transfer.block.home, {})[transfer.block.key] = transfer
-        for home, transfers in abandoned.items():
-            self._abandon(self._lane(home), transfers)
+        transfers = chain.transfers
+        for at in range(length + 1, chain.length):
+            transfer = transfers[at]
+            waiting = transfer.chains
+            if len(waiting) == 1 and waiting[0][0] is chain:
+                waiting.clear()
+            else:
+                waiting[:] = [entry for entry in waiting if entry[0] is not chain]
+            block = transfer.block
+            if not waiting and self._transfers.get(block.key) is transfer:
+                del self._transfers[block.key]
+                if block.home not in abandoned:
+                    abandoned[block.home] = {}
+                abandoned[block.home][block.key] = transfer
+        for home, gone in abandoned.items():
+            self._abandon(self._lane(home), gone)
         chain.length = length
         return dict.fromkeys(abandoned)
 
     def _abandon(self, lane: Lane[Ask], transfers: dict[bytes, _Transfer]) -> None:
         """What waits is not sent, what is in flight no longer counts, what comes is ignored."""
-        waiting, kept = 0, deque[Ask]()
+        unsent, kept = 0, deque[Ask]()
         for ask in lane.waiting:
             if ask.block.key in transfers:
-                waiting += ask.fragments
+                unsent += ask.fragments
             else:
                 kept.append(ask)
         lane.waiting = kept
+        asked = 0
         for transfer in transfers.values():
-            asked = (PROBE,) if PROBE in transfer.missing else transfer.missing
-            lane.in_flight -= sum(transfer.block.parts[part] for part in asked)
-        lane.in_flight += waiting
+            missing, parts = transfer.missing, transfer.block.parts
+            if missing & 1 << PROBE:  # the rest of the body is asked for when the probe has come
+                asked += parts[PROBE]
+            else:
+                asked += sum(count for part, count in enumerate(parts) if missing >> part & 1)
+        lane.in_flight -= asked - unsent
 
     def _lane(self, home: str) -> Lane[Ask]:
         lane = self._gets.get(home)
@@ -244,24 +271,27 @@ class Client:
 
     def _pump(self, homes: Iterable[str]) -> None:
         for home in homes:
-            asks = list(self._lane(home).take(self._loop.now))
+            asks = self._lane(home).take(self._loop.now)
             if asks:
-                self._network.ask(self.name, self._switch, asks)
+                self._port.ask(asks)
 
     def _start_puts(self) -> None:
-        while self._waiting_puts and len(self._puts_active) < self._options.put_workers:
-            block = self._waiting_puts.popleft()
-            if block.key in self._puts_active:
+        waiting, active, workers = self._waiting_puts, self._puts_active, self._options.put_workers
+        while waiting and len(active) < workers:
+            block = waiting.popleft()
+            if block.key in active:
                 continue
-            self._puts_active.add(block.key)
+            active.add(block.key)
             lane = self._puts.get(block.home)
             if lane is None:
                 lane = self._puts[block.home] = Lane(self._options.lane)
             lane.waiting.append(Put(block, block.fragments, self.name))
-            self._pump_puts(block.home)
+            self._pump_puts(lane)
 
-    def _pump_puts(self, home: str) -> None:
-        lane, options = self._puts[home], self._options
+    def _pump_puts(self, lane: Lane[Put]) -> None:
+        if lane.in_flight >= lane.allowed:
+            return
+        options = self._options
         for put in lane.waiting:
             if options.is_held(put.block):
                 put.fragments = min(put.block.fragments, options.before_held)

@@ -67,11 +67,12 @@ class SwitchControl:
         size: PoolSize,
         options: Control,
         homes: Mapping[str, IPv4Address],
-        blocks: Mapping[bytes, Block],
         residual: ResidualValue,
     ) -> None:
         self.costs = ControlCosts()
-        self._loop, self._switch, self._options, self._blocks = loop, switch, options, blocks
+        self._loop, self._switch, self._options = loop, switch, options
+        self._reported: dict[bytes, Block] = {}
+        """Blocks that the switch reported, by key: no others come into its pool."""
         self._homes = homes
         self._busy_until_s = 0.0
         self._table_free_s = 0.0
@@ -160,7 +161,7 @@ class SwitchControl:
                 self._switch.report_count = operation.count
 
     def _in_band(self, operation: PacketOperation) -> None:
-        block, part = self._blocks[key_of(operation.key)], operation.fragment
+        block, part = self._reported[key_of(operation.key)], operation.fragment
         name = self._switch.name
         if isinstance(operation, Reclaim):
             put = Put(block, block.parts[part], name, part, reclaim=True, sequence=operation.sequence)
@@ -174,6 +175,7 @@ class SwitchControl:
         self.costs.digests += 1
         self.costs.message_bytes += self._options.digest_bytes
         block = ask.block
+        self._reported[block.key] = block
         report = HotMiss(
             tenant=wire.TENANT_PUBLIC,
             key=block.key,

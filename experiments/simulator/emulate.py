@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.base_state import DIGEST_TIMEOUT_NS
 from experiments.logs import Open
-from experiments.run.emulation import Emulation
+from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
 from experiments.run.options import RunOptions, parse_options
@@ -61,14 +61,12 @@ REPORT_COUNT = 1
 
 @dataclass(frozen=True, slots=True)
 class Emulated:
-    """What the emulator measured, in real seconds."""
+    """What the emulator measured."""
 
     run: RunResult
     speed: float
-
-    def real_s(self, emulated_ms: float) -> float:
-        """Real seconds for milliseconds of the emulation."""
-        return emulated_ms / 1000 * self.speed
+    """Real seconds in one of the emulation."""
+    raw: Measurements
 
 
 class Emulator:
@@ -81,9 +79,19 @@ class Emulator:
         self._run = make_scenario(_options(self._scenario, sigma, speed))
 
     @property
+    def run(self) -> RunScenario:
+        """What is played."""
+        return self._run
+
+    @property
     def speed(self) -> float:
         """How many real seconds pass in one."""
         return self._run.scale.speed
+
+    @property
+    def arrivals_s(self) -> float:
+        """Real seconds from the first arrival to the last."""
+        return self._run.trace.duration_s * self.speed
 
     def play(self, pool: bool, opened: Open = Network) -> Emulated:
         """Set everything up, play once, take it down."""
@@ -93,7 +101,7 @@ class Emulator:
             artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)
             mode = MODES["pool" if pool else "no_pool"]
             measured = Emulation(self._run, network, artifacts).play(mode, _silent)
-        return Emulated(evaluate(measured, target_s=self._run.target_s), self.speed)
+        return Emulated(evaluate(measured, target_s=self._run.target_s), self.speed, measured)
 
     def matched(self, pool: bool) -> Scenario:
         """The scenario as the emulator carries it out: its frames, rounding, delays and controller."""

@@ -71,21 +71,28 @@ class Loop:
     def process(self, steps: Steps) -> Event:
         """Take the steps one after the other; the event is their end."""
         ended = Event(self)
-        self._number += 1
-        heapq.heappush(self._heap, (self.now, self._number - AT_ONCE, self._step, (steps, ended)))
+        self._begin(steps, ended)
         return ended
+
+    def start(self, steps: Steps) -> None:
+        """The same, where nobody waits for the end."""
+        self._begin(steps, None)
 
     def run(self, until: Event | None = None) -> None:
         """Until the event has happened, or until nothing is left to do."""
-        heap = self._heap
-        pop = heapq.heappop
-        while heap and (until is None or not until.happened):
+        end = Event(self) if until is None else until
+        heap, pop = self._heap, heapq.heappop
+        while heap and not end.happened:
             self.now, _, action, arguments = pop(heap)
             action(*arguments)
         if until is not None and not until.happened:
             raise RuntimeError("nothing is left to do, but the end has not come")
 
-    def _step(self, steps: Steps, ended: Event) -> None:
+    def _begin(self, steps: Steps, ended: Event | None) -> None:
+        self._number += 1
+        heapq.heappush(self._heap, (self.now, self._number - AT_ONCE, self._step, (steps, ended)))
+
+    def _step(self, steps: Steps, ended: Event | None) -> None:
         for awaited in steps:
             if not isinstance(awaited, Event):
                 self.after(awaited, self._step, steps, ended)
@@ -93,7 +100,8 @@ class Loop:
             if not awaited.happened:
                 awaited.call(lambda: self._step(steps, ended))
                 return
-        ended.succeed()
+        if ended is not None:
+            ended.succeed()
 
 
 class Turns:

@@ -66,9 +66,11 @@ class Gpu:
 
     def compute(self, duration_s: float) -> Steps:
         """Work that stops decoding, within one's turn."""
-        self._batch.pause()
+        if self._batched:
+            self._batch.pause()
         yield duration_s
-        self._batch.resume()
+        if self._batched:
+            self._batch.resume()
         self.busy_s += duration_s
         self.free_since_s = self._loop.now
 

@@ -6,7 +6,6 @@ Its timeouts are left out: nothing is lost in a simulation.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from hostlib.lane import SHRINK, UNSHARED, LaneOptions
@@ -24,13 +23,25 @@ Kind = TypeVar("Kind", bound=Item)
 class Lane(Generic[Kind]):
     """What waits to be sent, and how much is in flight within the window."""
 
-    __slots__ = ("_heard_s", "_opening", "_options", "_shared", "in_flight", "waiting", "window")
+    __slots__ = (
+        "_heard_s",
+        "_most",
+        "_most_open",
+        "_opening",
+        "_options",
+        "_shared",
+        "in_flight",
+        "waiting",
+        "window",
+    )
 
     def __init__(self, options: LaneOptions) -> None:
         self.window = float(options.initial_window)
         self.in_flight = 0
         self.waiting: deque[Kind] = deque()
         self._options = options
+        self._most = options.max_window
+        self._most_open = min(options.opened_window, options.max_window)
         self._heard_s = 0.0
         self._shared = 0
         self._opening = True
@@ -38,20 +49,28 @@ class Lane(Generic[Kind]):
     @property
     def allowed(self) -> int:
         """Fragments that may be in flight: the window, and more while replies are shared."""
-        return min(self._options.max_window, int(self.window) + self._shared)
+        allowed = int(self.window) + self._shared
+        return allowed if allowed < self._most else self._most
 
-    def take(self, now_s: float) -> Iterator[Kind]:
+    def take(self, now_s: float) -> list[Kind]:
         """What may be sent now. A part larger than the window goes alone."""
         waiting = self.waiting
-        if waiting and self.in_flight <= 0:
+        taken: list[Kind] = []
+        if not waiting:
+            return taken
+        in_flight = self.in_flight
+        if in_flight <= 0:
             self._restart(now_s)
+        allowed = self.allowed
         while waiting:
             fragments = waiting[0].fragments
             # Below 0 for a moment where a reply to an earlier request answers one that still waits here.
-            if self.in_flight > 0 and self.in_flight + fragments > self.allowed:
-                return
-            self.in_flight += fragments
-            yield waiting.popleft()
+            if in_flight > 0 and in_flight + fragments > allowed:
+                break
+            in_flight += fragments
+            taken.append(waiting.popleft())
+        self.in_flight = in_flight
+        return taken
 
     def settle(self, fragments: int, now_s: float, backlog_ms: float | None, merged: bool = False) -> None:
         """So many fragments are answered: by the home with its backlog, or by someone nearer (None).
@@ -68,20 +87,20 @@ class Lane(Generic[Kind]):
             if backlog_ms <= options.merged_backlog_ms:
                 self._shared += fragments
             return
-        self._shared = max(0, self._shared - UNSHARED * fragments)
+        if self._shared:
+            self._shared = max(0, self._shared - UNSHARED * fragments)
         if backlog_ms <= options.target_backlog_ms:
-            if not self._open(fragments):
-                self.window = min(options.max_window, self.window + fragments / self.window)
+            if not self._open(fragments) and self.window < self._most:
+                self.window = min(self._most, self.window + fragments / self.window)
         else:
             self._opening = False
             self.window = max(options.min_window, self.window - SHRINK * fragments)
 
     def _open(self, fragments: int) -> bool:
-        most = min(self._options.opened_window, self._options.max_window)
-        opens = self._opening and self.window < most
-        if opens:
-            self.window = min(most, self.window + fragments)
-        return opens
+        if not self._opening or self.window >= self._most_open:
+            return False
+        self.window = min(self._most_open, self.window + fragments)
+        return True
 
     def _restart(self, now_s: float) -> None:
         """Nothing was asked for: what was learned of the home's load has aged."""

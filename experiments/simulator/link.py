@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+AT_ONCE_S = 1e-9
+"""Waits up to here are rounding: a message that follows another without a gap finds the link free."""
+
 Passage = tuple[float, float]
 """When a message reaches the far end of a link: its first fragment (a switch begins to send it on), its last
 bit."""
@@ -56,3 +61,55 @@ class Link:
         if end_s < tail_s:
             end_s = tail_s
         return (head_s if head_s < end_s else end_s) + self.latency_s, end_s + self.latency_s
+
+
+def send_at_once(
+    links: Iterable[Link], now_s: float, size_bytes: float, head_bytes: float, tail_s: float
+) -> float:
+    """Queue a small message on all links of a way now; when its last bit is at the end."""
+    for link in links:
+        if link._burst_s:
+            _, tail_s = link.send(now_s, size_bytes, head_bytes, tail_s)
+            continue
+        # What Link.send does, here without a call for each link.
+        end_s = link.free_s
+        if end_s < now_s:
+            end_s = now_s
+        elif end_s - now_s > link.longest_wait_s:
+            link.longest_wait_s = end_s - now_s
+        link.sent_bytes += size_bytes
+        link.free_s = end_s = end_s + size_bytes / link.bytes_per_s
+        tail_s = (end_s if end_s > tail_s else tail_s) + link.latency_s
+    return tail_s
+
+
+def send_through(
+    links: Sequence[Link], first: int, now_s: float, size_bytes: float, head_bytes: float, tail_s: float
+) -> tuple[int, float, float]:
+    """Queue a message on the links of a way, from `first` on, up to one where it waits for its turn.
+
+    The place of that link, the last one if there is none, and when head and tail are at its end.
+    """
+    last = len(links) - 1
+    least_bytes = head_bytes if head_bytes < size_bytes else size_bytes
+    for place in range(first, len(links)):
+        link = links[place]
+        begin_s = link.free_s
+        waits = begin_s > now_s + AT_ONCE_S
+        if link._burst_s:
+            now_s, tail_s = link.send(now_s, size_bytes, head_bytes, tail_s)
+        else:  # what Link.send does, here without a call for each link
+            if begin_s < now_s:
+                begin_s = now_s
+            elif begin_s - now_s > link.longest_wait_s:
+                link.longest_wait_s = begin_s - now_s
+            link.sent_bytes += size_bytes
+            head_s = begin_s + least_bytes / link.bytes_per_s
+            link.free_s = end_s = begin_s + size_bytes / link.bytes_per_s
+            if end_s < tail_s:
+                end_s = tail_s
+            now_s = (head_s if head_s < end_s else end_s) + link.latency_s
+            tail_s = end_s + link.latency_s
+        if waits and place < last:
+            return place, now_s, tail_s
+    return last, now_s, tail_s

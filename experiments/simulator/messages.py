@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from hostlib.wire import fingerprint
+
 PROBE = 0
 
 
@@ -18,12 +20,17 @@ class Block:
 
     key: bytes
     depth: int
-    parent: int
-    """First 32 bits of the parent's key, 0 for none."""
+    above: bytes
+    """The parent's key; of a first block not meant."""
     home: str
     """The storage node's vertex."""
     parts: tuple[int, ...]
     """Fragments of each part: the probe, then the body's."""
+
+    @property
+    def parent(self) -> int:
+        """First 32 bits of the parent's key, 0 for none."""
+        return fingerprint(self.above) if self.depth else 0
 
     @property
     def fragments(self) -> int:
@@ -99,6 +106,8 @@ class Sizes:
 
 def fragments_of(asks: Sequence[Ask]) -> int:
     """How many fragments they ask for."""
+    if len(asks) == 1:
+        return asks[0].fragments
     fragments = 0  # a loop, because most bursts are one or two: a generator costs more than it adds up
     for ask in asks:
         fragments += ask.fragments

@@ -47,11 +47,12 @@ def bill(scenario: Scenario, switches: int) -> Bill:
         if scenario.pool.memory != "none":
             pool_dollars = _pool_dollars(scenario, switches, scenario.pool.memory == "dram")
     elif storage.kind == "peers":
-        storage_dollars, dram_dollars = dram_dollars, 0.0  # the nodes' DRAM is the cache
+        own_dollars = nodes.count * min(storage.own_gb, nodes.dram_gb) * prices.dram_per_gb
+        storage_dollars, dram_dollars = dram_dollars - own_dollars, own_dollars
     else:
         storage_dollars = _direct_dollars(scenario)
-        if scenario.direct.front != "none":
-            pool_dollars = _pool_dollars(scenario, switches, scenario.direct.front == "pool")
+    if nodes.gate != "never" and storage.kind != "stores" and scenario.direct.front in ("merge", "pool"):
+        pool_dollars = _pool_dollars(scenario, switches, scenario.direct.front == "pool")
     if nodes.gate != "never" and scenario.model.decoding == "smartnic":
         storage_dollars += nodes.count * (prices.smartnic - prices.nic)
     return Bill(

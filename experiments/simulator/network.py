@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from experiments.simulator.events import Loop
-from experiments.simulator.link import Link
+from experiments.simulator.link import Link, send_at_once, send_through
 from experiments.simulator.messages import Ask, Put, Reply, Sizes, fragments_of, replies_bytes
 from topologies.fabric import Fabric
-
-AT_ONCE_S = 1e-9
-"""Waits up to here are rounding: a message that follows another without a gap finds the link free."""
 
 
 class Vertex(Protocol):
@@ -22,6 +19,41 @@ class Vertex(Protocol):
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Replies arrive."""
+
+
+class Port:
+    """A vertex's way to a neighbour."""
+
+    __slots__ = ("_link", "_loop", "_requests_first", "_sizes", "_source", "_whole", "asked", "replied")
+
+    def __init__(
+        self, loop: Loop, link: Link, sizes: Sizes, source: str, whole: bool, requests_first: bool
+    ) -> None:
+        """`whole`: messages reach who is there with their last bit."""
+        self.asked: Callable[[Sequence[Ask], str, float], None]
+        self.replied: Callable[[Sequence[Reply], str, float], None]
+        """What the neighbour does with what comes; set when it is attached."""
+        self._loop, self._link, self._source = loop, link, source
+        self._sizes = sizes.request_bytes, sizes.value_bytes
+        self._whole, self._requests_first = whole, requests_first
+
+    def ask(self, asks: Sequence[Ask], tail_s: float = 0.0) -> None:
+        """Send GETs, as one burst."""
+        loop, link, head_bytes = self._loop, self._link, self._sizes[0]
+        size_bytes = head_bytes * fragments_of(asks)
+        if self._requests_first:
+            tail_s = max(tail_s, loop.now + link.pass_by(size_bytes))
+            loop.at(tail_s, self.asked, asks, self._source, tail_s)
+            return
+        head_s, tail_s = link.send(loop.now, size_bytes, head_bytes, tail_s)
+        loop.at(tail_s if self._whole else head_s, self.asked, asks, self._source, tail_s)
+
+    def reply(self, replies: Sequence[Reply], tail_s: float = 0.0) -> None:
+        """Send replies, one behind the other."""
+        loop, (request_bytes, value_bytes) = self._loop, self._sizes
+        size_bytes = replies_bytes(replies, value_bytes, request_bytes)
+        head_s, tail_s = self._link.send(loop.now, size_bytes, value_bytes, tail_s)
+        loop.at(tail_s if self._whole else head_s, self.replied, replies, self._source, tail_s)
 
 
 class Network:
@@ -45,15 +77,18 @@ class Network:
         self.fabric = fabric
         self.sizes = sizes
         self.links: dict[tuple[str, str], Link] = {}
-        self.vertices: dict[str, Vertex] = {}
         self.keepers: dict[str, Callable[[Put], None]] = {}
         """What storage nodes do with a block that arrives."""
         self._loop = loop
-        self._switches = frozenset(fabric.switches)
         self._value_bytes, self._request_bytes = sizes.value_bytes, sizes.request_bytes
         for one, other, rate_bit_s in fabric.graph.edges(data="rate_bit_s"):
             for ends in ((one, other), (other, one)):
                 self.links[ends] = Link(f"{ends[0]}->{ends[1]}", rate_bit_s / 8, latency_s, burst_s)
+        switches = frozenset(fabric.switches)
+        self.ports = {
+            (source, target): Port(loop, link, sizes, source, target not in switches, requests_first)
+            for (source, target), link in self.links.items()
+        }
         self._next = _next_hops(fabric)
         self._ways: dict[tuple[str, str], tuple[Link, ...]] = {}
 
@@ -61,24 +96,17 @@ class Network:
         """The neighbour on the way from a vertex to a host or switch."""
         return self._next[vertex][destination]
 
-    def ask(self, source: str, target: str, asks: Sequence[Ask], tail_s: float = 0.0) -> None:
-        """Send GETs to a neighbour, as one burst."""
-        size_bytes = self._request_bytes * fragments_of(asks)
-        link = self.links[source, target]
-        if self._requests_first:
-            tail_s = max(tail_s, self._loop.now + link.pass_by(size_bytes))
-            self._loop.at(tail_s, self.vertices[target].asked, asks, source, tail_s)
-            return
-        passage = link.send(self._loop.now, size_bytes, self._request_bytes, tail_s)
-        arrival_s = passage[target not in self._switches]
-        self._loop.at(arrival_s, self.vertices[target].asked, asks, source, passage[1])
+    def attach(self, name: str, vertex: Vertex) -> None:
+        """Someone stands there from now on."""
+        for neighbour in self.fabric.graph.adj[name]:
+            port = self.ports[neighbour, name]
+            port.asked, port.replied = vertex.asked, vertex.replied
 
-    def reply(self, source: str, target: str, replies: Sequence[Reply], tail_s: float = 0.0) -> None:
-        """Send replies to a neighbour, one behind the other."""
-        size_bytes = replies_bytes(replies, self._value_bytes, self._request_bytes)
-        passage = self.links[source, target].send(self._loop.now, size_bytes, self._value_bytes, tail_s)
-        arrival_s = passage[target not in self._switches]
-        self._loop.at(arrival_s, self.vertices[target].replied, replies, source, passage[1])
+    def ports_of(self, vertex: str) -> Mapping[str, Port]:
+        """A vertex's ports: by neighbour, and by every host and switch that it leads to."""
+        return {to: self.ports[vertex, via] for to, via in self._next[vertex].items()} | {
+            neighbour: self.ports[vertex, neighbour] for neighbour in self.fabric.graph.adj[vertex]
+        }
 
     def put(self, source: str, put: Put, tail_s: float = 0.0) -> None:
         """Send a block all the way to its home."""
@@ -87,25 +115,22 @@ class Network:
     def acknowledge(self, store: str, sender: str, fragments: int) -> float:
         """Send acknowledgements all the way; the time at which the last arrives."""
         now_s, tail_s = self._loop.now, 0.0
-        size_bytes = fragments * self._request_bytes
-        for link in self._way(store, sender):
-            if self._requests_first:
-                tail_s = max(tail_s, now_s) + link.pass_by(size_bytes)
-            else:
-                _, tail_s = link.send(now_s, size_bytes, self._request_bytes, tail_s)
+        size_bytes, way = fragments * self._request_bytes, self._way(store, sender)
+        if not self._requests_first:
+            return send_at_once(way, now_s, size_bytes, self._request_bytes, tail_s)
+        for link in way:
+            tail_s = max(tail_s, now_s) + link.pass_by(size_bytes)
         return tail_s
 
     def _pass(self, way: Sequence[Link], first: int, put: Put, tail_s: float) -> None:
         """Over the links from `first` on, up to one where it has to wait for its turn."""
-        head_s, size_bytes = self._loop.now, put.fragments * self._value_bytes
-        for place in range(first, len(way)):
-            link = way[place]
-            waits = link.free_s > head_s + AT_ONCE_S
-            head_s, tail_s = link.send(head_s, size_bytes, self._value_bytes, tail_s)
-            if waits and place + 1 < len(way):
-                self._loop.at(head_s, self._pass, way, place + 1, put, tail_s)
-                return
-        self._loop.at(tail_s, self.keepers[put.block.home], put)
+        loop, value_bytes = self._loop, self._value_bytes
+        size_bytes = put.fragments * value_bytes
+        place, head_s, tail_s = send_through(way, first, loop.now, size_bytes, value_bytes, tail_s)
+        if place + 1 < len(way):
+            loop.at(head_s, self._pass, way, place + 1, put, tail_s)
+        else:
+            loop.at(tail_s, self.keepers[put.block.home], put)
 
     def _way(self, source: str, destination: str) -> tuple[Link, ...]:
         """The links from one vertex to another."""

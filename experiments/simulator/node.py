@@ -17,14 +17,15 @@ from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import NodeHints
 from experiments.simulator.messages import Block
+from experiments.simulator.peers import PeerHints
 from experiments.simulator.scenario import Nodes
 from experiments.simulator.workload import Library
 from hostlib.blending import Blending, BlendRecord, Chunks
 from hostlib.gate import Gate, Load
+from hostlib.remaining import Prefill, Remaining, prefix_blocks
 from hostlib.request_record import SOURCES
 from hostlib.streamer import AIM, TEXT, BandwidthMeter, Rung, Streamer, Waits
 from hostlib.tiers import LocalTiers
-from workload.blend import BlendPlan
 from workload.cost import CostModel
 from workload.trace import Request
 
@@ -101,7 +102,7 @@ class Node:
         decodes_on_gpu: bool = False,
         place: int = 0,
         decoders: DecoderPool | None = None,
-        hints: NodeHints | None = None,
+        hints: NodeHints | PeerHints | None = None,
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
         `streams`: fetches in place of the gate, where blocks are stored at several levels.
@@ -117,6 +118,7 @@ class Node:
         block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
         self._blending = Blending(cost, options.blend_share)
+        self._prefill = Prefill(cost, self._blending, streams is not None)
         self._decode_s, self._streams = decode_s, streams
         self._decodes_on_gpu = decodes_on_gpu
         self._decoder_free_s = 0.0
@@ -184,37 +186,26 @@ class Node:
             yield from self._fetch(missing, len(chain), sources, record)
         had = None
         if fetch and chunks:
-            had = yield from self._load(request, prefix_of(chain, sources), chunks)
-        planned_s = self._work_s(request, chain, sources, had)
+            had = yield from self._load(request, prefix_blocks(chain, sources), chunks)
+        planned_s = self._prefill.remaining(request, chain, sources, had).work_s
         self._gpu_free_s = max(self._loop.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
             yield turn
             if fetch and self._options.loading == "blocking":
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
-            hits, computed = prefix_of(chain, sources), self._computed(chain, sources)
-            record.prefill_s = self._work_s(request, chain, sources, had)
+            remaining = self._prefill.remaining(request, chain, sources, had)
+            record.prefill_s = remaining.work_s
             record.saved_s = self._cost.request_prefill_s(request.input_tokens, 0) - record.prefill_s
             self._gpu_free_s -= planned_s - record.prefill_s
             if self._options.engine_token_us:
                 yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
-            plan = self._blending.planned(request, hits, had) if had is not None else None
-            if plan is not None and had is not None:
-                idle_s = max(0.0, had.loaded_s - max(had.began_s, self.gpu.free_since_s))
-                yield from self.gpu.blend(record.prefill_s, self._blending.rest_s(plan, idle_s))
-                record.blend = self._blending.record(plan, had)
-                kept = [*chain[: plan.exact_blocks], *(chunks[place] for place in plan.places)]
-            else:
-                for span in self._cost.computed_spans(request.input_tokens, len(chain), computed):
-                    yield from self.gpu.prefill(*span)
-                kept = [*chain]
-            self._tiers.keep([block.key for block in kept])
+            yield from self._compute(request, remaining, record)
+            self._tiers.keep([block.key for block in remaining.kept(chunks)])
         record.ttft_s = self._loop.now - record.arrival_s
         prefilled()
-        if plan is not None and had is not None:
-            self._account_blended(chain, hits, sources, plan, had, chunks, record)
-        else:
-            self._account(chain, sources, computed, record)
+        remaining.count(record.sources)
+        self._store(remaining.new(chunks))
         if self.decoders is None:
             yield from self.gpu.decode(request.output_tokens, request.input_tokens)
         else:
@@ -284,7 +275,7 @@ class Node:
         held = {place: self._tiers.use(chunks[place].key) for place in plan.places}
         had = Chunks(now_s, now_s, {place: tier for place, tier in held.items() if tier is not None})
         missing = [(place, chunks[place]) for place in had.alone(plan)]
-        if self.fetcher is None:
+        if self.fetcher is None or self._options.gate == "never":
             return had
         admitted: int | None = len(missing)
         if self._options.gate == "compare":
@@ -321,7 +312,7 @@ class Node:
             streams.meter,
             [block.depth for block in missing],
             record.arrival_s + AIM * streams.target_s,
-            lambda computed: self._prefill_s(request, len(chain), sorted(computed)),
+            lambda computed: self._prefill.seconds(request, len(chain), sorted(computed)),
         )
         while (chunk := streamer.next(self._loop.now, self._waits())) is not None:
             if chunk.rung is None:
@@ -399,60 +390,19 @@ class Node:
         coder_s = max(0.0, self._decoder_free_s - self._loop.now)
         return Load(fetcher.backlog_s, self.link_backlog_s, gpu_s, coder_s)
 
-    def _work_s(
-        self, request: Request, chain: Sequence[Block], sources: Mapping[bytes, str], had: Chunks | None
-    ) -> float:
-        """GPU time of what is not there, blended where there are chunks."""
-        plan = None
-        if had is not None:
-            plan = self._blending.planned(request, prefix_of(chain, sources), had)
-        if plan is not None:
-            return self._blending.work_s(plan)
-        return self._prefill_s(request, len(chain), self._computed(chain, sources))
+    def _compute(self, request: Request, remaining: Remaining[Block], record: Record) -> Steps:
+        if remaining.blended is None:
+            blocks = len(remaining.chain)
+            for span in self._cost.computed_spans(request.input_tokens, blocks, remaining.computed):
+                yield from self.gpu.prefill(*span)
+            return
+        plan, had = remaining.blended
+        idle_s = max(0.0, had.loaded_s - max(had.began_s, self.gpu.free_since_s))
+        yield from self.gpu.blend(record.prefill_s, self._blending.rest_s(plan, idle_s))
+        record.blend = self._blending.record(plan, had)
 
-    def _computed(self, chain: Sequence[Block], sources: Mapping[bytes, str]) -> Sequence[int]:
-        """Places of the blocks that are to be computed: all behind the first that is missing, but what a
-        stream left out between others is computed alone."""
-        if self._streams is None:
-            return range(prefix_of(chain, sources), len(chain))
-        return [block.depth for block in chain if block.key not in sources]
-
-    def _prefill_s(self, request: Request, blocks: int, computed: Sequence[int]) -> float:
-        return self._cost.computed_s(request.input_tokens, blocks, computed)
-
-    def _account(
-        self, chain: Sequence[Block], sources: dict[bytes, str], computed: Sequence[int], record: Record
-    ) -> None:
-        record.sources["recomputed"] = len(computed)
-        for depth in {*range(len(chain))} - {*computed}:
-            record.sources[sources[chain[depth].key]] += 1
-        if self.fetcher is not None and self._options.gate != "never" and self._options.stores_new:
-            new = [chain[depth] for depth in computed if chain[depth].key not in sources]
-            stored = self._streams.library.stored if self._streams is not None else lambda block: [block]
-            self.fetcher.store(form for block in new for form in stored(block))
-
-    def _account_blended(
-        self,
-        chain: Sequence[Block],
-        hits: int,
-        sources: dict[bytes, str],
-        plan: BlendPlan,
-        had: Chunks,
-        chunks: Mapping[int, Block],
-        record: Record,
-    ) -> None:
-        """Chunks count where they came from; what is exact or computed by itself is stored."""
-        for block in chain[:hits]:
-            record.sources[sources[block.key]] += 1
-        for place in plan.places:
-            if place in had.sources:
-                record.sources[had.sources[place]] += 1
-        record.sources["recomputed"] = len(chain) - sum(record.sources.values())
-        if self.fetcher is not None and self._options.stores_new:
-            exact = [block for block in chain[hits : plan.exact_blocks] if block.key not in sources]
-            self.fetcher.store([*exact, *(chunks[place] for place in had.alone(plan))])
-
-
-def prefix_of(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:
-    """Blocks from the first on that are there."""
-    return next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
+    def _store(self, new: Sequence[Block]) -> None:
+        if self.fetcher is None or not self._options.stores_new or self._options.gate == "never":
+            return
+        stored = self._streams.library.stored if self._streams is not None else lambda block: [block]
+        self.fetcher.store(form for block in new for form in stored(block))

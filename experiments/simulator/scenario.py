@@ -29,6 +29,10 @@ from workload.levels import ADAPTIVE
 from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
+DIGEST_CPU_S = 70e-6
+"""Of the controller for a digest, measured in lists of 100 ms (docs/emulation.md)."""
+SWITCH_DIGEST_CPU_S = 58e-6
+"""Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
 
@@ -212,6 +216,8 @@ class Storage:
     """Of each storage node."""
     ssd_gb: float = number(8000.0, 0.0, 1e9)
     ssd_gbyte_s: float = number(12.0, 0.0, 1e5)
+    own_gb: float = number(0.0, 0.0, 1e7)
+    """peers: of each node's DRAM what it would have without lending; only what is beyond is the cache's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +250,7 @@ class Control:
     fill: str = choice("on_the_way", FILL_MODES)
     eviction: str = choice("drop", EVICTION_MODES)
     digest_latency_s: float = number(0.005, 0.0, 1e3)
-    digest_cpu_s: float = number(0.0002, 0.0, 1e3)
+    digest_cpu_s: float = number(DIGEST_CPU_S, 0.0, 1e3)
     """Controller time for a digest."""
     writes_per_s: float = number(1150.0, 0.0, 1e9)
     """Table updates a second that a switch takes."""
@@ -260,7 +266,7 @@ class Control:
 class Direct:
     """A memory pool that nodes read directly (storage.kind = "direct"): DRAM of others over RDMA, or CXL.
 
-    Of these, peers have `lookup_s` and `block_s`; their links are the network's."""
+    Of these, peers have `lookup_s`, `block_s`, `peer_share` and `front`; their links are the network's."""
 
     size_gb: float = number(2000.0, 0.0, 1e8)
     devices: int = whole(32, 1, 4096)
@@ -280,8 +286,11 @@ class Direct:
     """One question to the index."""
     block_s: float = number(10.55e-6, 0.0, 10.0)
     """Fixed cost of moving one block."""
-    front: str = choice("none", ("none", "merge", "pool"))
-    """A switch in front of it that merges reads, or that also keeps blocks in a pool of `pool.size_gb`."""
+    peer_share: float = number(1.0, 0.01, 1.0)
+    """Of a link's rate that a node's transfers to others reach."""
+    front: str = choice("none", ("none", "merge", "pool", "whole"))
+    """A switch in front of it that merges reads, or that also keeps blocks in a pool of `pool.size_gb` a
+    switch; whole: has every block that anybody has, a bound."""
 
 
 @dataclass(frozen=True, slots=True)

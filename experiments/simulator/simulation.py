@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -31,7 +31,7 @@ from experiments.simulator.cpu import Cpu, Process
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.events import Loop, Steps
-from experiments.simulator.front import Front
+from experiments.simulator.front import Front, Whole
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import Hints, NodeHints
 from experiments.simulator.lane import lane_options
@@ -40,7 +40,7 @@ from experiments.simulator.messages import Block, Put
 from experiments.simulator.money import bill
 from experiments.simulator.network import Network
 from experiments.simulator.node import Fetcher, Node, Streams
-from experiments.simulator.peers import PeerPool
+from experiments.simulator.peers import PeerHints, PeerPool
 from experiments.simulator.result import SimResult, spread, sum_sources
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
@@ -65,8 +65,8 @@ LONGEST_DRAIN_S = 1e6
 def simulate(scenario: Scenario) -> SimResult:
     """Run a scenario; ScenarioError where it is impossible."""
     began_s = time.process_time()
-    prepared, demand = prepare(scenario)
     with _without_collector():
+        prepared, demand = prepare(scenario)
         return _Simulation(prepared, demand).run(began_s)
 
 
@@ -131,6 +131,8 @@ class _Simulation:
         self._parts = _Parts([], [], [], [])
         self._controls: dict[str, SwitchControl] = {}
         self._clients: dict[str, Client] = {}
+        self._holds: dict[str, Callable[[bytes], bool]] = {}
+        """By storage node: whether it holds a block."""
         self._direct: DirectPool | None = None
         self._peers: PeerPool | None = None
         self._decoders: DecoderPool | None = None
@@ -158,9 +160,9 @@ class _Simulation:
             self._warm(scenario.nodes.warm)
         if scenario.workload.clients:
             for _ in range(min(scenario.workload.clients, len(self._demand.requests))):
-                loop.process(self._client(arrivals))
+                loop.start(self._client(arrivals))
         else:
-            loop.process(self._arrivals(arrivals))
+            loop.start(self._arrivals(arrivals))
         loop.run(until=self._done)
         return self._result(time.process_time() - began_s)
 
@@ -175,8 +177,9 @@ class _Simulation:
             )
             self._direct.preload(block.key for block in past)
         elif scenario.storage.kind == "peers":
-            rate, latency_s = scenario.network.link_gbit_s * GBIT_BYTES, scenario.network.latency_us * US
-            self._peers = PeerPool(self._loop, scenario.direct, self._sizes.block_bytes, rate, 2 * latency_s)
+            self._peers = PeerPool(
+                self._loop, scenario, self._sizes.block_bytes, self._network, self._front()
+            )
         else:
             self._build_switches()
             self._build_stores(past)
@@ -199,14 +202,21 @@ class _Simulation:
         front, pool = self._scenario.direct.front, self._scenario.pool
         if front == "none":
             return None
-        blocks = int(pool.size_gb * GB / self._sizes.block_bytes) if front == "pool" else 0
+        size_gb = pool.size_gb * len(self._fabric.switches)
+        blocks = int(size_gb * GB / self._sizes.block_bytes) if front == "pool" else 0
         memory = Link("front memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
-        return Front(blocks, memory, self._sizes.block_bytes)
+        kind = Whole if front == "whole" else Front
+        fragments = self._scenario.network.fragments if self._scenario.storage.kind == "peers" else 1
+        return kind(blocks, memory, self._sizes.block_bytes, fragments)
 
-    def _hints_of(self, name: str) -> NodeHints | None:
+    def _hints_of(self, place: int, name: str) -> NodeHints | PeerHints | None:
         """What a node is told before it asks; a pool that is read directly tells nothing."""
         scenario, kind = self._scenario, self._scenario.nodes.hints
-        if kind == "answers" or not self._parts.stores or scenario.nodes.gate != "compare":
+        if kind == "answers" or scenario.nodes.gate != "compare":
+            return None
+        if self._peers is not None:
+            return PeerHints(self._peers, self._loop, place)
+        if not self._parts.stores:
             return None
         if self._hints is None:
             homes = {store.name: store.holds for store in self._parts.stores}
@@ -245,7 +255,7 @@ class _Simulation:
                 memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
             process = Process(self._cpu, machine.switch_wake_s)
             switch = Switch(self._loop, name, self._network, options, memory, process)
-            self._network.vertices[name] = switch
+            self._network.attach(name, switch)
             self._parts.switches.append(switch)
             if pool_blocks(self._scenario, self._cost):
                 self._build_control(switch)
@@ -263,9 +273,7 @@ class _Simulation:
             capacity_slots=capacity_slots if self._library.streams else None,
         )
         residual = ResidualValue(self._cost, scenario.network.link_gbit_s * 1e9)
-        control = SwitchControl(
-            self._loop, switch, policy, size, scenario.control, homes, self._library.blocks, residual
-        )
+        control = SwitchControl(self._loop, switch, policy, size, scenario.control, homes, residual)
         self._controls[switch.name] = control
         self._parts.controls.append(control)
 
@@ -284,8 +292,9 @@ class _Simulation:
                 Process(self._cpu, self._scenario.machine.host_wake_s),
             )
             store.preload(block.key for block in past if block.home == name)
-            self._network.vertices[name] = store
+            self._network.attach(name, store)
             self._network.keepers[name] = store.put
+            self._holds[name] = store.holds
             self._parts.stores.append(store)
 
     def _node(self, place: int, name: str) -> Node:
@@ -317,7 +326,7 @@ class _Simulation:
             tiers,
             gpu,
             fetcher,
-            scenario.network.link_gbit_s * 1e9,
+            scenario.network.link_gbit_s * 1e9 * (scenario.direct.peer_share if self._peers else 1.0),
             process,
             scenario.machine.node_block_s,
             decode_s(scenario, cost),
@@ -325,13 +334,12 @@ class _Simulation:
             scenario.model.decoding == "gpu",
             place,
             self._decoders,
-            self._hints_of(name),
+            self._hints_of(place, name),
         )
 
     def _is_held(self, block: Block) -> bool:
-        """A node that computed what it might have fetched stores it again, all of it for all it knows."""
-        store = self._network.vertices[block.home]
-        return isinstance(store, Store) and block.key in store
+        """A node that computed what it might have fetched stores it again: its first fragments leave."""
+        return self._holds[block.home](block.key)
 
     def _streams(self) -> Streams | None:
         """What a node needs to stream; None where blocks have one level."""
@@ -345,7 +353,7 @@ class _Simulation:
 
     def _fetcher(self, place: int, name: str, process: Process, tiers: LocalTiers[bytes]) -> Fetcher:
         if self._peers is not None:
-            return self._peers.join(tiers)
+            return self._peers.join(name, tiers)
         if self._direct is not None:
             return DirectClient(self._loop, self._direct, place)
         machine = self._scenario.machine
@@ -358,7 +366,7 @@ class _Simulation:
             before_held=1 if process.free else lane.initial_window,
         )
         client = Client(self._loop, name, self._network, options, process)
-        self._network.vertices[name] = client
+        self._network.attach(name, client)
         self._clients[name] = client
         return client
 
@@ -386,7 +394,7 @@ class _Simulation:
         for request, planned in arrivals:
             if request.arrival_s > self._loop.now:
                 yield request.arrival_s - self._loop.now
-            self._loop.process(self._serve(request, planned))
+            self._loop.start(self._serve(request, planned))
 
     def _client(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
         for request, planned in arrivals:
@@ -414,7 +422,8 @@ class _Simulation:
         egress = [link for (source, _), link in self._network.links.items() if source in self._fabric.stores]
         served_bytes = sum(switch.stats.served_bytes for switch in parts.switches)
         saved_s = sum(record.saved_s for record in records)
-        levels = dict(sorted(sum((record.levels for record in records), Counter[str]()).items()))
+        streamed = (record.levels for record in records if record.levels)
+        levels = dict(sorted(sum(streamed, Counter[str]()).items()))
         slo_s = scenario.workload.ttft_slo_s
         costs = bill(scenario, len(self._fabric.switches))
         return SimResult(

@@ -56,8 +56,9 @@ class Store:
         self._reclaimed: dict[bytes, set[int]] = {}
         """Parts that came of blocks on their way out of a pool."""
         self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
-        self._switch = network.next_hop(name, network.fabric.switches[0])
-        self._egress = network.links[name, self._switch]
+        switch = network.next_hop(name, network.fabric.switches[0])
+        self._port = network.ports[name, switch]
+        self._egress = network.links[name, switch]
 
     def preload(self, keys: Iterable[bytes]) -> None:
         """Hold these blocks from the start, the most recently used last."""
@@ -82,49 +83,60 @@ class Store:
         self._process.do(cost_s, self._answer, asks)
 
     def _answer(self, asks: Sequence[Ask]) -> None:
-        backlog_ms = self.backlog_ms()
+        stats, backlog_ms = self.stats, self.backlog_ms()
         nowhere: list[Reply] = []
         for ask in asks:
-            self.stats.requests += ask.fragments
+            stats.requests += ask.fragments
             reply = Reply(ask, self._find(ask), backlog_ms)
             if not reply.found:
-                self.stats.not_found += ask.fragments
+                stats.not_found += ask.fragments
                 nowhere.append(reply)
                 continue
-            self.stats.values += ask.fragments
-            nowhere = self._deny(nowhere)
+            stats.values += ask.fragments
+            if nowhere:
+                nowhere = self._deny(nowhere)
             ready_s = 0.0 if ask.block.key in self._dram else self._ssd_link.wait_s(self._loop.now)
             if ready_s:
-                self._loop.after(ready_s, self._network.reply, self.name, self._switch, [reply])
+                self._loop.after(ready_s, self._port.reply, [reply])
             else:
-                self._network.reply(self.name, self._switch, [reply])
-        self._deny(nowhere)
-        self._fill_buffers(asks)
+                self._port.reply([reply])
+        if nowhere:
+            self._deny(nowhere)
+        if self._machine.buffer_share:
+            self._fill_buffers(asks)
 
     def _deny(self, nowhere: list[Reply]) -> list[Reply]:
         """Send so many NOT_FOUND, and begin anew."""
-        if nowhere and self._process.free:
-            self._network.reply(self.name, self._switch, nowhere)
+        if self._process.free:
+            self._port.reply(nowhere)
         else:  # on a machine, each wakes those whom it passes
             for reply in nowhere:
-                self._network.reply(self.name, self._switch, [reply])
+                self._port.reply([reply])
         return []
 
     def put(self, put: Put) -> None:
         """Keep a block, or a part of a reclaimed one, and acknowledge."""
-        self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
+        if self._process.free:
+            self._keep(put)
+        else:
+            self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
 
     def _keep(self, put: Put) -> None:
         key = put.block.key
-        arrived = self._reclaimed.setdefault(key, set()) if put.reclaim else set()
-        arrived.add(put.fragment)
-        if not put.reclaim or key in self or len(arrived) == len(put.block.parts):
+        if not put.reclaim or self._is_whole(put):
             self._reclaimed.pop(key, None)
             self.stats.stored_blocks += key not in self
             self._insert(key)
         put.held = key in self
+        now_s = self._loop.now
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
-        self._loop.after(arrival_s - self._loop.now, self._acknowledged, put)
+        self._loop.after(arrival_s - now_s, self._acknowledged, put)
+
+    def _is_whole(self, put: Put) -> bool:
+        """Whether all parts of a reclaimed block have come, or were here."""
+        arrived = self._reclaimed.setdefault(put.block.key, set())
+        arrived.add(put.fragment)
+        return put.block.key in self or len(arrived) == len(put.block.parts)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Nobody answers a storage node."""
@@ -133,6 +145,8 @@ class Store:
     def backlog_ms(self) -> float:
         """How long what waits to leave takes; an emulated host takes its buffers for bytes that wait."""
         now_s, overheads_s = self._loop.now, self._overheads_s
+        if not overheads_s:
+            return 1000 * self._egress.wait_s(now_s)
         while overheads_s and overheads_s[0][0] <= now_s:
             overheads_s.popleft()
         return 1000 * (self._egress.wait_s(now_s) + sum(extra_s for _, extra_s in overheads_s))
@@ -140,10 +154,9 @@ class Store:
     def _fill_buffers(self, asks: Sequence[Ask]) -> None:
         """Note what the buffers of so many datagrams are larger than these."""
         machine = self._machine
-        if machine.buffer_share:
-            lumps = -(-fragments_of(asks) // machine.lump_fragments)
-            extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
-            self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
+        lumps = -(-fragments_of(asks) // machine.lump_fragments)
+        extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
+        self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
 
     def _find(self, ask: Ask) -> bool:
         key = ask.block.key
@@ -161,11 +174,13 @@ class Store:
         return True
 
     def _insert(self, key: bytes) -> None:
-        self._ssd.pop(key, None)
-        self._dram[key] = None
-        self._dram.move_to_end(key)
-        while len(self._dram) > self._dram_blocks:
-            self._ssd[self._dram.popitem(last=False)[0]] = None
+        dram = self._dram
+        if self._ssd:
+            self._ssd.pop(key, None)
+        dram[key] = None
+        dram.move_to_end(key)
+        while len(dram) > self._dram_blocks:
+            self._ssd[dram.popitem(last=False)[0]] = None
         while len(self._ssd) > self._ssd_blocks:
             self._ssd.popitem(last=False)
             self.stats.dropped_blocks += 1

@@ -10,7 +10,7 @@ from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
-from experiments.simulator.network import Network
+from experiments.simulator.network import Network, Port
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ class Switch:
         self._pending: OrderedDict[tuple[bytes, int], _Claim] = OrderedDict()
         self._counts: dict[bytes, tuple[int, int]] = {}
         self._value_bytes = network.sizes.value_bytes
+        self._ports = network.ports_of(name)
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """GETs: serve, merge or forward."""
@@ -110,37 +111,55 @@ class Switch:
             self._process.do(cost_s, self._on_replies, replies, tail_s)
 
     def _on_asks(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
-        forward: dict[str, list[Ask]] = {}
+        index, ports, merging = self.index, self._ports, self._options.merging
+        forward: dict[Port, list[Ask]] = {}
         for ask in asks:
+            block = ask.block
             if not ask.fill:
-                if self._is_here(ask):
-                    self._serve(ask, neighbour)
+                entry = index.get(block.key)
+                if entry is not None and ask.part in entry.filled:
+                    self._serve(ask, entry, neighbour)
                     continue
-                if self._options.merging and self._merge(ask, neighbour):
+                if merging and self._merge(ask, neighbour):
                     continue
-            forward.setdefault(self._network.next_hop(self.name, ask.block.home), []).append(ask)
-        for target, rest in forward.items():
-            self._network.ask(self.name, target, rest, tail_s)
+            port = ports[block.home]
+            if port in forward:
+                forward[port].append(ask)
+            else:
+                forward[port] = [ask]
+        for port, rest in forward.items():
+            port.ask(rest, tail_s)
 
     def _on_replies(self, replies: Sequence[Reply], tail_s: float) -> None:
-        onward: dict[str, list[Reply]] = {}
+        index, ports = self.index, self._ports
+        onward: dict[Port, list[Reply]] = {}
         for reply in replies:
             ask = reply.ask
-            if reply.found:
-                self._pass_value(ask)
+            key = ask.block.key
+            entry = index.get(key) if reply.found else None
+            if entry is not None:
+                self._pass_value(ask, entry)
             if ask.fill and ask.asker == self.name:
                 if not reply.found and self.on_nowhere is not None:
                     self.on_nowhere(ask.block)
                 continue
-            waiters = self._waiters(ask)
-            if reply.found and ask.part == PROBE and ask.block.key not in self.index:
+            claim = self._pending.pop((key, ask.part), None)
+            waiters: Sequence[str] = claim.waiters if claim is not None else ()
+            if reply.found and entry is None and ask.part == PROBE:
                 self._count_miss(reply, len(waiters))
-            for target in waiters or (self._network.next_hop(self.name, ask.asker),):
-                onward.setdefault(target, []).append(reply)
-            self._count_copies(reply, len(waiters))
-        for place, (target, group) in enumerate(onward.items()):
-            late_s = tail_s if self._options.multicast or place == 0 else self._recirculate(group)
-            self._network.reply(self.name, target, group, late_s)
+            for target in waiters or (ask.asker,):
+                port = ports[target]
+                if port in onward:
+                    onward[port].append(reply)
+                else:
+                    onward[port] = [reply]
+            if len(waiters) > 1:
+                self.stats.copies += (len(waiters) - 1) * ask.fragments
+                reply.merged = True
+        first = True
+        for port, group in onward.items():
+            port.reply(group, tail_s if first or self._options.multicast else self._recirculate(group))
+            first = False
 
     def install(self, key: bytes, base_slot: int) -> None:
         """A new entry, not filled yet."""
@@ -152,7 +171,7 @@ class Switch:
 
     def fill(self, ask: Ask) -> None:
         """Fetch a part of a block into its slots."""
-        self._network.ask(self.name, self._network.next_hop(self.name, ask.block.home), [ask])
+        self._ports[ask.block.home].ask([ask])
 
     def reclaim(self, put: Put, parts: int) -> bool:
         """Send a part of a block to its home; False if it is not here whole."""
@@ -167,19 +186,14 @@ class Switch:
         epoch = int(self._loop.now / self._options.sketch_epoch_s)
         self._counts = {key: count for key, count in self._counts.items() if count[0] + 1 >= epoch}
 
-    def _is_here(self, ask: Ask) -> bool:
-        entry = self.index.get(ask.block.key)
-        if entry is None or ask.part not in entry.filled:
-            return False
-        self.hits[entry.base_slot] = self.hits.get(entry.base_slot, 0) + ask.fragments
-        self.touched.add(entry.base_slot)
-        return True
-
-    def _serve(self, ask: Ask, neighbour: str) -> None:
-        self.stats.served += ask.fragments
-        self.stats.served_bytes += ask.fragments * self._value_bytes
+    def _serve(self, ask: Ask, entry: Entry, neighbour: str) -> None:
+        fragments, slot = ask.fragments, entry.base_slot
+        self.hits[slot] = self.hits.get(slot, 0) + fragments
+        self.touched.add(slot)
+        self.stats.served += fragments
+        self.stats.served_bytes += fragments * self._value_bytes
         reply = Reply(ask, found=True, from_pool=True)
-        self._network.reply(self.name, neighbour, [reply], self._read_s(ask.fragments))
+        self._ports[neighbour].reply([reply], self._read_s(fragments))
 
     def _read_s(self, fragments: int) -> float:
         """When the pool's memory has delivered so much."""
@@ -216,15 +230,8 @@ class Switch:
         del self._pending[oldest]
         return True
 
-    def _waiters(self, ask: Ask) -> list[str]:
-        claim = self._pending.pop((ask.block.key, ask.part), None)
-        return claim.waiters if claim is not None else []
-
-    def _pass_value(self, ask: Ask) -> None:
-        """A value passes: it fills its part of the block's slots, if there is an entry."""
-        entry = self.index.get(ask.block.key)
-        if entry is None:
-            return
+    def _pass_value(self, ask: Ask, entry: Entry) -> None:
+        """A value passes: it fills its part of the block's slots."""
         if ask.part not in entry.filled:
             entry.filled.add(ask.part)
             self.stats.fills += ask.fragments
@@ -242,11 +249,6 @@ class Switch:
         due = count == threshold or (count > threshold and not count & (count - 1))
         if threshold and due and self.on_miss is not None:
             self.on_miss(reply.ask, count, reply.backlog_ms, waiters)
-
-    def _count_copies(self, reply: Reply, waiters: int) -> None:
-        if waiters > 1:
-            self.stats.copies += (waiters - 1) * reply.ask.fragments
-            reply.merged = True
 
     def _recirculate(self, group: Sequence[Reply]) -> float:
         size_bytes = self._value_bytes * sum(reply.ask.fragments for reply in group)

@@ -19,14 +19,13 @@ from workload.trace import Request
 
 def hottest(library: Library, past: Sequence[Request], count: int) -> list[Block]:
     """The blocks that most past requests used; those used once are not hot. A chain's first come first."""
-    uses: Counter[bytes] = Counter()
+    uses: Counter[Block] = Counter()
     for request in past:
-        uses.update(block.key for block in library.chain(request))
+        uses.update(library.chain(request))
     ordered = sorted(
-        (key for key, number in uses.items() if number > 1),
-        key=lambda key: (-uses[key], library.blocks[key].depth),
+        (block for block, number in uses.items() if number > 1), key=lambda block: (-uses[block], block.depth)
     )
-    return [library.blocks[key] for key in ordered[:count]]
+    return ordered[:count]
 
 
 def push(

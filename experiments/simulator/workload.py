@@ -10,7 +10,6 @@ from random import Random
 from experiments.simulator.messages import Block
 from experiments.simulator.scenario import Scenario, ScenarioError, Workload
 from hostlib.homes import home_of
-from hostlib.wire import fingerprint
 from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
 from workload.keys import NO_PARENT, KeySpace
@@ -113,6 +112,8 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
 
 def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:
     """Requests with their nodes, late by up to `jitter_s`, in their new order; none overtakes at its node."""
+    if not jitter_s:
+        return list(assigned)
     draw = Random(seed)
     late: list[tuple[Request, int]] = []
     last_s: dict[int, float] = {}
@@ -135,12 +136,13 @@ class Library:
         ladder: Ladder | None = None,
     ) -> None:
         """`parts` of a block, in fragments; with a ladder it is stored at each of its levels instead."""
-        self.blocks: dict[bytes, Block] = {}
         self.forms: dict[bytes, dict[int, Block]] = {}
         """What is stored of a block, by level; empty without a ladder."""
         self._parts, self._ladder = parts, ladder
         self._space = KeySpace(scenario.model.name, block_tokens=block_tokens)
-        self._by_id: dict[tuple[bytes, int], Block] = {}
+        self._by_id: dict[int, Block] = {}
+        self._others: dict[tuple[bytes, int], Block] = {}
+        """Blocks whose id another one has, behind another parent; few traces have such."""
         self._blends = scenario.nodes.blend
         self._chunk_by_id: dict[int, Block] = {}
         hosts = {str(fabric.hosts[name].ipv4): name for name in fabric.stores} if fabric else {}
@@ -149,14 +151,22 @@ class Library:
     def chain(self, request: Request) -> list[Block]:
         """The blocks of a request."""
         chain: list[Block] = []
-        parent = NO_PARENT
-        for depth, number in enumerate(request.blocks):
-            block = self._by_id.get((parent, number))
+        by_id, parent = self._by_id, NO_PARENT
+        for number in request.blocks:
+            block = by_id.get(number)
             if block is None:
-                block = self._new(parent, number, depth)
+                block = by_id[number] = self._new(parent, number, len(chain))
+            elif block.above != parent:
+                block = self._other(parent, number, len(chain))
             chain.append(block)
             parent = block.key
         return chain
+
+    def _other(self, parent: bytes, number: int, depth: int) -> Block:
+        block = self._others.get((parent, number))
+        if block is None:
+            block = self._others[parent, number] = self._new(parent, number, depth)
+        return block
 
     def chunks(self, request: Request) -> dict[int, Block]:
         """Those of its blocks that are chunks, under their chunk keys, by place; none where nobody blends."""
@@ -167,8 +177,7 @@ class Library:
         block = self._chunk_by_id.get(number)
         if block is None:
             key = self._space.chunk_key((number,))
-            block = Block(key, 0, 0, self._home(key), self._parts)
-            self._chunk_by_id[number] = self.blocks[key] = block
+            block = self._chunk_by_id[number] = Block(key, 0, NO_PARENT, self._home(key), self._parts)
         return block
 
     def _home(self, key: bytes) -> str:
@@ -176,20 +185,16 @@ class Library:
 
     def _new(self, parent: bytes, number: int, depth: int) -> Block:
         key = self._space.block_key(parent, (number,))
-        parent_fingerprint = fingerprint(parent) if depth else 0
-        block = Block(key, depth, parent_fingerprint, self._home(key), self._parts)
-        self._by_id[parent, number] = self.blocks[key] = block
+        block = Block(key, depth, parent, self._home(key), self._parts)
         if self._ladder is not None:
-            self.forms[key] = dict(self._levels(self._ladder, block, parent))
+            self.forms[key] = dict(self._levels(self._ladder, block))
         return block
 
-    def _levels(self, ladder: Ladder, block: Block, parent: bytes) -> Iterator[tuple[int, Block]]:
+    def _levels(self, ladder: Ladder, block: Block) -> Iterator[tuple[int, Block]]:
         """The block at each level. A part is one fragment, so that a pool's slots are."""
         for (_, level), (key, fragments) in zip(ladder.numbers, ladder.stored(block.key), strict=True):
-            above = fingerprint(level_key(parent, level)) if block.depth else 0
-            parts = (1,) * fragments
-            form = self.blocks[key] = Block(key, block.depth, above, self._home(key), parts)
-            yield level, form
+            above = level_key(block.above, level)
+            yield level, Block(key, block.depth, above, self._home(key), (1,) * fragments)
 
     @property
     def streams(self) -> bool:

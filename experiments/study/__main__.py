@@ -17,11 +17,13 @@ from experiments.simulator.checks import check
 from experiments.study.answers import answers
 from experiments.study.compute import Computer, cluster
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
-from experiments.study.panels import Found, panels
+from experiments.study.panels import panels
+from experiments.study.panels.panel import Found
 from experiments.study.plan import points
 from experiments.study.player import Player
 from experiments.study.report import write_page
 from experiments.study.results import ResultStore
+from experiments.study.space import SPACE
 from experiments.study.summary import summary
 from experiments.study.systems import Setting
 from experiments.study.table import points_table
@@ -47,8 +49,11 @@ def _run(screen: Screen, options: StudyOptions) -> int:
 def _study(options: StudyOptions, screen: Screen) -> Path:
     began_s = time.monotonic()
     centre = Setting(requests=options.requests_played, seed=options.seed)
+    space = options.points if SPACE in options.sweeps else 0
     planned = [
-        point for point in points(centre, options.trace, options.quick) if point.sweep in options.sweeps
+        point
+        for point in points(centre, options.trace, options.quick, space)
+        if point.sweep in options.sweeps
     ]
     for point in planned:
         check(point.scenario)
@@ -97,12 +102,13 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
 def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> None:
     everything = points_table(found.done)
     made = panels(found)
-    own = [panel.table for panel in made if panel.table.name.startswith(("map", "ledger", "tornado"))]
+    own = [panel.table for panel in made if panel.table.name.startswith(("map", "ledger", "tornado", SPACE))]
     for table in (everything, *own):
         (options.results / f"{table.name}.csv").write_text(table.csv())
     record = summary(facts, found.done, options.seed, found.coarse, own)
     (options.results / "summary.json").write_text(json.dumps(record, indent=1))
-    write_page(options.results / NAME, facts, answers(found), made, everything, found.coarse)
+    shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
+    write_page(options.results / NAME, facts, answers(found), made, shown, found.coarse)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from experiments.simulator.scenario import Scenario
 from experiments.study.point import Point
 from experiments.study.results import Figures
 from experiments.study.sample import MEAN, Sample, ratio, seeded
+from experiments.study.space import SPACE
 from experiments.study.systems import BOUND, CENTRAL, POOLS
 
 FEWEST_SEEDS = 3
@@ -36,6 +37,8 @@ class Group:
     points: Sequence[Point]
     runs: list[list[Figures]] = field(default_factory=list)
     """By seed, of each point."""
+    seed_offset: int = 0
+    """Added to its seeds: settings that are no pairs of one another see different traffic."""
     exhausted: bool = False
     """More seeds would say nothing: a trace is one sample of traffic."""
 
@@ -95,7 +98,10 @@ def grouped(points: Iterable[Point]) -> list[Group]:
         found.setdefault((point.sweep, str(point.place)), []).append(point)
     return [
         Group(
-            f"{sweep} {place}".strip(), members, exhausted=bool(members[0].setting.trace) or sweep == "hour"
+            f"{sweep} {place}".strip(),
+            members,
+            seed_offset=members[0].value if sweep == SPACE else 0,
+            exhausted=bool(members[0].setting.trace) or sweep in ("hour", SPACE),
         )
         for (sweep, place), members in found.items()
     ]
@@ -125,7 +131,9 @@ def _ended(group: Group) -> bool:
 def _one_seed(groups: Sequence[Group], first_seed: int, some: Some, deadline_s: float) -> bool:
     """Another seed to each; whether any got it."""
     scenarios = [
-        seeded(point.scenario, first_seed + len(group.runs)) for group in groups for point in group.points
+        seeded(point.scenario, first_seed + group.seed_offset + len(group.runs))
+        for group in groups
+        for point in group.points
     ]
     figures = iter(some(scenarios, deadline_s))
     any_done = False

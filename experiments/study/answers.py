@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.study.benefit import SECOND_DOLLARS
 from experiments.study.design_rules import map_claim
-from experiments.study.panels import Found, by_system
+from experiments.study.panels.panel import Found, by_system
 from experiments.study.rivals import fan_ins, purchases, rivals_claim
 from experiments.study.rules import axis_sentence, sram_sentence
 

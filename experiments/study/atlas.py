@@ -16,8 +16,8 @@ from typing import Any
 
 from experiments.study.point import Point
 from experiments.study.rivals import Purchase, beating
-from experiments.study.sample import MEAN, Sample, ratio
-from experiments.study.systems import BOUND, Setting, system
+from experiments.study.sample import MEAN, TOLD_SHARE, Sample, ratio
+from experiments.study.systems import BASELINES, BOUND, CENTRAL, FRONTS, Setting, system
 from workload.cost import MODELS
 
 SETTINGS, QUICK_SETTINGS = 20, 2
@@ -29,8 +29,6 @@ STORES = (1, 2, 4, 8)
 POOL_STORES = (1, 2, 4)
 REQUESTS_A_NODE = 25
 SHAPES = ("agents", "flash", "rag", "chat")
-FAVOURED = ("distributed", "cxl")
-"""Simulated too favourably (docs/validation.md): verdicts are given with them and without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ def setting_at(place: Place, centre: Setting, quick: bool) -> Setting:
 
 def setting_points(setting: Setting, number: str) -> list[Point]:
     """Everything that could be bought there, and the bound."""
-    bought = [(name, setting) for name in ("recompute", *FAVOURED, "distributed_merge", BOUND)]
+    bought = [(name, setting) for name in (*BASELINES, "lent", *FRONTS[:4], BOUND)]
     bought += [("stores", replace(setting, stores=stores)) for stores in STORES]
     bought += [("switch", replace(setting, stores=stores)) for stores in POOL_STORES]
     return [Point("map", number, name, mine, system(name, mine)) for name, mine in bought]
@@ -134,7 +132,7 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
         if point.system != BOUND
     ]
     bound = next(sample for point, sample in zip(points, samples, strict=True) if point.system == BOUND)
-    central = [one for one in bought if one.system not in (*FAVOURED, "distributed_merge")]
+    central = [one for one in bought if one.system in CENTRAL]
     pool, rival, lead, low = _nearest(bought, path)
     _, _, central_lead, central_low = _nearest(central, path)
     room = ratio(bound, rival.sample, *path)
@@ -145,10 +143,10 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
         low,
         pool,
         rival,
-        low > 0,
+        low > 0 and lead >= TOLD_SHARE,
         _all_beaten(bought, path),
         central_lead,
-        central_low > 0,
+        central_low > 0 and central_lead >= TOLD_SHARE,
         _all_beaten(central, path),
         1 - room.mean,
         min(bought, key=lambda one: one.sample.mean(*path)).label,
@@ -163,9 +161,8 @@ def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchas
             continue
         rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
         rival = min(rivals, key=lambda one: one.sample.mean(*path))
-        change = ratio(pool.sample, rival.sample, *path)
-        low = 1 - change.high if math.isfinite(change.half) else -math.inf
-        found.append((pool, rival, 1 - change.mean, low))
+        lead = 1 - ratio(pool.sample, rival.sample, *path)
+        found.append((pool, rival, lead.mean, lead.low))
     return max(found, key=lambda one: one[2])
 
 

@@ -60,11 +60,9 @@ def must_hold(claim: Claim, plotted: Plotted) -> None:
 
 def told(value: Interval, unit: str = "s", digits: int = 3) -> str:
     """A mean and half its 95 % interval as text."""
-    half = f" ± {value.half:.{digits}f}" if isfinite(value.half) else ""
-    return f"{value.mean:,.{digits}f}{half} {unit}".strip()
+    return f"{value:,.{digits}f} {unit}".strip()
 
 
 def share(value: Interval) -> str:
     """A share as a percentage with its interval and its sign."""
-    half = f" ± {value.half:.1%}" if isfinite(value.half) else " (one run, no interval)"
-    return f"{value.mean:+.1%}{half}"
+    return f"{value:+.1%}" + ("" if isfinite(value.half) else " (one run, no interval)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -20,8 +21,7 @@ Labelled = Mapping[str, Sample]
 
 def change_claim(mine: Labelled, what: str, without: str) -> Claim:
     """How much sooner the first token is with one than with another, where that is certain."""
-    found = ratio(mine[what], mine[without], *MEAN)
-    gain = Interval(1 - found.mean, 1 - found.high, 1 - found.low)
+    gain = 1 - ratio(mine[what], mine[without], *MEAN)
     told_apart = abs(gain.mean) >= TOLD_SHARE
     if told_apart and below(mine[what], mine[without], *MEAN):
         return Claim(f"{what}: {share(gain)} sooner than {without}.", (Fact(what, without),))
@@ -81,7 +81,7 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
     last = entries[-1]
     earned = "more" if last.saved_dollars > last.extra_dollars else "less"
     text = (
-        f"With {last.nodes} nodes and {last.requests:,.0f} requests an hour the controllers get "
+        f"With {last.nodes} nodes and {last.requests:,.0f} requests an hour controllers and switches handle "
         f"{last.digests:,.0f} digests and make {last.updates:,.0f} table updates in {last.writes:,.0f} "
         f"Writes "
         f"an hour, which takes {last.cpu_s:.1f} s of CPU, {last.cpu_s / 3600:.2%} of a core; tables take "
@@ -90,8 +90,7 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
         f"against the same storage nodes, {earned} than its {last.extra_dollars:.2f} $/h at a node's price"
     )
     if last.against_recompute_s.high < 0:
-        lost = last.against_recompute_s
-        text += f"; against recomputing it loses {told(Interval(-lost.mean, -lost.high, -lost.low), 's', 0)}"
+        text += f"; against recomputing it loses {told(0 - last.against_recompute_s, 's', 0)}"
     return Claim(text + ".")
 
 
@@ -141,17 +140,24 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
             f"{median(one.central_lead for one in central):.1%} "
             f"in the median, {max(one.central_lead for one in central):.1%} at most."
         )
+    best = Counter(one.pool.label for one in found if one.best)
+    if best:
+        leads = [one.lead for one in found if one.best]
+        names = ", ".join(f"{name} ({count})" for name, count in best.items())
+        text += (
+            f" Surely fastest of all at their cost are {names}, by {median(leads):.1%} in the median and "
+            f"{max(leads):.1%} at most."
+        )
     others = [one for one in found if not one.best]
     if others:
         rooms = sorted(one.headroom for one in others)
         text += (
-            " Where no pool is best, the bound (every stored block at the rate of the node's own link, "
-            "without "
-            f"a queue) leads what comes before the pool by {median(rooms):+.1%} in the median and "
+            " Where no pool is best, the bound (distributed DRAM behind a switch that has all of it) leads "
+            f"what comes before the pool by {median(rooms):+.1%} in the median and "
             f"{rooms[-1]:+.1%} at most: no pool of any design could lead by more there."
         )
         if rooms[0] < 0:
-            text += " Below 0 the CXL pool's own adapters are faster than the nodes' links."
+            text += " Below 0 that is the CXL pool, whose adapters are faster than the nodes' links."
     return Claim(text)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from experiments.study.point import Point
-from experiments.study.systems import BOUND, Setting, system
+from experiments.study.systems import BOUND, FRONTS, SHARES, Setting, system
 
 GATE_FAN_INS = (16, 32, 60)
 DESIGN_FAN_INS = (16, 32, 46)
@@ -52,19 +52,15 @@ def gate_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 def design_points(centre: Setting, quick: bool) -> Iterator[Point]:
     """Merging and a pool before each kind of memory, and a pool that spares the scheduler its knowledge."""
-    names = (
-        "recompute",
-        "stores",
-        "merging",
-        "switch",
-        "distributed",
-        "distributed_merge",
-        "distributed_pool",
-    )
+    names = ("recompute", "stores", "merging", "switch", "distributed", "lent", "cxl", *FRONTS)
     for nodes in QUICK_FAN_INS if quick else DESIGN_FAN_INS:
         setting = replace(centre, nodes=nodes)
-        for name in (*names, "cxl", "cxl_merge", "cxl_pool", BOUND):
+        for name in (*names, BOUND):
             yield Point("designs", nodes, name, setting, system(name, setting))
+        for variant, share in SHARES.items():
+            slower = replace(setting, peer_share=share)
+            for name in ("distributed", "distributed_merge", "distributed_pool"):
+                yield Point("designs", nodes, name, slower, system(name, slower), variant)
         blind = replace(setting, scheduler="round_robin")
         for name in ("stores", "switch", "distributed"):
             yield Point("designs", nodes, name, blind, system(name, blind), "round robin")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from experiments.intervals import Interval, mean_interval
+from experiments.simulator.scenario import DIGEST_CPU_S, SWITCH_DIGEST_CPU_S
 from experiments.study.benefit import SECOND_DOLLARS
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample, figure
@@ -14,8 +15,6 @@ from experiments.study.systems import Setting, system
 FAN_INS = (4, 16, 64, 256)
 QUICK_FAN_INS = (4, 16)
 REQUESTS_A_NODE = 25
-DIGEST_CPU_S = 131e-6
-"""Of the controller, measured in bursts of 20 (docs/emulation.md); 50 to 105 in larger ones."""
 ENTRY_BYTES = 128
 """Of a table entry in the embedded switch (docs/performance.md), and a block has one."""
 
@@ -41,7 +40,7 @@ class Entry:
     updates: float
     messages_mb: float
     cpu_s: float
-    """Measured cost of a digest, times their number; reading counters comes on top."""
+    """Measured cost of a digest at controller and switch, times their number, without reading counters."""
     table_mb: float
     """Entries of all switches, full pools."""
     extra_dollars: float
@@ -67,7 +66,7 @@ def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
         pool.mean("table_writes") * hourly,
         pool.mean("table_updates") * hourly,
         pool.mean("control_bytes") * hourly / 1e6,
-        pool.mean("digests") * hourly * DIGEST_CPU_S,
+        pool.mean("digests") * hourly * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S),
         switches * pool.mean("pool_blocks") * ENTRY_BYTES / 1e6,
         pool.cost - stores.cost,
         saved(pool, stores),

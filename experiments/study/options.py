@@ -9,6 +9,7 @@ from pathlib import Path
 from experiments.options import Option, OptionError, number, parse_into, whole
 from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS
 from experiments.study.plan import AXES
+from experiments.study.space import SPACE
 
 QUICK_REQUESTS = 400
 REQUESTS = 2000
@@ -28,11 +29,14 @@ SHARES = {
     "hour": 6.0,
     "shape": 4.0,
     **dict.fromkeys((axis.field for axis in AXES), 2.0),
+    SPACE: 20.0,
     "ablation": 2.0,
     "control": 2.0,
 }
 """Sweep -> its part of the budget, in this order; what one leaves the next ones get."""
 SWEEPS = tuple(SHARES)
+USUAL = tuple(name for name in SWEEPS if name != SPACE)
+POINTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,7 @@ class StudyOptions:
     seeds: int | None
     minutes: float
     sweeps: tuple[str, ...]
+    points: int
     results: Path
 
     @property
@@ -100,8 +105,12 @@ _OPTIONS = (
         "after which nothing new is begun; what was left out is said",
     ),
     Option(
-        "SWEEPS", _sweeps, SWEEPS, f"what to compute, joined by commas: {', '.join(SWEEPS)}; default: all"
+        "SWEEPS",
+        _sweeps,
+        USUAL,
+        f"what to compute, joined by commas: {', '.join(SWEEPS)}; default: all but {SPACE}",
     ),
+    Option("POINTS", whole(10, 1_000_000), POINTS, f"small simulations of the sweep {SPACE}"),
     Option("RESULTS", Path, Path("results/study"), "folder for points, tables and the report"),
 )
 

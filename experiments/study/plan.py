@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.simulator.scenario import Control
 from experiments.study.designs import codec_points, design_points, engine_points, gate_points, warm_points
 from experiments.study.ledger import ledger_points
 from experiments.study.point import Point
-from experiments.study.systems import BASELINES, BOUND, MOST_STORES, Setting, system
+from experiments.study.space import space_points
+from experiments.study.systems import BASELINES, BOUND, FRONTS, MOST_STORES, SHARES, Setting, system
 from experiments.study.tornado import tornado_points
 from workload.schedule import SCHEDULERS
 from workload.shapes import ALL_SHAPES
@@ -100,15 +102,16 @@ ABLATION_POOL_GB = 4.0
 
 CONTROL: dict[str, Parts] = {
     "as measured: 1,150 updates/s": {},
-    "ten times slower switch tables": {"control": {"report_count": 1, "writes_per_s": 115.0}},
-    "digests take 100 ms": {"control": {"report_count": 1, "digest_latency_s": 0.1}},
+    "ten times slower switch tables": {"control": {"writes_per_s": 115.0}},
+    "digests are not gathered": {"control": {"digest_latency_s": Control().digest_latency_s}},
     "reports from the 2nd miss on": {"control": {"report_count": 2}},
     "reports from the 4th miss on": {"control": {"report_count": 4}},
 }
 
 
-def points(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:
-    """All simulations whose place is known beforehand."""
+def points(centre: Setting, trace: Path | None, quick: bool, space: int = 0) -> Iterator[Point]:
+    """All simulations whose place is known beforehand; `space`: those of the sweep over the whole space."""
+    yield from space_points(centre, space)
     yield from _rivals(centre, quick)
     yield from gate_points(centre, quick)
     yield from design_points(centre, quick)
@@ -138,10 +141,13 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
-        for name in (*BASELINES, "distributed_merge", BOUND):
+        for name in (*BASELINES, "lent", *FRONTS[:4], BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
+        for variant, share in SHARES.items():
+            slower = replace(setting, peer_share=share)
+            yield Point("rivals", nodes, "distributed", slower, system("distributed", slower), variant)
         queues = replace(setting, scheduler="conductor")
-        for name in ("recompute", "distributed"):
+        for name in ("recompute", "distributed", "distributed_merge", "lent", "stores", "switch"):
             yield Point("rivals", nodes, name, queues, system(name, queues), "conductor")
         for stores in QUICK_RIVAL_STORES if quick else RIVAL_STORES:
             split = replace(setting, stores=stores)

@@ -21,7 +21,7 @@ from experiments.study.atlas import (
     verdicts,
 )
 from experiments.study.options import MAP, SHARES, StudyOptions
-from experiments.study.panels import Found
+from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import STEADY
 from experiments.study.systems import Setting

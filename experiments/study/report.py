@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.page import Page
 from experiments.study.adaptive import Coarse
-from experiments.study.panels import Panel
+from experiments.study.panels.panel import Panel
 from experiments.study.table import Table
 
 TITLE = "When does a pool in the switch pay?"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.simulator.scenario import Scenario
+from controller.base_state import DIGEST_TIMEOUT_NS
+from experiments.simulator.scenario import Control, Scenario
 
 MERGING_GB = 0.5
 """A pool that holds a few blocks of any model here, and is never told to keep one."""
@@ -14,6 +15,16 @@ MEMORY_GB = 8000.0
 MOST_STORES = 16
 BELUGA_SERVERS = 16
 """Servers that one CXL switch connects."""
+
+DIGEST_LATENCY_S = Control().digest_latency_s + DIGEST_TIMEOUT_NS / 1e9
+"""A digest is as late as the one that opens its list, which the switch gathers so long."""
+OWN_GB = 64.0
+"""DRAM for blocks in every node of every system."""
+SHARE = 1 / 1.02
+"""Of a link that blocks get: what headers leave, at storage nodes and where nodes read from one another."""
+SHARES = {"RDMA as measured": 0.87, "over TCP": 0.36}
+"""Of a link that Mooncake's transfer engine reached: 87 GB/s of four links of 200 Gbit/s, and 2.4 times less
+over TCP, where cores copy (its README)."""
 
 STAR_HOSTS = 62
 """Hosts that one switch connects: a P4 switch here has at most 63 ports."""
@@ -28,16 +39,28 @@ NAMES = {
     "merging": "storage nodes, merging switch",
     "distributed_merge": "distributed DRAM, merging switch",
     "distributed_pool": "distributed DRAM, pool in front",
+    "lent": "the nodes' own DRAM, lent",
+    "lent_merge": "the nodes' own DRAM, lent, merging switch",
+    "lent_pool": "the nodes' own DRAM, lent, pool in front",
     "cxl_merge": "CXL pool, merging switch",
     "cxl_pool": "CXL pool, pool in front",
-    "ideal": "bound: everything at the node's own link",
+    "ideal": "bound: no queue but at the node's own link",
 }
-POOLS = ("sram", "switch", "merging", "distributed_merge", "distributed_pool", "cxl_merge", "cxl_pool")
+FRONTS = (
+    "distributed_merge",
+    "distributed_pool",
+    "lent_merge",
+    "lent_pool",
+    "cxl_merge",
+    "cxl_pool",
+)
+POOLS = ("sram", "switch", "merging", *FRONTS)
 """Those with a switch that does more than forward."""
 CENTRAL = ("recompute", "stores", "switch")
-"""What is left without distributed DRAM and CXL, which are simulated too favourably."""
+"""What is left where nodes lend no DRAM and there is no CXL."""
 BOUND = "ideal"
-"""No system that could be bought: no queue anywhere but at the reader's own link, and it costs nothing."""
+"""No system that could be bought: the nodes' DRAM as of distributed DRAM, behind a switch that has whatever
+any node has, so that no queue is left but that at the reader's own link."""
 BASELINES = ("recompute", "distributed", "cxl")
 
 
@@ -68,6 +91,8 @@ class Setting:
     """Nodes ask before they fetch, what waits at homes, and a switch with a pool what that holds."""
     requests_first: bool = True
     """Requests wait for no block at any port."""
+    peer_share: float = SHARE
+    """Of a node's link, for what nodes read from one another."""
     decode: str = "apart"
     """apart: other nodes decode; batched: continuous batching on the same GPUs, prefill in chunks."""
 
@@ -94,7 +119,7 @@ class Setting:
             nodes={
                 "count": self.nodes,
                 "gpu_gb": 16.0,
-                "dram_gb": 64.0,
+                "dram_gb": OWN_GB,
                 "gate": "compare",
                 "hints": "homes" if self.asks_first else "answers",
                 "decode": self.decode,
@@ -106,7 +131,7 @@ class Setting:
             },
             storage={"count": self.stores, "dram_gb": MEMORY_GB / self.stores, "ssd_gb": 0.0},
             pool={"memory": "none"},
-            control={"report_count": 1},
+            control={"report_count": 1, "digest_latency_s": DIGEST_LATENCY_S},
         )
 
     def fabric(self) -> dict[str, Any]:
@@ -132,12 +157,13 @@ def system(name: str, setting: Setting) -> Scenario:
     kind, _, front = name.partition("_")
     if name == "recompute":
         return base.changed(nodes={"gate": "never"})
-    if kind in ("distributed", "cxl"):
-        found = _distributed(base, setting) if kind == "distributed" else _cxl(base, setting)
+    if name == BOUND:
+        return _peers(base, setting, MEMORY_GB).changed(direct={"front": "whole"})
+    if kind in ("distributed", "lent", "cxl"):
+        shared_gb = MEMORY_GB if kind == "distributed" else 0.0
+        found = _cxl(base, setting) if kind == "cxl" else _peers(base, setting, shared_gb)
         pool = {"size_gb": setting.pool_gb}
         return found.changed(direct={"front": front}, pool=pool) if front else found
-    if name == BOUND:
-        return _ideal(base, setting)
     if name == "sram":
         return base.changed(pool={"memory": "sram", "size_gb": 0.064}, nodes=told)
     if name == "merging":
@@ -148,41 +174,12 @@ def system(name: str, setting: Setting) -> Scenario:
     return base
 
 
-def _ideal(base: Scenario, setting: Setting) -> Scenario:
-    """Whatever was stored comes at the rate of the node's own link, as if every home were idle."""
-    rate_gbyte_s = setting.link_gbit_s / 8
+def _peers(base: Scenario, setting: Setting, shared_gb: float) -> Scenario:
+    """The nodes' own DRAM and so much more, read from one another over their links, as Mooncake does."""
     return base.changed(
-        storage={"kind": "direct"},
-        direct={
-            "size_gb": MEMORY_GB,
-            "devices": 4096,
-            "device_gbyte_s": 1000.0,
-            "interleaved": True,
-            "read_gbyte_s": rate_gbyte_s,
-            "write_gbyte_s": rate_gbyte_s,
-            "lookup_s": 0.0,
-            "block_s": 0.0,
-        },
-        prices=dict.fromkeys(("dram_per_gb", "cxl_adapter", "cxl_switch"), 0.0),
-    )
-
-
-def _distributed(base: Scenario, setting: Setting) -> Scenario:
-    """The nodes' own DRAM, read from one another over their links, with a cache-aware scheduler."""
-    rate_gbyte_s = setting.link_gbit_s / 8
-    return base.changed(
-        storage={"kind": "direct"},
-        direct={
-            "size_gb": MEMORY_GB,
-            "devices": setting.nodes,
-            "device_gb": 0.0,
-            "device_gbyte_s": rate_gbyte_s,
-            "interleaved": False,
-            "read_gbyte_s": rate_gbyte_s,
-            "write_gbyte_s": rate_gbyte_s,
-            "lookup_s": 8.39e-6,
-            "block_s": 10.55e-6,
-        },
+        storage={"kind": "peers", "own_gb": OWN_GB},
+        nodes={"dram_gb": OWN_GB + shared_gb / setting.nodes},
+        direct={"peer_share": setting.peer_share, "lookup_s": 8.39e-6, "block_s": 10.55e-6},
     )
 
 

@@ -13,6 +13,7 @@ from experiments.study.benefit import benefit
 from experiments.study.ledger import Entry
 from experiments.study.point import Point
 from experiments.study.sample import START, STEADY, STEADY_P99, Sample
+from experiments.study.space import Gain
 from experiments.study.systems import NAMES
 from experiments.study.tornado import Bar
 
@@ -97,6 +98,17 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
              later.lead, later.best, later.beaten, later.central_lead, later.central_best,
              later.central_beaten) )  # fmt: skip
     return Table("map", columns, tuple(rows))
+
+
+def space_table(found: Sequence[Gain]) -> Table:
+    """How much sooner, by pair and part of the space."""
+    columns = ("system", "against", "part", "settings", "sooner", "low", "high", "sooner_in", "later_in")
+    rows = [
+        (NAMES[one.what], NAMES[one.without], one.part, one.settings, one.gain.mean, one.gain.low,
+         one.gain.high, one.sooner, one.later)
+        for one in found
+    ]  # fmt: skip
+    return Table("space", columns, tuple(rows))
 
 
 def ledger_table(entries: Sequence[Entry]) -> Table:

@@ -57,11 +57,7 @@ def changed(scenario: Scenario, path: str, factor: float) -> Scenario:
     value = getattr(getattr(scenario, table), name) * factor
     if name == "prefill_utilisation":
         value = min(1.0, value)
-    scenario = scenario.changed(**{table: {name: value}})
-    if path == "network.link_gbit_s" and scenario.storage.kind == "direct":
-        rates = {rate: getattr(scenario.direct, rate) * factor for rate in ("device_gbyte_s", "read_gbyte_s")}
-        scenario = scenario.changed(direct={**rates, "write_gbyte_s": scenario.direct.write_gbyte_s * factor})
-    return scenario
+    return scenario.changed(**{table: {name: value}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +100,7 @@ def _bar(
         hourly = other["completed"] * 3600 / other["duration_s"]
         gained_s = other["ttft_s"]["mean"] - mine["ttft_s"]["mean"]
         net.append(gained_s * hourly * second - (costs[0] - costs[1]))
-    slower = ratio(pool[1], rival[1], *MEAN)
-    return Bar(
-        change, rival[0].label, mean_interval(net), Interval(1 - slower.mean, 1 - slower.high, 1 - slower.low)
-    )
+    return Bar(change, rival[0].label, mean_interval(net), 1 - ratio(pool[1], rival[1], *MEAN))
 
 
 def swings(made: Sequence[Bar], rival: str) -> list[tuple[str, Bar, Bar]]:

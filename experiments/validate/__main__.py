@@ -11,8 +11,7 @@ from experiments.logs import Open, OpenNetworks
 from experiments.run.result import revision
 from experiments.simulator.simulation import prepare
 from experiments.validate import literature
-from experiments.validate.drawn import draw
-from experiments.validate.emulator import Comparison, compare, incast, star
+from experiments.validate.emulator import Comparison, compare, compare_drawn, incast, star
 from experiments.validate.kvswitch import kvswitch
 from experiments.validate.options import ValidateOptions, parse_options
 from experiments.validate.page import SEED, write_page
@@ -82,8 +81,12 @@ def _emulated(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
     if options.part != "emulator" and options.drawn:
         comparisons: list[Comparison] = []
         for number in range(options.first, options.first + options.drawn):
-            comparisons += compare(
-                draw(number), options.scale, None, lambda name: screen.say(f"emulating: {name}"), opened
+            comparisons += compare_drawn(
+                number,
+                options.scale,
+                options.results / "drawn",
+                lambda name: screen.say(f"emulating: {name}"),
+                opened,
             )
         yield from (emulated_section(comparison) for comparison in comparisons)
         text = drawn_table(comparisons)

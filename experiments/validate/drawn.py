@@ -30,7 +30,7 @@ def draw(number: int) -> Scenario:
         nodes={
             "count": nodes,
             "gpu_gb": _blocks(random.randint(16, 128)),
-            "dram_gb": _blocks(random.choice((0, 64, 256))),
+            "dram_gb": _blocks(random.choice((1, 64, 256))),
             "gate": random.choice(("always", "compare")),
         },
         network={"link_gbit_s": random.choice((100.0, 200.0, 400.0))},

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.logs import Open
-from experiments.run.result import RunResult
-from experiments.simulator.emulate import Emulated, Emulator
+from experiments.simulator.emulate import Emulator
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import simulate
+from experiments.validate.drawn import draw
 from experiments.validate.incast import write_incast
+from experiments.validate.measured import Measured, keep, kept, measured_of
 from experiments.validate.rows import Row
 from hostlib.request_record import SOURCES
 from topologies.network import Network
@@ -20,19 +21,29 @@ from topologies.network import Network
 SCENARIOS = Path(__file__).parent / "scenarios"
 BLOCKS_TOLERANCE = 0.10
 """Of the blocks that the emulator found in the same tier."""
-P50_TOLERANCE = 0.10
-P99_TOLERANCE = 0.20
+TIMES_TOLERANCE = {"mean": 0.10, "p50": 0.10, "p99": 0.20}
+DRAWN_PLAY_S = 20.0
+"""How long the requests of a drawn scenario take to come on the emulator, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One scenario in both worlds."""
 
-    name: str
-    emulated: RunResult
-    speed: float
+    scenario: str
+    pool: bool
+    emulated: Measured
     simulated: SimResult
-    rows: tuple[Row, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the play."""
+        return _name(self.scenario, self.pool)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Figure by figure."""
+        return tuple(_rows(self.name, self.emulated, self.simulated))
 
 
 def star(trace: Path, requests: int | None) -> Scenario:
@@ -60,25 +71,47 @@ def compare(
     """Play without and with the pool."""
     emulator = Emulator(scenario, sigma, speed)
     for pool in (False, True):
-        name = f"{scenario.name}, {'with' if pool else 'without'} the pool"
-        on_play(name)
-        emulated = emulator.play(pool, opened)
-        simulated = simulate(emulator.matched(pool))
-        rows = tuple(compare_figures(name, emulated, simulated))
-        yield Comparison(name, emulated.run, emulated.speed, simulated, rows)
+        on_play(_name(scenario.name, pool))
+        measured = measured_of(emulator.play(pool, opened))
+        yield Comparison(scenario.name, pool, measured, simulate(emulator.matched(pool)))
 
 
-def compare_figures(name: str, emulated: Emulated, simulated: SimResult) -> Iterator[Row]:
+def compare_drawn(
+    number: int,
+    sigma: float,
+    folder: Path,
+    on_play: Callable[[str], None],
+    opened: Open = Network,
+) -> Iterator[Comparison]:
+    """The scenario of this number; what was played already is taken from the folder."""
+    scenario = draw(number)
+    # Requests must come within DRAWN_PLAY_S; what comes slowly anyhow is played as it comes.
+    speed = max(1.0, Emulator(scenario, sigma, 1.0).arrivals_s / DRAWN_PLAY_S)
+    emulator = Emulator(scenario, sigma, speed)
+    for pool in (False, True):
+        path = folder / f"{number}-{'pool' if pool else 'no-pool'}.json"
+        measured = kept(path, scenario, sigma, speed)
+        if measured is None:
+            on_play(_name(scenario.name, pool))
+            measured = keep(path, scenario, sigma, emulator.play(pool, opened))
+        yield Comparison(scenario.name, pool, measured, simulate(emulator.matched(pool)))
+
+
+def _name(scenario: str, pool: bool) -> str:
+    return f"{scenario}, {'with' if pool else 'without'} the pool"
+
+
+def _rows(name: str, measured: Measured, simulated: SimResult) -> Iterator[Row]:
     """The figures with a tolerance, then others for information."""
-    run = emulated.run
     for source in SOURCES:
-        measured, predicted = getattr(run.blocks, source), simulated.blocks[source]
-        yield Row(name, f"blocks: {source}", measured, predicted, BLOCKS_TOLERANCE)
-    for share, tolerance in (("p50", P50_TOLERANCE), ("p99", P99_TOLERANCE)):
-        measured_s = emulated.real_s(getattr(run.ttft_ms, share))
-        yield Row(name, f"TTFT {share}, s", measured_s, getattr(simulated.ttft_s, share), tolerance)
-    for share, tolerance in (("p50", P50_TOLERANCE), ("p99", P99_TOLERANCE)):
-        measured_s = emulated.real_s(getattr(run.get_ms, share))
-        yield Row(name, f"GET {share}, s", measured_s, getattr(simulated.get_s, share), tolerance)
-    yield Row(name, "admissions", run.admitted, simulated.admitted)
-    yield Row(name, "digests", run.digests, simulated.digests)
+        yield Row(
+            name, f"blocks: {source}", measured.blocks[source], simulated.blocks[source], BLOCKS_TOLERANCE
+        )
+    for what, told_s, said_s in (
+        ("TTFT", measured.ttft_s, simulated.ttft_s),
+        ("GET", measured.get_s, simulated.get_s),
+    ):
+        for share, tolerance in TIMES_TOLERANCE.items():
+            yield Row(name, f"{what} {share}, s", getattr(told_s, share), getattr(said_s, share), tolerance)
+    yield Row(name, "admissions", measured.admitted, simulated.admitted)
+    yield Row(name, "digests", measured.digests, simulated.digests)

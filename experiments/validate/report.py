@@ -11,7 +11,7 @@ from typing import Any
 from experiments.run.machine import ADVICE
 from experiments.run.result import revision
 from experiments.validate.emulator import Comparison
-from experiments.validate.rows import Row, markdown
+from experiments.validate.rows import Row, figure, markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +39,58 @@ def emulated_section(comparison: Comparison) -> Section:
 
 
 def drawn_table(comparisons: Sequence[Comparison]) -> str:
-    """How many drawn scenarios agree, figure by figure; those that the machine did not keep up with apart."""
-    counted = [comparison for comparison in comparisons if not comparison.emulated.overloaded]
-    lines = ["| figure | agree | of |", "|---|---:|---:|"]
-    for figure in dict.fromkeys(row.figure for comparison in counted for row in comparison.rows):
-        verdicts = [
-            row.agrees
-            for comparison in counted
-            for row in comparison.rows
-            if row.figure == figure and row.agrees is not None and (row.reference or row.simulated)
-        ]
-        if verdicts:
-            lines.append(f"| {figure} | {sum(verdicts)} | {len(verdicts)} |")
-    whole = sum(all(row.agrees is not False for row in comparison.rows) for comparison in counted)
+    """In how many drawn scenarios each figure agrees, and in how many all of them do.
+
+    A scenario counts if the machine kept up in both of its plays. A tier in which both worlds found nothing
+    is no agreement, and not counted.
+    """
+    scenarios: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        scenarios.setdefault(comparison.scenario, []).append(comparison)
+    counted = [plays for plays in scenarios.values() if not any(play.emulated.overloaded for play in plays)]
+    judged: dict[str, dict[bool, list[bool]]] = {}
+    for play in (play for plays in counted for play in plays):
+        for row in play.rows:
+            if row.agrees is not None and (row.reference or row.simulated):
+                judged.setdefault(row.figure, {False: [], True: []})[play.pool].append(row.agrees)
+    lines = ["| figure | agrees without the pool | with the pool |", "|---|---:|---:|"]
+    lines += [f"| {what} | {_of(said[False])} | {_of(said[True])} |" for what, said in judged.items()]
+    whole = {
+        pool: [_agrees(play) for plays in counted for play in plays if play.pool == pool]
+        for pool in (False, True)
+    }
+    both = sum(all(map(_agrees, plays)) for plays in counted)
     lines += [
+        f"| all of them | {_of(whole[False])} | {_of(whole[True])} |",
         "",
-        f"All figures agree in {whole} of {len(counted)} runs; in {len(comparisons) - len(counted)} more the "
-        "machine did not keep up, and they don't count. A tier in which both found nothing is not counted.",
+        f"All figures agree in {both} of {len(counted)} scenarios, without the pool and with it; in "
+        f"{len(scenarios) - len(counted)} more the machine did not keep up, and they don't count. A tier in "
+        "which both found nothing is not counted.",
+        "",
+        "| scenario | does not agree |",
+        "|---|---|",
+        *(f"| {name} | {'; '.join(_differs(plays)) or '-'} |" for name, plays in scenarios.items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _agrees(play: Comparison) -> bool:
+    return all(row.agrees is not False for row in play.rows)
+
+
+def _of(verdicts: Sequence[bool]) -> str:
+    return f"{sum(verdicts)} of {len(verdicts)}" if verdicts else "-"
+
+
+def _differs(plays: Sequence[Comparison]) -> list[str]:
+    """What is beyond its tolerance."""
+    return [
+        f"{row.figure} {'with' if play.pool else 'without'} {row.deviation:+.0%}"
+        f" ({figure(row.reference)}, {figure(row.simulated)})"
+        for play in plays
+        for row in play.rows
+        if row.agrees is False
+    ] + ["the machine did not keep up" for play in plays if play.emulated.overloaded]
 
 
 def write(folder: Path, sections: Sequence[Section]) -> None:

@@ -33,9 +33,9 @@ _LOOKS = {"plain": ("o", "#111111"), "8-bit": ("s", "#0072b2"), "CacheGen": ("^"
 
 def said(value: Interval, factor: float = 1.0) -> str:
     """A mean and half of its interval."""
-    mean, half = factor * value.mean, factor * value.half
-    digits = 2 if abs(mean) < 10 else 1 if abs(mean) < 100 else 0
-    return f"{mean:,.{digits}f} ± {half:,.{digits}f}"
+    shown = factor * value
+    digits = 2 if abs(shown.mean) < 10 else 1 if abs(shown.mean) < 100 else 0
+    return f"{shown:,.{digits}f}"
 
 
 def cells_table(rows: Sequence[Row], seeds: int) -> Table:

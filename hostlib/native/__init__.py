@@ -8,13 +8,10 @@ is left to Python in any case.
 
 from __future__ import annotations
 
-import os
-from functools import cache
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from hostlib.native.build import MODULE, library
+from hostlib.native import extension
+from hostlib.native.build import FOLDER, MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -132,23 +129,9 @@ class Core(Protocol):
 
 def load(path: Path) -> Core:
     """The core in a shared object; ImportError."""
-    loader = ExtensionFileLoader(MODULE, str(path))
-    spec = spec_from_file_location(MODULE, path, loader=loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return cast("Core", module)
-
-
-@cache
-def _built() -> Core | None:
-    path = library()
-    try:
-        return load(path) if path.is_file() else None
-    except ImportError:
-        return None
+    return cast("Core", extension.load(MODULE, path))
 
 
 def core() -> Core | None:
     """See the module. Who needs it asks once, when it begins."""
-    return None if os.environ.get("WEIR_PURE") == "1" else _built()
+    return cast("Core | None", extension.compiled(MODULE, FOLDER))

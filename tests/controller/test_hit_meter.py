@@ -11,6 +11,7 @@ from controller.hit_meter import (
     BUSY_SHARE_OF_ALL,
     MAX_PERIOD_S,
     MIN_PERIOD_S,
+    READS_PER_S,
     HitMeter,
     next_period_s,
 )
@@ -82,4 +83,5 @@ def test_reading_takes_a_bounded_share_of_the_time() -> None:
     assert next_period_s(0.0) == MIN_PERIOD_S
     assert next_period_s(0.1) == 0.1 / BUSY_SHARE
     assert next_period_s(100.0) == MAX_PERIOD_S
+    assert next_period_s(0.0, switches=20) == 20 / READS_PER_S
     assert next_period_s(0.01, switches=20) == pytest.approx(20 * 0.01 / BUSY_SHARE_OF_ALL)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.membership import REPEAT_S, SILENCE_S, Announcements, Membership, first_epoch
+from controller.membership import MOST_REPEAT_S, REPEAT_S, SILENCE_S, Announcements, Membership, first_epoch
 from controller.operations import Answer
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S, Members, State, is_later
@@ -188,8 +189,20 @@ def test_hosts_are_told_of_every_change_and_again_from_time_to_time() -> None:
     world.beat(5)
     told = announcements.poll(world.now_s)
     assert [Members.decode(announce.value) for announce in told] == [world.membership.members] * 2
-    assert announcements.poll(world.now_s + REPEAT_S / 2) == []
-    assert len(announcements.poll(world.now_s + REPEAT_S)) == 2
+    now_s, waits_s = world.now_s, []
+    while len(waits_s) < 8:
+        waits_s.append(announcements.due_s - now_s)
+        assert announcements.poll(announcements.due_s - 0.01) == []
+        now_s = announcements.due_s
+        assert len(announcements.poll(now_s)) == 2
+    assert waits_s[:2] == pytest.approx([REPEAT_S, 2 * REPEAT_S])
+    assert waits_s[-2:] == pytest.approx([MOST_REPEAT_S] * 2)
+    world.beat()
+    del world.beating[TWO]
+    world.beat(5)
+    assert announcements.due_s <= world.now_s
+    announcements.poll(world.now_s)
+    assert announcements.due_s == world.now_s + REPEAT_S
 
 
 def test_who_asks_with_an_older_list_is_told_at_once() -> None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from controller.costs import Costs
 from controller.errors import NotPrimaryError
-from controller.membership import Membership
+from controller.hit_meter import MIN_PERIOD_S, READS_PER_S
+from controller.membership import REPEAT_S, Membership
 from controller.operations import Answer
 from controller.p4_constants import OUTCOME_NAMES
-from controller.worker import IDLE_TICK_S, MAX_IDLE_TICK_S, SwitchWorker
+from controller.worker import OUTCOMES_PERIOD_S, TICK_S, WATCH_S, Clocks, SwitchWorker
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 from tests.controller.live import wait_until
@@ -29,11 +30,15 @@ if TYPE_CHECKING:
 class Adapter(RecordingAdapter):
     """What a worker needs besides what a pool does."""
 
-    def reports(self, message: HotMiss) -> list[HotMiss]:
+    def reports(self, message: HotMiss | Answer) -> list[HotMiss | Answer]:
         return [message]
 
-    def read_outcomes(self) -> list[int]:
-        return [0] * len(OUTCOME_NAMES)
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcomes = [0] * len(OUTCOME_NAMES)
+
+    def read_outcomes(self) -> None:
+        self.outcomes = [count + 1 for count in self.outcomes]
 
 
 class Session:
@@ -116,31 +121,91 @@ def test_no_generation_comes_back_when_a_controller_becomes_primary_again() -> N
     assert len(set(given)) == len(given)
 
 
+class Clock:
+    """Moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def worker_at(
+    hosts: tuple[IPv4Address, ...], membership: Membership, clock: Clock, switches: int = 1
+) -> tuple[SwitchWorker, World, Session]:
+    """One that a test steps itself, by its clock."""
+    world = World(blocks=4)
+    world.pool._adapter = world.adapter = Adapter()
+    session = Session(world.adapter, {"ms": 0})
+    session.primary.set()
+    clocks = Clocks(wall_s=clock, monotonic_s=clock, cpu_s=lambda: 0.0)
+    worker = SwitchWorker("s1", session, world.pool, membership, hosts, clocks, switches)  # type: ignore[arg-type]
+    return worker, world, session
+
+
+def beat(membership: Membership, store: IPv4Address) -> Answer:
+    message = wire.Message(wire.OP_HELLO, bytes(16), 0, 0, wire.FLAG_HELD, membership.members.epoch)
+    return Answer(store, message)
+
+
+NODE = IPv4Address("10.0.0.1")
+
+
 def test_only_who_sees_storage_nodes_wakes_as_often_as_they_beat() -> None:
     """A fat tree has twenty switches, and storage nodes at a few of them."""
-    node = IPv4Address("10.0.0.1")
-    membership = Membership(STORES, 1, 1)
-    woken: list[str] = []
+    clock, membership = Clock(), Membership(STORES, 1, 1)
+    edge, _, session = worker_at((STORES[0], NODE), membership, clock, switches=20)
+    core, _, _ = worker_at((NODE,), membership, clock, switches=20)
+    for worker in (edge, core):
+        worker.step(0)
+        assert worker.patience_s == 20 / READS_PER_S
+    session.messages.put(beat(membership, STORES[0]))
+    edge.step(0)
+    core.step(0)
+    assert edge.patience_s == WATCH_S
+    assert core.patience_s == REPEAT_S
+    edge.step(0)  # in vain
+    assert edge.patience_s == HEARTBEAT_S
 
-    def worker_at(*hosts: IPv4Address, switches: int = 1) -> SwitchWorker:
-        world, name = World(blocks=1), str(hosts[0])
-        session = Session(world.adapter, {"ms": 0})  # type: ignore[arg-type]
-        session.wake = lambda: woken.append(name)  # type: ignore[method-assign]
-        return SwitchWorker(
-            "s1",
-            session,
-            world.pool,
-            membership,
-            hosts,
-            switches=switches,  # type: ignore[arg-type]
-        )
 
-    edge, core = worker_at(STORES[0], node), worker_at(node)
-    assert edge.patience_s == core.patience_s == IDLE_TICK_S
-    assert not woken
-    beat = wire.Message(wire.OP_HELLO, bytes(16), 0, 0, wire.FLAG_HELD, membership.members.epoch)
-    membership.hello(Answer(STORES[0], beat), 0.0)
-    assert (edge.patience_s, core.patience_s) == (HEARTBEAT_S, IDLE_TICK_S)
-    assert worker_at(node, switches=20).patience_s == MAX_IDLE_TICK_S
-    assert worker_at(STORES[0], switches=20).patience_s == HEARTBEAT_S
-    assert woken == [str(STORES[0]), str(node)]  # it is up, and all hosts have to be told
+def test_a_worker_sleeps_until_something_is_due_and_then_does_it() -> None:
+    clock, membership = Clock(), Membership(STORES, 1, 1)
+    worker, world, session = worker_at((NODE,), membership, clock)
+    worker.step(0)
+    assert worker.patience_s == OUTCOMES_PERIOD_S
+    session.messages.put(hot_miss(1))
+    worker.step(0)
+    assert worker.patience_s == MIN_PERIOD_S
+    world.adapter.hits[world.adapter.entries[key(1)].base_slot] = 8
+    clock.now_s += worker.patience_s
+    worker.step(0)
+    assert world.pool.counts.hits
+    assert world.adapter.outcomes[0] == 1  # those come along with the hits
+    world.pool.fills.start(key(2), 1, STORES[0])
+    assert worker.patience_s == TICK_S
+
+
+def test_a_raised_threshold_comes_down_though_nothing_happens() -> None:
+    clock, membership = Clock(), Membership(STORES, 1, 1)
+    worker, world, _ = worker_at((NODE,), membership, clock, switches=100)
+    worker.step(0)
+    governor = world.pool._governor
+    world.pool.dropped(1_000_000)
+    clock.now_s = 1.0
+    worker.step(0)
+    base = governor._base
+    assert governor.count == 2 * base
+    while governor.count != base:
+        assert worker.patience_s <= 1.0
+        clock.now_s += worker.patience_s
+        worker.step(0)
+    assert clock.now_s <= 3.0
+    assert worker.patience_s > 1.0
+
+
+def test_a_worker_that_sleeps_ends_at_once() -> None:
+    with worker_of(World(blocks=1), {"ms": 0}) as (_, session):
+        woken: list[bool] = []
+        session.wake = lambda: woken.append(True)  # type: ignore[method-assign]
+    assert woken == [True]

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from experiments.intervals import mean_interval
+from experiments.intervals import Interval, mean_interval
 
 
 @pytest.mark.parametrize("runs", [2, 5, 10, 40])
@@ -30,3 +30,12 @@ def test_an_interval_is_within_a_limit_only_as_a_whole() -> None:
     assert interval.low < 0.015 < interval.high
     assert interval.within(0.03)
     assert not interval.within(0.02)
+
+
+def test_an_interval_is_printed_with_its_half_and_scaled_as_a_whole() -> None:
+    assert f"{100 * mean_interval([0.01, 0.015, 0.02]):+.1f}" == "+1.5 ± 1.2"
+    assert f"{mean_interval([1234.0]):,.0f}" == "1,234"
+
+
+def test_by_how_much_something_is_less_turns_the_interval_round() -> None:
+    assert 1 - Interval(0.75, 0.5, 1.25) == Interval(0.25, -0.25, 0.5)

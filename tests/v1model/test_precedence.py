@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +43,16 @@ def test_threads_that_serve_are_batch_work_and_the_one_that_forwards_is_not() ->
 def test_a_process_that_never_stepped_back_is_left_as_it_is() -> None:
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     assert scheduling_of_a_thread("come_forward") == os.SCHED_BATCH
+
+
+def test_the_kernel_knows_the_thread_that_forwards_by_name() -> None:
+    names: list[str] = []
+
+    def run() -> None:
+        precedence.come_forward()
+        names.append(Path("/proc/thread-self/comm").read_text().strip())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert names == [precedence.FORWARDING]

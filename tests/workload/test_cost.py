@@ -67,6 +67,16 @@ def test_what_is_computed_between_held_blocks(computed: list[int], spans: list[t
     assert CostModel().computed_spans(2000, 4, computed) == spans
 
 
+def test_a_range_up_to_the_last_block_is_what_its_places_are() -> None:
+    cost = CostModel()
+    for input_tokens in (1, 511, 512, 513, 2048, 2049):
+        for blocks in range(6):
+            for held in range(blocks + 1):
+                suffix = range(held, blocks)
+                spans = cost.computed_spans(input_tokens, blocks, list(suffix))
+                assert cost.computed_spans(input_tokens, blocks, suffix) == spans
+
+
 @pytest.mark.parametrize("input_tokens", [1, 511, 512, 513, 2047, 2048, 3000])
 def test_computing_behind_a_prefix_takes_what_the_gate_counts(input_tokens: int) -> None:
     """A trace's blocks may end before its tokens do: what is behind them is computed."""

@@ -64,7 +64,7 @@ class Events:
         self._pending: deque[Event] = deque(maxlen=MAX_PENDING)
         self._decoder, self.traces = decoder, deque[TraceEvent](maxlen=MAX_PENDING)
         self.on_trace: Callable[[TraceEvent], None] = self.traces.append
-        self._closed = False
+        self._closed = self._interrupted = False
         self._handle.call("enable_log", bool(messages))
 
     def clear(self) -> None:
@@ -77,6 +77,15 @@ class Events:
         self._handle.call("interrupt_events")
         with self._reading:
             pass
+
+    def interrupt(self) -> None:
+        """Ends a wait, or else the next one, with what there is."""
+        self._interrupted = True
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Something may become due sooner than a wait that goes on has reckoned."""
+        self._handle.call("interrupt_events")
 
     def collect(self) -> None:
         """Takes over what the runtime holds by now, unless somebody waits for it anyway."""
@@ -91,7 +100,8 @@ class Events:
         with self._reading:
             while not self._closed:
                 self._read(0 if self._pending or timeout_s <= 0 else self._patience_us(until))
-                if self._pending or time.monotonic() >= until:
+                if self._pending or self._interrupted or time.monotonic() >= until:
+                    self._interrupted = False
                     events = list(self._pending)
                     self._pending.clear()
                     return events

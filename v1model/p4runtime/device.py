@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Listener = Callable[[p4runtime_pb2.StreamMessageResponse], None]
 
-EVENT_WAIT_S = 0.1
+EVENT_WAIT_S = 60.0  # an end interrupts it: twenty switches that look often are a load of their own
 CLOSE_TIMEOUT_S = 0.4
 
 Action = p4runtime_pb2.SetForwardingPipelineConfigRequest
@@ -187,4 +187,5 @@ class _EventPump(threading.Thread):
     def stop(self) -> None:
         """Returns when no more events come."""
         self._stopped.set()
+        self._pipeline.data_plane.interrupt_wait()
         self.join()

@@ -7,11 +7,8 @@ headers. `compiled()` is None where that has not happened, or where WEIR_PURE=1 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +18,8 @@ from controller.policies.events import Key
 from controller.policies.reuse_classes import CLASSES
 from controller.policies.reuse_model import BUCKETS, learn
 from controller.policies.reuse_parts import Parts, Tuning
-from hostlib.native.build import build, library
+from hostlib.native import extension
+from hostlib.native.build import build
 
 MODULE = "weir_policy"
 FOLDER = Path(__file__).resolve().parent
@@ -101,11 +99,17 @@ a newcomer must exceed what it displaces in learned value, and whether only pref
 
 def load(path: Path) -> MakeCore:
     """The core in a shared object; ImportError."""
-    loader = ExtensionFileLoader(MODULE, str(path))
-    spec = spec_from_file_location(MODULE, path, loader=loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    loader.exec_module(module)
+    return _core(extension.load(MODULE, path))
+
+
+def compiled() -> MakeCore | None:
+    """See the module."""
+    module = extension.compiled(MODULE, FOLDER)
+    return None if module is None else _core(module)
+
+
+@cache
+def _core(module: Any) -> MakeCore:
     base: Any = module.Core
 
     class Compiled(base):  # type: ignore[misc]
@@ -120,20 +124,6 @@ def load(path: Path) -> MakeCore:
             reuses[:], exposure[:], index[:], chance[:] = learn(reuses, exposure, ticks, parts, tuning)
 
     return Compiled
-
-
-@cache
-def _built() -> MakeCore | None:
-    path = library(folder=FOLDER, module=MODULE)
-    try:
-        return load(path) if path.is_file() else None
-    except ImportError:
-        return None
-
-
-def compiled() -> MakeCore | None:
-    """See the module."""
-    return None if os.environ.get("WEIR_PURE") == "1" else _built()
 
 
 def make(extra_flags: tuple[str, ...] = ()) -> Path:

@@ -75,6 +75,7 @@ sized = st.one_of(
 @example([Found(0, 0.0, fragments=0), Hits(0, 0.0)])
 @example([Found(0, 0.0, fragments=-1), Hits(0, 0.0)])
 @example([Miss(0, 0.0, fragments=-1), Hits(0, 0.0)])
+@example([Found(2, 0.0, 11), Found(0, 0.0, 40), Miss(2, 0.0, 2, 5, 1, fragments=10)])
 @given(st.lists(st.one_of(sized, sized, sized, events), max_size=120))
 def test_any_events_with_blocks_of_any_size(name: str, happened: list[Event]) -> None:
     checked = Checked(make_policy(name, CAPACITY, capacity_slots=60))

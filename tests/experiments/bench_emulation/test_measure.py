@@ -25,7 +25,7 @@ def host(received: int, completed: int = 5) -> dict[str, Any]:
 
 def measured(**workers: dict[str, Any]) -> Measurements:
     usage = dict.fromkeys(ROLES, CpuTime(0.02, 0.01))
-    return Measurements(workers=workers, wall_s=10.0, usage=usage, cpu=CpuUse(0.4, 0.0))
+    return Measurements(workers=workers, wall_s=10.0, usage=usage, usage_s=10.0, cpu=CpuUse(0.4, 0.0))
 
 
 def test_times_are_a_fragments_and_rates_a_seconds() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from experiments.run.machine import SAMPLE_PERIOD_S, CpuWatch, family_of
+from v1model.precedence import FORWARDING
 
 
 def test_a_busy_machine_is_seen_from_the_first_sample_on() -> None:
@@ -55,6 +56,17 @@ def test_a_switch_that_waits_for_packets_is_not_at_its_end() -> None:
     cpu = min(os.sched_getaffinity(0))
     with program("import time\nprint(flush=True)\ntime.sleep(60)", cpu) as switch:
         assert saturated(switch.pid) == 0.0
+
+
+def test_where_one_thread_forwards_the_others_do_not_count() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    named = f"open('/proc/thread-self/comm', 'w').write('{FORWARDING}')"
+    sleeper = f"def sleeper():\n    {named}\n    print(flush=True)\n    time.sleep(60)\n"
+    code = f"import threading, time\n{sleeper}threading.Thread(target=sleeper).start()\nwhile True: pass"
+    with program(code, cpu) as switch:
+        assert saturated(switch.pid) == 0.0
+    with program(f"{named}\nprint(flush=True)\nwhile True: pass", cpu) as switch:
+        assert saturated(switch.pid) > 0.5
 
 
 def test_what_a_switch_has_started_belongs_to_it() -> None:

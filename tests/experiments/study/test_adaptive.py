@@ -29,7 +29,7 @@ class World:
             seed = scenario.workload.seed
             self.seeds.append((seed, scenario.storage.kind))
             common = 1.0 + seed / 10  # traffic differs by far more than systems do
-            own = 0.5 + self.noise * (seed % 2) if scenario.storage.kind == "direct" else 1.0
+            own = 0.5 + self.noise * (seed % 2) if scenario.storage.kind == "peers" else 1.0
             found.append(run(common * own) if self.left >= 0 else None)
         return found
 
@@ -44,7 +44,7 @@ def group(name: int = 16) -> list[Point]:
 def test_what_is_certain_gets_the_fewest_seeds_and_the_same_for_all() -> None:
     world, groups = World(noise=0.0), grouped(group())
     play(groups, 5, None, world.some, FOREVER)
-    assert [seed for seed, kind in world.seeds if kind == "direct"] == list(range(5, 5 + FEWEST_SEEDS))
+    assert [seed for seed, kind in world.seeds if kind == "peers"] == list(range(5, 5 + FEWEST_SEEDS))
     assert [seed for seed, kind in world.seeds if kind == "stores"] == list(range(5, 5 + FEWEST_SEEDS))
     assert coarse(groups) == []
 

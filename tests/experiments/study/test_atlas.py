@@ -2,10 +2,21 @@
 
 import pytest
 
-from experiments.study.atlas import AXES, CHOICES, around, hypercube, setting_at, setting_points, verdicts
+from experiments.simulator.money import bill
+from experiments.study.atlas import (
+    AXES,
+    CHOICES,
+    Verdicts,
+    around,
+    hypercube,
+    setting_at,
+    setting_points,
+    verdicts,
+)
+from experiments.study.design_rules import map_claim
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample
-from experiments.study.systems import BOUND, Setting, system
+from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
 from experiments.study.tornado import BASE, RIVALS, bars, changed, swings
 from tests.experiments.study.made import sample
 
@@ -86,11 +97,9 @@ def test_prices_are_turned_without_a_simulation_and_the_widest_swing_is_first() 
     assert node_high.net_dollars.mean > node_low.net_dollars.mean  # the pool is faster, so waiting must count
 
 
-def test_a_doubled_link_is_doubled_for_memory_read_directly_too() -> None:
+def test_a_share_stays_a_share_when_it_is_doubled() -> None:
     setting = Setting(nodes=8)
-    doubled = changed(system("distributed", setting), "network.link_gbit_s", 2.0)
-    assert doubled.network.link_gbit_s == 400
-    assert doubled.direct.read_gbyte_s == doubled.direct.device_gbyte_s == 50
+    assert changed(system("distributed", setting), "network.link_gbit_s", 2.0).network.link_gbit_s == 400
     assert (
         changed(system("stores", setting), "model.prefill_utilisation", 4.0).model.prefill_utilisation == 1.0
     )
@@ -103,3 +112,31 @@ def test_steady_state_is_judged_by_itself() -> None:
     samples.append(sample(0.15, 1.96, steady_s=0.25))
     assert verdicts(points, samples).best
     assert verdicts(points, samples, STEADY).beaten
+
+
+def test_a_lead_that_nobody_would_notice_makes_no_pool_the_best() -> None:
+    costs = {"recompute": 0.0, "lent": 0.0, "lent_merge": 0.46, "switch": 1.96}
+
+    def at(gain: float) -> Verdicts:
+        times = {"recompute": 0.2, "lent": 0.17, "lent_merge": 0.17 * (1 - gain), "switch": 0.3, BOUND: 0.16}
+        setting = Setting(nodes=32)
+        points = [Point("map", "1", name, setting, system(name, setting)) for name in times]
+        return verdicts(points, [sample(mean_s, costs.get(name, 0.0)) for name, mean_s in times.items()])
+
+    assert not at(0.0003).best
+    assert not at(0.0003).beaten
+    assert at(0.002).best
+    told = map_claim([at(0.002), at(0.0003)], [at(0.002), at(0.0003)], 0).text
+    assert "surely fastest in 1, surely slower in 0, not decided in 1" in told
+    assert "the nodes' own DRAM, lent, merging switch (1), by 0.2% in the median" in told
+
+
+def test_distributed_memory_has_as_much_memory_and_is_billed_for_what_it_adds() -> None:
+    setting = Setting(nodes=32)
+    distributed, lent, bound = (system(name, setting) for name in ("distributed", "lent", BOUND))
+    assert distributed.nodes.dram_gb * 32 == pytest.approx(MEMORY_GB + 32 * OWN_GB)
+    assert bill(distributed, 1).cache == pytest.approx(MEMORY_GB * 4 / (4 * 8760))
+    assert bill(lent, 1).cache == 0
+    assert bound.nodes.dram_gb == distributed.nodes.dram_gb
+    fronted = system("lent_pool", setting)
+    assert bill(fronted, 1).cache == pytest.approx((16_000 + 4 * 256) / (4 * 8760))

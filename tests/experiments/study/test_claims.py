@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.intervals import Interval
+from experiments.simulator.scenario import DIGEST_CPU_S, SWITCH_DIGEST_CPU_S
 from experiments.study.claims import Claim, ContradictionError, Fact, contradictions, must_hold
 from experiments.study.design_rules import (
     change_claim,
@@ -13,8 +14,9 @@ from experiments.study.design_rules import (
     ledger_claim,
     recompute_claim,
 )
-from experiments.study.ledger import DIGEST_CPU_S, ENTRY_BYTES, Entry, entry
-from experiments.study.panels import Found, Panel, panels
+from experiments.study.ledger import ENTRY_BYTES, Entry, entry
+from experiments.study.panels import panels
+from experiments.study.panels.panel import Found, Panel
 from experiments.study.point import Point
 from experiments.study.rivals import STEADY_MARK, Purchase, rivals_claim
 from experiments.study.sample import MEAN, STEADY, Sample
@@ -110,7 +112,7 @@ def test_the_ledger_says_what_is_lost_against_buying_nothing() -> None:
 def test_the_ledger_multiplies_measured_costs_with_counts() -> None:
     row = entry_with(0.1, 0.1)
     assert row.digests == 10  # a run of an hour
-    assert row.cpu_s == pytest.approx(10 * DIGEST_CPU_S)
+    assert row.cpu_s == pytest.approx(10 * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S))
     assert row.table_mb == pytest.approx(12 * 12 * ENTRY_BYTES / 1e6)
 
 

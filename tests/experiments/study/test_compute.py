@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from experiments.simulator.scenario import Scenario
-from experiments.simulator.simulation import simulate
-from experiments.study.compute import ClusterError, Computer, cluster
+from experiments.study.compute import ClusterError, Computer, cluster, compute_point
 from experiments.study.results import ResultStore, point_name
 from experiments.study.systems import Setting, system
 
@@ -92,7 +91,7 @@ def test_a_worker_killed_half_way_loses_nothing(tmp_path: Path) -> None:
         assert workers[0].wait(WAIT_S) == -signal.SIGKILL
         assert workers[1].poll() is None
     assert [found["completed"] for found in figures] == [60] * 10
-    alone = simulate(wanted[-1]).to_dict()
+    alone = compute_point(wanted[-1])
     assert {**figures[-1], "cpu_s": 0} == {**alone, "cpu_s": 0}
 
 

@@ -6,7 +6,7 @@ from experiments.simulator.emulate import Emulator
 from experiments.validate.drawn import draw
 
 
-@pytest.mark.parametrize("number", range(1, 6))
+@pytest.mark.parametrize("number", range(1, 25))
 def test_what_is_drawn_can_be_played(number: int) -> None:
     Emulator(draw(number), 50_000.0)
 

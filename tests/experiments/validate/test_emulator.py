@@ -97,6 +97,6 @@ def test_emulator_and_simulator_find_the_same_blocks(tmp_path: Path) -> None:
     for comparison in compare(small(tmp_path), SIGMA, 1.0, lambda name: None):
         emulated, simulated = comparison.emulated, comparison.simulated
         assert emulated.failed == emulated.corrupt == 0
-        assert emulated.blocks.recomputed == simulated.blocks["recomputed"] == 8
-        found = emulated.blocks.pool + emulated.blocks.remote
+        assert emulated.blocks["recomputed"] == simulated.blocks["recomputed"] == 8
+        found = emulated.blocks["pool"] + emulated.blocks["remote"]
         assert found == simulated.blocks["pool"] + simulated.blocks["remote"] == 8 * 24

@@ -1,9 +1,15 @@
 """summary.json has the rows of both comparisons in the form that others read."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from experiments.validate.report import Section, write
+from experiments.simulator.result import SimResult
+from experiments.simulator.scenario import Scenario
+from experiments.simulator.simulation import simulate
+from experiments.validate.emulator import Comparison
+from experiments.validate.measured import Measured
+from experiments.validate.report import Section, drawn_table, write
 from experiments.validate.rows import Row
 
 
@@ -28,3 +34,26 @@ def test_rows_are_written_with_their_source(tmp_path: Path) -> None:
         }
     ]  # fmt: skip
     assert "table b" in (tmp_path / "validation.md").read_text()
+
+
+def as_simulated(result: SimResult) -> Measured:
+    counts = result.admitted, result.digests
+    return Measured(1.0, result.blocks, result.ttft_s, result.get_s, *counts, 0, 0, (), "a revision")
+
+
+def test_of_drawn_scenarios_those_agree_in_which_everything_does() -> None:
+    result = simulate(Scenario().changed(workload={"requests": 40}))
+    same = as_simulated(result)
+    slow = replace(same, get_s=replace(same.get_s, p99=2 * same.get_s.p99))
+    late = replace(same, complaints=("a timer was late",))
+    plays = {"one": (same, same), "two": (same, slow), "three": (late, same)}
+    table = drawn_table(
+        [Comparison(name, pool, told[pool], result) for name, told in plays.items() for pool in (False, True)]
+    )
+    assert "| GET p50, s | 2 of 2 | 2 of 2 |" in table
+    assert "| GET p99, s | 2 of 2 | 1 of 2 |" in table
+    assert "| all of them | 2 of 2 | 1 of 2 |" in table
+    assert "All figures agree in 1 of 2 scenarios" in table
+    assert "in 1 more the machine did not keep up" in table
+    assert "| one | - |" in table
+    assert "| two | GET p99, s with -50%" in table

@@ -278,6 +278,17 @@ def test_closing_ends_a_wait_and_later_calls_say_so(make: Make) -> None:
     switch.close()
 
 
+def test_a_wait_for_events_can_be_interrupted_before_and_after_it_began(make: Make) -> None:
+    switch = make()
+    switch.interrupt_wait()
+    assert switch.wait_events(60) == []
+    waiter = threading.Thread(target=lambda: switch.wait_events(60))
+    waiter.start()
+    switch.interrupt_wait()
+    waiter.join(10)
+    assert not waiter.is_alive()
+
+
 def test_recirculate_in_ingress_takes_effect_after_egress(make: Make) -> None:
     """As in simple_switch: the packet that comes round is the one that egress has left."""
     switch = make(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -365,6 +366,19 @@ def test_idle_entries_are_reported_again_and_again_until_they_are_hit(make: Make
     switch.modify(entry(KeyMatch(1), idle_timeout_ns=3600 * 10**9))
     switch.wait_events(0)
     assert switch.wait_events(0.15) == []
+
+
+def test_an_entry_that_comes_during_a_long_wait_is_reported_when_it_is_idle(make: Make) -> None:
+    declared = declarations("hdr.h.a: exact;", "", "support_timeout = true;")
+    switch = make(ingress_declarations=declared, ingress="t.apply();")
+    seen: list[object] = []
+    waiter = threading.Thread(target=lambda: seen.extend(switch.wait_events(60)))
+    waiter.start()
+    short = entry(KeyMatch(1), idle_timeout_ns=1_000_000)
+    switch.insert(short)
+    waiter.join(10)
+    assert not waiter.is_alive()
+    assert seen == [short]
 
 
 SAME_NAME = """

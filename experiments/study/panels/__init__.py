@@ -1,0 +1,30 @@
+"""The panels of the report, in reading order."""
+
+from __future__ import annotations
+
+from experiments.study.panels import compared, deciding, swept
+from experiments.study.panels.panel import Found, Panel, places
+from experiments.study.plan import AXES
+from experiments.study.rivals import fan_ins
+from experiments.study.space import SPACE
+
+
+def panels(found: Found) -> list[Panel]:
+    """Those whose sweeps were played, in reading order."""
+    done = found.done
+    played = {point.sweep for point, _ in done}
+    made = [compared.rivals(done, nodes) for nodes in fan_ins(done)]
+    made += [deciding.settings(found)] if found.verdicts else []
+    made += [deciding.space(done)] if SPACE in played else []
+    made += [compared.gate(done, nodes) for nodes in places(done, "gate")]
+    made += [compared.designs(done, nodes) for nodes in places(done, "designs")]
+    made += [compared.codec(done, nodes) for nodes in places(done, "codec")]
+    made += [compared.engine(done, nodes) for nodes in places(done, "engine")]
+    made += [compared.cold(done, nodes) for nodes in places(done, "cold")]
+    made += [compared.hour(done)] if "hour" in played else []
+    made += deciding.tornado(done) if "tornado" in played else []
+    made += [deciding.ledger(done)] if "ledger" in played else []
+    made += [swept.systems(done)] if "shape" in played else []
+    made += [swept.axis(axis, done) for axis in AXES if axis.field in played]
+    made += [swept.ablation(done)] if "ablation" in played else []
+    return made + ([swept.control(done)] if "control" in played else [])

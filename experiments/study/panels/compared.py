@@ -1,0 +1,175 @@
+"""Systems beside one another at one place: purchases, designs, codecs, engines, a cold start, an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from experiments.study import figures
+from experiments.study.claims import joined
+from experiments.study.design_rules import Labelled, changes_claim, cold_claim, cold_cost, recompute_claim
+from experiments.study.designs import CODECS, ENGINES, GATES, WARMTHS
+from experiments.study.panels.panel import FAVOURED, ORACLE, TTFT, Panel, dots, labelled, part, table
+from experiments.study.point import label
+from experiments.study.rivals import Done, purchases, rivals_claim
+from experiments.study.sample import MEAN, hour_sample
+from experiments.study.systems import BOUND, NAMES, SHARES
+from experiments.study.table import Table
+
+Pairs = Iterable[tuple[str, str]]
+"""Labels of what is compared with what."""
+
+
+def rivals(done: Done, nodes: int) -> Panel:
+    """Purchases by their cost."""
+    bought = purchases(done, nodes)
+    mine = labelled(done, "rivals", nodes)
+    plots, means = dots(mine, steady=True)
+    costs = {one.label: (one.sample.cost, one.sample.mean(*MEAN), one.label) for one in bought}
+    pools = [costs[one.label] for one in bought if one.pooled]
+    others = [costs[one.label] for one in bought if not one.pooled and one.sample.cost > 0]
+    plots.append(figures.scatter("cache, $/h", TTFT, {"with a pool or merging": pools, "without": others}))
+    return Panel(
+        f"What to buy for {nodes} nodes",
+        rivals_claim(bought),
+        f"{FAVOURED}; {ORACLE}; the bound ({NAMES[BOUND]}) can't be bought.",
+        plots,
+        means,
+        table(f"rivals_{nodes}", part(done, "rivals", nodes)),
+    )
+
+
+def gate(done: Done, nodes: int) -> Panel:
+    """What a node knows before it fetches, and what overtakes what."""
+    first, *others = GATES
+    pairs = [
+        (label(name, 2, variant), label(name, 2, first))
+        for name in ("stores", "switch")
+        for variant in others
+    ]
+    pairs += [(label("switch", 2, variant), label("stores", 2, variant)) for variant in GATES]
+    return _compared(
+        labelled(done, "gate", nodes),
+        pairs,
+        f"What the gate knows, and requests before blocks: {nodes} nodes, 2 storage nodes",
+        f"{ORACLE}; a second queue at each port is common in switches, but the emulator here has one.",
+        table(f"gate_{nodes}", part(done, "gate", nodes)),
+        recompute=True,
+    )
+
+
+def designs(done: Done, nodes: int) -> Panel:
+    """A switch in front of each kind of memory."""
+    name = {system: label(system, 2) for system in NAMES}
+    pairs = [
+        (name[one], name[other])
+        for one, other in (
+            ("merging", "stores"),
+            ("switch", "stores"),
+            ("switch", "merging"),
+            ("distributed_merge", "distributed"),
+            ("distributed_pool", "distributed"),
+            ("cxl_merge", "cxl"),
+            ("cxl_pool", "cxl"),
+            ("lent_merge", "lent"),
+            ("lent_pool", "lent"),
+            (BOUND, "distributed"),
+        )
+    ]
+    pairs += [
+        (label(one, 2, variant), label("distributed", 2, variant))
+        for variant in SHARES
+        for one in ("distributed_merge", "distributed_pool")
+    ]
+    return _compared(
+        labelled(done, "designs", nodes),
+        [*pairs, (label("switch", 2, "round robin"), name["stores"])],
+        f"The switch in front of each kind of memory: {nodes} nodes",
+        f"{FAVOURED}; it is one for all reads.",
+        table(f"designs_{nodes}", part(done, "designs", nodes)),
+    )
+
+
+def codec(done: Done, nodes: int) -> Panel:
+    """Blocks as a codec leaves them."""
+    plain, *coded = CODECS
+    pairs = [
+        (label(name, 2, variant), label(name, 2, plain))
+        for name in ("stores", "switch", "distributed")
+        for variant in coded
+    ]
+    pairs += [(label("switch", 2, variant), label("stores", 2, variant)) for variant in CODECS]
+    return _compared(
+        labelled(done, "codec", nodes),
+        pairs,
+        f"Blocks compressed fourfold, for everybody: {nodes} nodes, KV of two bytes",
+        "sizes are those of KV of one small model; encoding takes no time, and what quality costs is not "
+        "in it.",
+        table(f"codec_{nodes}", part(done, "codec", nodes)),
+    )
+
+
+def engine(done: Done, nodes: int) -> Panel:
+    """Decoding beside prefill."""
+    pairs = [
+        (label("switch", 2, engine), label(name, stores, engine))
+        for engine in ENGINES
+        for name, stores in (("stores", 2), ("stores", 4), ("distributed", 2), ("recompute", 2))
+    ]
+    return _compared(
+        labelled(done, "engine", nodes),
+        pairs,
+        f"Engines that decode on the same GPUs: {nodes} nodes",
+        "chunks of 8,192 tokens, and 64 GB for requests that run; loads of blocks do not hold up decoding.",
+        table(f"engine_{nodes}", part(done, "engine", nodes)),
+    )
+
+
+def cold(done: Done, nodes: int) -> Panel:
+    """What it costs once that nodes are cold."""
+    mine = labelled(done, "cold", nodes)
+    costs = {}
+    for name in ("recompute", "distributed", "stores", "switch"):
+        warm = mine.get(label(name, 2, WARMTHS["there"]))
+        for word in list(WARMTHS.values())[:-1]:
+            begun = mine.get(label(name, 2, word))
+            if warm is not None and begun is not None:
+                costs[label(name, 2, word)] = cold_cost(begun, warm)
+    return Panel(
+        f"A cold start of {nodes} nodes",
+        cold_claim(costs),
+        "the same requests on nodes that hold 16 GB of the past's hottest blocks are what is compared "
+        "with; a push knows "
+        "these blocks from the past.",
+        [figures.dots("waiting of all requests beyond that on warm nodes, s, once", {"cold": costs})],
+        costs,
+        table(f"cold_{nodes}", part(done, "cold", nodes)),
+    )
+
+
+def hour(done: Done) -> Panel:
+    """Steady state."""
+    pairs = [
+        (label("switch", 2), label("stores", 2)),
+        (label("switch", 2), label("stores", 4)),
+        (label("switch", 2), NAMES["distributed"]),
+        (label("switch", 2), NAMES["recompute"]),
+    ]
+    return _compared(
+        {point.label: hour_sample(sample) for point, sample in part(done, "hour")},
+        pairs,
+        "An hour of steady state on 16 nodes",
+        "one seed: intervals are over eleven twelfths of the hour, the first being left out as cold.",
+        table("hour", part(done, "hour")),
+        recompute=True,
+    )
+
+
+def _compared(
+    mine: Labelled, pairs: Pairs, title: str, against: str, points: Table, recompute: bool = False
+) -> Panel:
+    """Means and p99 of all, and what each pair says; `recompute`: also who is behind buying nothing."""
+    plots, means = dots(mine)
+    claim = changes_claim(mine, list(pairs))
+    if recompute:
+        claim = joined([recompute_claim(mine, NAMES["recompute"]), claim])
+    return Panel(title, claim, against, plots, means, points)

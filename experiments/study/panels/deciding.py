@@ -1,0 +1,153 @@
+"""The map of settings, what the decision depends on, and what management costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from experiments.intervals import Interval
+from experiments.study import figures
+from experiments.study.design_rules import ledger_claim, map_claim, tornado_claim
+from experiments.study.ledger import Entry, entry
+from experiments.study.panels.panel import FAVOURED, Found, Panel, part, places
+from experiments.study.point import Point
+from experiments.study.rivals import Done
+from experiments.study.sample import Sample
+from experiments.study.space import gains, settings_of, space_claim
+from experiments.study.systems import NAMES
+from experiments.study.table import ledger_table, map_table, space_table, tornado_table
+from experiments.study.tornado import Bar, bars, swings
+
+
+@dataclass(frozen=True, slots=True)
+class _Leads:
+    """Leads in percent by number of nodes, in groups by what is certain."""
+
+    groups: dict[str, list[tuple[float, float, str]]] = field(default_factory=dict)
+
+    def add(self, best: bool, beaten: bool, nodes: int, lead: float, text: str) -> None:
+        kind = "surely best" if best else "surely beaten" if beaten else "not decided"
+        self.groups.setdefault(kind, []).append((nodes, 100 * lead, text))
+
+
+def settings(found: Found) -> Panel:
+    """Who is best where."""
+    overall, central = _Leads(), _Leads()
+    for one in found.verdicts:
+        at = one.setting
+        who = f"{at.model}, {at.shape}: {one.pool.label} against {one.rival.label}"
+        overall.add(one.best, one.beaten, at.nodes, one.lead, who)
+        where = f"{at.nodes} nodes, {at.link_gbit_s:.0f} Gbit/s, {at.shape}"
+        central.add(one.central_best, one.central_beaten, at.nodes, one.central_lead, where)
+    return Panel(
+        "Who is best where",
+        map_claim(found.verdicts, found.steady, found.around),
+        f"{FAVOURED}; settings are few for a space of seven axes, and what lies between them was not "
+        f"simulated.",
+        [
+            figures.scatter("nodes", "lead over the best at that cost, %", overall.groups),
+            figures.scatter(
+                "nodes", "the same against storage nodes and recomputing alone, %", central.groups
+            ),
+        ],
+        {},
+        map_table(found.verdicts, found.steady),
+    )
+
+
+def space(done: Done) -> Panel:
+    """What a switch in front earns in settings drawn once each."""
+    found = gains(settings_of(done))
+    by_part: dict[str, dict[str, Interval]] = {}
+    for one in found:
+        by_part.setdefault(f"{NAMES[one.what]} over {NAMES[one.without]}", {})[one.part] = one.gain
+    return Panel(
+        "Over the whole space, settings once each",
+        space_claim(found),
+        "most of so short a run is its cold start, and costs are not compared; intervals are over settings.",
+        [figures.dots("mean first token sooner by this share", by_part)],
+        {one.name: one.gain for one in found},
+        space_table(found),
+    )
+
+
+def _tornado_bars(done: Done) -> list[Bar]:
+    """All changes at the decision point, prices included."""
+    found: dict[str, dict[str, tuple[Point, Sample]]] = {}
+    for point, sample in part(done, "tornado"):
+        found.setdefault(point.value, {})[point.system] = (point, sample)
+    return bars(found)
+
+
+def tornado(done: Done) -> list[Panel]:
+    """One panel for each rival."""
+    made = _tornado_bars(done)
+    found = []
+    for number, rival in enumerate(dict.fromkeys(bar.rival for bar in made), 1):
+        rows = [
+            (name, low.net_dollars, high.net_dollars)
+            for name, low, high in swings(made, rival)
+            if low.net_dollars != high.net_dollars
+        ]
+        found.append(
+            Panel(
+                f"What the decision depends on: 32 nodes, 2 storage nodes and pool against {rival}",
+                tornado_claim(made, rival),
+                "a second of waiting is priced at a second of a node, which is a convention; two changes "
+                "at once are not shown.",
+                [figures.swings("$/h that the pool is ahead", rows)],
+                {},
+                tornado_table(f"tornado_{number}", made, rival),
+            )
+        )
+    return found
+
+
+def _ledger_entries(done: Done) -> list[Entry]:
+    """By number of nodes."""
+    found = []
+    for nodes in places(done, "ledger"):
+        mine = {point.system: (point, sample) for point, sample in part(done, "ledger", nodes)}
+        samples = {name: sample for name, (_, sample) in mine.items()}
+        found.append(entry(nodes, mine["switch"][0].setting.switches, samples))
+    return found
+
+
+def ledger(done: Done) -> Panel:
+    """By number of nodes."""
+    entries = _ledger_entries(done)
+    xs = [one.nodes for one in entries]
+
+    def line(values: Iterable[float]) -> tuple[Sequence[float], Sequence[Interval]]:
+        return xs, [Interval(value, value, value) for value in values]
+
+    return Panel(
+        "What management costs, and what it earns",
+        ledger_claim(entries),
+        "two storage nodes at any number of nodes; controllers' CPU is the measured cost of a digest in "
+        "bursts of 20, on a "
+        "busy machine, times their number.",
+        [
+            figures.lines(
+                "an hour",
+                "nodes",
+                {
+                    "digests": line(one.digests for one in entries),
+                    "table updates": line(one.updates for one in entries),
+                    "Writes": line(one.writes for one in entries),
+                },
+                True,
+            ),
+            figures.lines(
+                "saved waiting, s an hour, steady state",
+                "nodes",
+                {
+                    "against the same storage nodes": (xs, [one.saved_s for one in entries]),
+                    "against recomputing": (xs, [one.against_recompute_s for one in entries]),
+                },
+                True,
+            ),
+        ],
+        {},
+        ledger_table(entries),
+    )

@@ -1,0 +1,109 @@
+"""A panel of the report: a claim, the plot that shows it, what argues against it, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.intervals import Interval
+from experiments.page.report import Plot
+from experiments.study import figures
+from experiments.study.adaptive import Coarse
+from experiments.study.atlas import Verdicts
+from experiments.study.claims import Claim, Plotted, must_hold
+from experiments.study.point import Point
+from experiments.study.rivals import STEADY_MARK, Done
+from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
+from experiments.study.systems import NAMES
+from experiments.study.table import Table, points_table
+
+TTFT = "mean time to first token, s"
+FAVOURED = (
+    "the CXL pool waits at no CPU and in no fabric here, and a switch in front of it or of distributed DRAM "
+    "has neither digests nor limits of its tables, which favours them"
+)
+ORACLE = "what homes and switches answer before a fetch takes a round trip and no CPU"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One section of the page."""
+
+    title: str
+    claim: Claim
+    against: str
+    plots: Sequence[Plot]
+    plotted: Plotted
+    table: Table
+
+    def __post_init__(self) -> None:
+        must_hold(self.claim, self.plotted)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything that was simulated, as far as the budget went."""
+
+    done: Done
+    verdicts: Sequence[Verdicts] = ()
+    steady: Sequence[Verdicts] = ()
+    """The same settings, by the second half of the arrivals."""
+    around: int = 0
+    """Of the verdicts those whose settings were drawn around others."""
+    coarse: Sequence[Coarse] = field(default_factory=tuple)
+
+
+def places(done: Done, sweep: str) -> list[Any]:
+    """The values of a sweep, in order."""
+    return list(dict.fromkeys(point.value for point, _ in done if point.sweep == sweep))
+
+
+def by_system(done: Done, sweep: str) -> dict[str, dict[Any, Sample]]:
+    """System -> value -> sample of one sweep."""
+    found: dict[str, dict[Any, Sample]] = {}
+    for point, sample in done:
+        if point.sweep == sweep:
+            found.setdefault(point.system, {})[point.value] = sample
+    return found
+
+
+def labelled(done: Done, sweep: str, value: Any) -> dict[str, Sample]:
+    """Label -> sample at one place."""
+    return {point.label: sample for point, sample in done if (point.sweep, point.value) == (sweep, value)}
+
+
+def part(done: Done, sweep: str, *values: Any) -> list[tuple[Point, Sample]]:
+    """Points of a sweep, at these places or at all."""
+    return [pair for pair in done if pair[0].sweep == sweep and (not values or pair[0].value in values)]
+
+
+def table(name: str, mine: Sequence[tuple[Point, Sample]]) -> Table:
+    """All figures of these points."""
+    whole = points_table(mine)
+    return Table(name, whole.columns, whole.rows)
+
+
+def _means(mine: Mapping[str, Sample]) -> dict[str, Interval]:
+    """By label, the fastest first."""
+    order = sorted(mine, key=lambda name: mine[name].mean(*MEAN))
+    return {name: mine[name].interval(*MEAN) for name in order}
+
+
+def dots(mine: Mapping[str, Sample], steady: bool = False) -> tuple[list[Plot], dict[str, Interval]]:
+    """Means, these seed by seed against recomputing, and p99; and what the claims are held to."""
+    means = _means(mine)
+    tails = {name: mine[name].interval(*P99) for name in means}
+    drawn = {TTFT.replace(" to ", "<br>to "): means}
+    nothing = [name for name in means if name.startswith(NAMES["recompute"])]
+    reference = min(nothing, key=len, default=None)  # that without a variant, where there is one
+    if reference is not None:
+        drawn["mean over recomputing's,<br>seed by seed"] = {
+            name: ratio(mine[name], mine[reference], *MEAN) for name in means
+        }
+    plotted = dict(means)
+    if steady:
+        drawn["mean in steady state,<br>s"] = {name: mine[name].interval(*STEADY) for name in means}
+        plotted |= {name + STEADY_MARK: mine[name].interval(*STEADY) for name in means}
+    drawn["p99 of the time<br>to first token, s"] = tails
+    return [figures.columns(drawn)], plotted

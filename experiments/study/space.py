@@ -1,0 +1,135 @@
+"""Many settings, once each and briefly: by which axis a pool's gain moves, over the whole space.
+
+The map (atlas.py) asks a few settings thoroughly; here POINTS simulations are spread over settings drawn as
+there, five systems a setting, each setting with a seed of its own. Requests are few, so most of a run is its
+cold start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+
+from experiments.intervals import Interval, mean_interval
+from experiments.study.atlas import AXES as MAP_AXES
+from experiments.study.atlas import CHOICES, hypercube
+from experiments.study.claims import Claim, Fact, share
+from experiments.study.point import Point
+from experiments.study.sample import MEAN, TOLD_SHARE, Sample
+from experiments.study.systems import NAMES, Setting, system
+
+SPACE = "space"
+SYSTEMS = ("recompute", "lent", "lent_pool", "stores", "switch")
+PAIRS = (("switch", "stores"), ("lent_pool", "lent"), ("lent", "recompute"), ("switch", "lent"))
+"""What is compared with what, seed by seed."""
+MOST_NODES = 60
+REQUESTS, REQUESTS_A_NODE = 150, 6
+PARTS = ("low", "middle", "high")
+ALL = "all settings"
+
+
+def space_points(centre: Setting, points: int) -> Iterator[Point]:
+    """So many, rounded down to whole settings."""
+    for number, place in enumerate(hypercube(points // len(SYSTEMS), centre.seed)):
+        values: dict[str, object] = {}
+        for axis in MAP_AXES:
+            high = MOST_NODES if axis.field == "nodes" else axis.high
+            values[axis.field] = replace(axis, high=high).at(place[axis.field])
+        for name, choices in CHOICES.items():
+            values[name] = choices[min(len(choices) - 1, int(place[name] * len(choices)))]
+        requests = max(REQUESTS, REQUESTS_A_NODE * int(str(values["nodes"])))
+        setting = replace(centre, requests=requests, **values)  # type: ignore[arg-type]
+        for name in SYSTEMS:
+            yield Point(SPACE, number, name, setting, system(name, setting))
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much sooner one system's mean first token is than another's, in a part of the settings."""
+
+    what: str
+    without: str
+    part: str
+    """ALL, or an axis with its part, or its choice."""
+    settings: int
+    gain: Interval
+    """Mean over the settings; of the logarithm, so that halving and doubling weigh the same."""
+    sooner: float
+    """Share of the settings in which it is sooner by more than TOLD_SHARE."""
+    later: float
+
+    @property
+    def name(self) -> str:
+        """As plots have it."""
+        return f"{NAMES[self.what]} over {NAMES[self.without]}: {self.part}"
+
+
+Settings = Mapping[int, tuple[Setting, Mapping[str, Sample]]]
+"""By number: where, and what was found there."""
+
+
+def settings_of(done: Sequence[tuple[Point, Sample]]) -> Settings:
+    """Those of the sweep of which all systems were played."""
+    found: dict[int, tuple[Setting, dict[str, Sample]]] = {}
+    for point, sample in done:
+        if point.sweep == SPACE:
+            found.setdefault(point.value, (point.setting, {}))[1][point.system] = sample
+    return {number: pair for number, pair in found.items() if len(pair[1]) == len(SYSTEMS)}
+
+
+def gains(settings: Settings) -> list[Gain]:
+    """Of each pair, over all settings and by each part of each axis; parts with one setting are left out."""
+    parts = {ALL: list(settings.values())}
+    for field in (*(axis.field for axis in MAP_AXES), *CHOICES):
+        parts |= _parts(field, list(settings.values()))
+    return [
+        _gain(what, without, part, [samples for _, samples in mine])
+        for what, without in PAIRS
+        for part, mine in parts.items()
+        if len(mine) > 1
+    ]
+
+
+def _parts(
+    field: str, settings: Sequence[tuple[Setting, Mapping[str, Sample]]]
+) -> dict[str, list[tuple[Setting, Mapping[str, Sample]]]]:
+    """Thirds of an axis by rank, or one part a choice."""
+    if field in CHOICES:
+        return {
+            f"{field} {choice}": [pair for pair in settings if getattr(pair[0], field) == choice]
+            for choice in CHOICES[field]
+        }
+    order = sorted(settings, key=lambda pair: float(getattr(pair[0], field)))
+    ends = [len(order) * at // len(PARTS) for at in range(len(PARTS) + 1)]
+    return {
+        f"{field} {part}": order[first:end] for part, first, end in zip(PARTS, ends, ends[1:], strict=False)
+    }
+
+
+def _gain(what: str, without: str, part: str, mine: Sequence[Mapping[str, Sample]]) -> Gain:
+    ratios = [samples[what].mean(*MEAN) / samples[without].mean(*MEAN) for samples in mine]
+    logs = mean_interval([log(one) for one in ratios])
+    gain = Interval(1 - exp(logs.mean), 1 - exp(logs.high), 1 - exp(logs.low))
+    sooner = sum(one < 1 - TOLD_SHARE for one in ratios) / len(ratios)
+    later = sum(one > 1 + TOLD_SHARE for one in ratios) / len(ratios)
+    return Gain(what, without, part, len(ratios), gain, sooner, later)
+
+
+def space_claim(found: Sequence[Gain]) -> Claim:
+    """Each pair over all settings, and the parts between which its gain surely differs most."""
+    texts, facts = [], []
+    for what, without in PAIRS:
+        mine = [one for one in found if (one.what, one.without) == (what, without)]
+        whole = next(one for one in mine if one.part == ALL)
+        text = (
+            f"{NAMES[what]} against {NAMES[without]}, {whole.settings} settings: {share(whole.gain)} sooner "
+            f"in the mean, sooner in {whole.sooner:.0%} of them and later in {whole.later:.0%}"
+        )
+        least = min(mine, key=lambda one: one.gain.mean)
+        most = max(mine, key=lambda one: one.gain.mean)
+        if least.gain.high < most.gain.low:
+            text += f" (from {share(least.gain)} with {least.part} to {share(most.gain)} with {most.part})"
+            facts.append(Fact(least.name, most.name))
+        texts.append(text + ".")
+    return Claim(" ".join(texts), tuple(facts))

@@ -1,0 +1,89 @@
+"""Many small settings: how many there are, what is said of them, and that it is what the plot shows."""
+
+from random import Random
+
+import pytest
+
+from experiments.study.adaptive import grouped, play
+from experiments.study.claims import contradictions
+from experiments.study.options import USUAL, parse_options
+from experiments.study.panels import panels
+from experiments.study.panels.panel import Found
+from experiments.study.point import Point
+from experiments.study.sample import Sample
+from experiments.study.space import (
+    ALL,
+    MOST_NODES,
+    SPACE,
+    SYSTEMS,
+    gains,
+    settings_of,
+    space_claim,
+    space_points,
+)
+from experiments.study.systems import NAMES, Setting
+from tests.experiments.study.made import run
+
+
+def made(settings: int, pool_gain: float, by_nodes: float = 0.0) -> list[tuple[Point, Sample]]:
+    """Figures in which the pool is sooner by a share, and by so much more at the most nodes."""
+    draw = Random(1)
+    done = []
+    for point in space_points(Setting(), settings * len(SYSTEMS)):
+        share = pool_gain + by_nodes * point.setting.nodes / MOST_NODES
+        gain = share if point.system in ("switch", "lent_pool") else 0.0
+        done.append((point, Sample((run((1 - gain) * (0.2 + 0.0001 * draw.random())),))))
+    return done
+
+
+def test_points_are_whole_settings_each_with_traffic_of_its_own() -> None:
+    planned = list(space_points(Setting(), 52))
+    assert len(planned) == 50
+    assert {point.system for point in planned} == set(SYSTEMS)
+    assert max(point.setting.nodes for point in planned) <= MOST_NODES
+    seeds: list[tuple[int, str]] = []
+
+    def some(scenarios, deadline_s):  # type: ignore[no-untyped-def]
+        seeds.extend((scenario.workload.seed, scenario.storage.kind) for scenario in scenarios)
+        return [run(0.2) for _ in scenarios]
+
+    groups = grouped(planned)
+    play(groups, 1, None, some, float("inf"))
+    assert len(seeds) == 50  # once each
+    assert sorted({seed for seed, _ in seeds}) == list(range(1, 11))
+    assert all(group.settled for group in groups)
+
+
+def test_a_gain_that_grows_with_an_axis_is_told_by_that_axis() -> None:
+    done = made(60, 0.05, by_nodes=0.2)
+    found = gains(settings_of(done))
+    claim = space_claim(found)
+    drawn = {one.name: one.gain for one in found}
+    assert contradictions(claim, drawn) == []
+    assert f"against {NAMES['stores']}, 60 settings" in claim.text
+    assert "nodes low" in claim.text
+    assert "nodes high" in claim.text
+    assert claim.facts
+    (panel,) = panels(Found(done))
+    assert panel.claim == claim
+    whole = next(one for one in found if (one.what, one.part) == ("switch", ALL))
+    assert whole.sooner == 1
+    assert whole.gain.low > 0.05
+
+
+def test_what_no_axis_moves_names_none() -> None:
+    claim = space_claim(gains(settings_of(made(40, 0.0))))
+    assert claim.facts == ()
+    assert "sooner in 0% of them and later in 0%" in claim.text
+
+
+def test_a_setting_of_which_something_is_missing_is_left_out() -> None:
+    done = made(10, 0.1)
+    assert len(settings_of(done[:-1])) == 9
+
+
+def test_the_sweep_is_played_when_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert SPACE not in USUAL
+    named = parse_options(["--sweeps=space", "--points=500"], "study", "")
+    assert named.sweeps == (SPACE,)
+    assert named.points == 500

@@ -1,0 +1,47 @@
+"""What a play measured is kept, so that a comparison goes on where it was; for it alone."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.run.emulation import Measurements
+from experiments.run.result import BlockSources, Percentiles, RunResult
+from experiments.simulator.emulate import Emulated
+from experiments.simulator.scenario import Scenario
+from experiments.validate.measured import keep, kept
+
+SIGMA, SPEED = 20_000.0, 2.0
+RUN = RunResult(
+    requests=2, completed=2, failed=0, corrupt=0, blocks=BlockSources(1, 2, 3, 4, 5),
+    storage_egress_bytes=0, switch_served_bytes=0, get_ms=Percentiles(0.0, 0.0),
+    ttft_ms=Percentiles(0.0, 0.0), merged=0, admitted=7, evicted=0, p4runtime_writes=0, digests=9,
+    wall_s=1.0, overloaded=True, complaints=["a timer was late"],
+)  # fmt: skip
+RECORD = dict.fromkeys(("arrival_s", "refused", "fetch_s", "queue_s", "prefill_s"), 0.0)
+
+
+def emulated() -> Emulated:
+    records = [RECORD | {"sources": {}, "waits_s": {}, "ttft_s": ttft_s} for ttft_s in (0.5, 1.5, None)]
+    workers = {"node1": {"records": records, "get_ms": [10.0, 30.0]}, "node2": {"records": [], "get_ms": []}}
+    return Emulated(RUN, SPEED, Measurements(workers=workers))
+
+
+def test_what_was_played_is_read_back_in_real_seconds(tmp_path: Path) -> None:
+    path, scenario = tmp_path / "drawn" / "1-pool.json", Scenario()
+    assert kept(path, scenario, SIGMA, SPEED) is None
+    measured = keep(path, scenario, SIGMA, emulated())
+    assert kept(path, scenario, SIGMA, SPEED) == measured
+    assert measured.ttft_s.mean == pytest.approx(2.0)
+    assert (measured.get_s.mean, measured.get_s.p99) == (pytest.approx(0.04), pytest.approx(0.06))
+    assert (measured.blocks["pool"], measured.admitted, measured.digests) == (3, 7, 9)
+    assert measured.overloaded
+
+
+def test_another_play_is_not_taken_for_it_and_a_damaged_file_is_none(tmp_path: Path) -> None:
+    path, scenario = tmp_path / "1-pool.json", Scenario()
+    keep(path, scenario, SIGMA, emulated())
+    assert kept(path, scenario.changed(workload={"requests": 3}), SIGMA, SPEED) is None
+    assert kept(path, scenario, 2 * SIGMA, SPEED) is None
+    assert kept(path, scenario, SIGMA, 1.0) is None
+    path.write_text(path.read_text()[:-10])
+    assert kept(path, scenario, SIGMA, SPEED) is None
