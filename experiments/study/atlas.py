@@ -17,7 +17,7 @@ from typing import Any
 from experiments.study.point import Point
 from experiments.study.rivals import Purchase, beating
 from experiments.study.sample import MEAN, TOLD_SHARE, Sample, ratio
-from experiments.study.systems import BASELINES, BOUND, CENTRAL, FRONTS, Setting, system
+from experiments.study.systems import BASELINES, BOUND, CENTRAL, LENT, Setting, system
 from workload.cost import MODELS
 
 SETTINGS, QUICK_SETTINGS = 20, 2
@@ -94,7 +94,7 @@ def setting_at(place: Place, centre: Setting, quick: bool) -> Setting:
 
 def setting_points(setting: Setting, number: str) -> list[Point]:
     """Everything that could be bought there, and the bound."""
-    bought = [(name, setting) for name in (*BASELINES, "lent", *FRONTS[:4], BOUND)]
+    bought = [(name, setting) for name in (*BASELINES, *LENT, BOUND)]
     bought += [("stores", replace(setting, stores=stores)) for stores in STORES]
     bought += [("switch", replace(setting, stores=stores)) for stores in POOL_STORES]
     return [Point("map", number, name, mine, system(name, mine)) for name, mine in bought]

@@ -12,7 +12,7 @@ from experiments.study.designs import codec_points, design_points, engine_points
 from experiments.study.ledger import ledger_points
 from experiments.study.point import Point
 from experiments.study.space import space_points
-from experiments.study.systems import BASELINES, BOUND, FRONTS, MOST_STORES, SHARES, Setting, system
+from experiments.study.systems import BASELINES, BOUND, LENT, MOST_STORES, SHARES, Setting, system
 from experiments.study.tornado import tornado_points
 from workload.schedule import SCHEDULERS
 from workload.shapes import ALL_SHAPES
@@ -141,13 +141,13 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
-        for name in (*BASELINES, "lent", *FRONTS[:4], BOUND):
+        for name in (*BASELINES, *LENT, BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
         for variant, share in SHARES.items():
             slower = replace(setting, peer_share=share)
             yield Point("rivals", nodes, "distributed", slower, system("distributed", slower), variant)
         queues = replace(setting, scheduler="conductor")
-        for name in ("recompute", "distributed", "distributed_merge", "lent", "stores", "switch"):
+        for name in ("recompute", "lent", "stores", "switch"):
             yield Point("rivals", nodes, name, queues, system(name, queues), "conductor")
         for stores in QUICK_RIVAL_STORES if quick else RIVAL_STORES:
             split = replace(setting, stores=stores)

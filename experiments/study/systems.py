@@ -54,6 +54,8 @@ FRONTS = (
     "cxl_merge",
     "cxl_pool",
 )
+LENT = ("lent", "lent_merge", "lent_pool")
+"""Without memory of their own: cheaper than distributed DRAM, and as fast while the nodes' DRAM suffices."""
 POOLS = ("sram", "switch", "merging", *FRONTS)
 """Those with a switch that does more than forward."""
 CENTRAL = ("recompute", "stores", "switch")
