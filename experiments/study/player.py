@@ -81,7 +81,7 @@ class Player:
         drawn = hypercube(QUICK_SETTINGS if quick else SETTINGS, seed)
         numbers = count(1)
         known = self._settings(drawn, centre, numbers, wide_s)
-        ranked = sorted(known, key=lambda pair: -pair[1].central_lead)[:REFINED]
+        ranked = sorted(known, key=lambda pair: -pair[1].lead)[:REFINED]
         near = [
             place
             for number, (place, _) in enumerate(ranked)

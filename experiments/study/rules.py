@@ -42,7 +42,20 @@ def axis_sentence(places: Mapping[Any, Mapping[str, Sample]]) -> str:
         text += f" In steady state it {kind.value} at {', '.join(map(_named, values))}"
         better = list(dict.fromkeys(name for value in values for name in found[value][1]))
         text += f" ({', '.join(better)})." if better else "."
-    return text
+    tails = {
+        _named(value): ratio(systems["switch"], systems["stores"], *P99) for value, systems in places.items()
+    }
+    return f"{text} Against the same storage nodes {_tails(tails)}."
+
+
+def _tails(changes: Mapping[str, Interval]) -> str:
+    """Where p99 moves beyond its interval, and by how much."""
+    apart = [
+        f"{name} ({change.mean - 1:+.1%} ± {change.half:.1%})"
+        for name, change in changes.items()
+        if _apart(change)
+    ]
+    return f"p99 differs at {', '.join(apart)}" if apart else "p99 differs nowhere"
 
 
 def _named(value: Any) -> str:
@@ -92,6 +105,12 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
         f"compared with it; where storage nodes forget, reclaim changes the GPU time for "
         f"prefill by {reclaimed.mean - 1:+.1%} ± {reclaimed.half:.1%}."
     )
+    variants = {
+        name: ratio(sample, whole, *P99)
+        for name, sample in mine.items()
+        if name != EVERYTHING and name not in OTHER_STORES
+    }
+    text += f" Compared with everything {_tails(variants)}."
     better = beat_everything(mine)
     if better:
         text += f" Better than everything: {'; '.join(better)}."
@@ -143,5 +162,6 @@ def control_sentence(mine: Mapping[str, Sample]) -> str:
         f"{base.mean('control_bytes') / duration_s / 1e3:.0f} kB/s in all, "
         f"{base.mean('control_bytes') / moved:.1e} of the bytes that blocks move, "
         f"and {base.mean('control_cpu_s') / duration_s:.1%} of a core. "
-        f"The largest change of the mean first token, with {slowest}: {percent_change(changes[slowest])}."
+        f"The largest change of the mean first token, with {slowest}: {percent_change(changes[slowest])}; "
+        f"{_tails({name: ratio(one, base, *P99) for name, one in mine.items() if one is not base})}."
     )

@@ -44,6 +44,22 @@ def test_a_pool_that_saves_nothing_never_pays(pool: float) -> None:
     assert "costs more than it earns at 2" in told
 
 
+def test_p99_is_told_where_it_moves_and_only_there() -> None:
+    moved = [run(0.2 * (1 + by)) for by in (-0.001, 0.0, 0.001)]
+    for one in moved:
+        one["ttft_s"] = {**one["ttft_s"], "p99": 0.9 * one["ttft_s"]["p99"]}
+    told = axis_sentence({
+        16: {"stores": sample(0.2, 1.47), "switch": sample(0.2, 1.96)},
+        60: {"stores": sample(0.2, 1.47), "switch": of_runs(moved)},
+    })  # fmt: skip
+    assert "p99 differs at 60 (-10.0% ± 0.0%)." in told
+    same = axis_sentence({16: {"stores": sample(0.2, 1.47), "switch": sample(0.19, 1.96)}})
+    assert "p99 differs at 16 (-5.0%" in same
+    assert "p99 differs nowhere" in axis_sentence({
+        16: {"stores": sample(0.2, 1.47), "switch": sample(0.2, 1.96)}
+    })  # fmt: skip
+
+
 def ablation(**changed: float) -> dict[str, object]:
     made = {
         "everything": (0.1916, 116.0),
