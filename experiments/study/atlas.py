@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from random import Random
 from typing import Any
 
+from experiments.intervals import Interval
 from experiments.study.point import Point
 from experiments.study.rivals import Purchase, beating
 from experiments.study.sample import MEAN, TOLD_SHARE, Sample, ratio
@@ -28,6 +30,8 @@ REACH = 0.15
 STORES = (1, 2, 4, 8)
 POOL_STORES = (1, 2, 4)
 REQUESTS_A_NODE = 25
+SAME_SHARE = 0.005
+"""Nobody would buy for less."""
 SHAPES = ("agents", "flash", "rag", "chat")
 
 
@@ -100,6 +104,17 @@ def setting_points(setting: Setting, number: str) -> list[Point]:
     return [Point("map", number, name, mine, system(name, mine)) for name, mine in bought]
 
 
+class Standing(Enum):
+    """What can be said of the best purchase with a pool at one setting, against all that costs no more."""
+
+    SAME = "no different"
+    """The whole interval of its lead lies within SAME_SHARE."""
+    BEST = "surely fastest"
+    BEATEN = "surely slower"
+    """Every pool is surely slower than something."""
+    OPEN = "not decided"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """What can be said of one setting."""
@@ -111,16 +126,13 @@ class Verdicts:
     lead_low: float
     pool: Purchase
     rival: Purchase
-    best: bool
-    """That pool is surely faster than everything that costs no more."""
-    beaten: bool
-    """Every pool is surely slower than something that costs no more."""
+    standing: Standing
     central_lead: float
     """The same against storage nodes and recomputing alone."""
-    central_best: bool
-    central_beaten: bool
+    central_standing: Standing
     headroom: float
-    """How much sooner the bound is than that rival: no pool of any design could lead by more."""
+    """How much sooner the bound is than the fastest that has no pool and moves blocks over the nodes' links,
+    whatever that costs: no pool of any design could lead it by more."""
     fastest: str
 
 
@@ -133,38 +145,41 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
     ]
     bound = next(sample for point, sample in zip(points, samples, strict=True) if point.system == BOUND)
     central = [one for one in bought if one.system in CENTRAL]
-    pool, rival, lead, low = _nearest(bought, path)
-    _, _, central_lead, central_low = _nearest(central, path)
-    room = ratio(bound, rival.sample, *path)
+    over_links = [one for one in bought if not one.pooled and one.system != "cxl"]
+    unswitched = min(over_links, key=lambda one: one.sample.mean(*path))
+    pool, rival, lead = _nearest(bought, path)
+    _, _, central_lead = _nearest(central, path)
     return Verdicts(
         points[0].setting,
         len(samples[0].runs),
-        lead,
-        low,
+        lead.mean,
+        lead.low,
         pool,
         rival,
-        low > 0 and lead >= TOLD_SHARE,
-        _all_beaten(bought, path),
-        central_lead,
-        central_low > 0 and central_lead >= TOLD_SHARE,
-        _all_beaten(central, path),
-        1 - room.mean,
+        _standing(bought, lead, path),
+        central_lead.mean,
+        _standing(central, central_lead, path),
+        1 - ratio(bound, unswitched.sample, *path).mean,
         min(bought, key=lambda one: one.sample.mean(*path)).label,
     )
 
 
-def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchase, Purchase, float, float]:
-    """The pool that leads by most or is behind by least, its strongest rival, the lead and its low end."""
+def _standing(bought: Sequence[Purchase], lead: Interval, path: tuple[str, str]) -> Standing:
+    if lead.within(SAME_SHARE):
+        return Standing.SAME
+    if lead.low > 0 and lead.mean >= TOLD_SHARE:
+        return Standing.BEST
+    beaten = all(beating(pool, bought, path) for pool in bought if pool.pooled)
+    return Standing.BEATEN if beaten else Standing.OPEN
+
+
+def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchase, Purchase, Interval]:
+    """The pool that leads by most or is behind by least, its strongest rival, and the lead."""
     found = []
     for pool in bought:
         if not pool.pooled:
             continue
         rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
         rival = min(rivals, key=lambda one: one.sample.mean(*path))
-        lead = 1 - ratio(pool.sample, rival.sample, *path)
-        found.append((pool, rival, lead.mean, lead.low))
-    return max(found, key=lambda one: one[2])
-
-
-def _all_beaten(bought: Sequence[Purchase], path: tuple[str, str]) -> bool:
-    return all(beating(pool, bought, path) for pool in bought if pool.pooled)
+        found.append((pool, rival, 1 - ratio(pool.sample, rival.sample, *path)))
+    return max(found, key=lambda one: one[2].mean)

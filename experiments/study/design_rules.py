@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from experiments.intervals import Interval, mean_interval
-from experiments.study.atlas import Verdicts
+from experiments.study.atlas import Standing, Verdicts
 from experiments.study.claims import Claim, Fact, joined, share, told
 from experiments.study.ledger import Entry
 from experiments.study.sample import MEAN, TOLD_SHARE, Sample, below, figure, ratio
@@ -118,50 +118,49 @@ def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
 
 
 def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: int) -> Claim:
-    """Where the pool is the best purchase, and the bound that says why not elsewhere."""
-    central = [one for one in found if one.central_best]
+    """Where a pool is the best purchase, and the bound that says why not elsewhere."""
     text = (
         f"In {len(found)} settings, {searched} of them drawn around those where a pool came nearest, a "
-        f"purchase "
-        "with a pool is, against everything that costs no more, "
-        f"{_counts([one.best for one in found], [one.beaten for one in found])}; in steady state "
-        f"{_counts([one.best for one in steady], [one.beaten for one in steady])}. Against storage nodes and "
-        "recomputing alone it is "
-        f"{_counts([one.central_best for one in found], [one.central_beaten for one in found])}; in "
-        f"steady state "
-        f"{_counts([one.central_best for one in steady], [one.central_beaten for one in steady])}."
+        "purchase with a pool is, against everything that costs no more, "
+        f"{_counts([one.standing for one in found])}; in steady state "
+        f"{_counts([one.standing for one in steady])}. Against storage nodes and recomputing alone it is "
+        f"{_counts([one.central_standing for one in found])}; in steady state "
+        f"{_counts([one.central_standing for one in steady])}."
     )
-    if central:
-        nodes, links = [one.setting.nodes for one in central], [one.setting.link_gbit_s for one in central]
-        text += (
-            f" Those {len(central)} have {min(nodes)} to {max(nodes)} nodes (median {median(nodes):.0f}) "
-            f"on links of "
-            f"{min(links):.0f} to {max(links):.0f} Gbit/s; the lead there is "
-            f"{median(one.central_lead for one in central):.1%} "
-            f"in the median, {max(one.central_lead for one in central):.1%} at most."
-        )
-    best = Counter(one.pool.label for one in found if one.best)
+    best = [one for one in found if one.standing is Standing.BEST]
     if best:
-        leads = [one.lead for one in found if one.best]
-        names = ", ".join(f"{name} ({count})" for name, count in best.items())
+        names = ", ".join(f"{name} ({n})" for name, n in Counter(one.pool.label for one in best).items())
         text += (
-            f" Surely fastest of all at their cost are {names}, by {median(leads):.1%} in the median and "
-            f"{max(leads):.1%} at most."
+            f" Surely fastest of all at their cost are {names}: {_where(best, [one.lead for one in best])}."
         )
-    others = [one for one in found if not one.best]
-    if others:
-        rooms = sorted(one.headroom for one in others)
-        text += (
-            " Where no pool is best, the bound (distributed DRAM behind a switch that has all of it) leads "
-            f"what comes before the pool by {median(rooms):+.1%} in the median and "
-            f"{rooms[-1]:+.1%} at most: no pool of any design could lead by more there."
-        )
-        if rooms[0] < 0:
-            text += " Below 0 that is the CXL pool, whose adapters are faster than the nodes' links."
-    return Claim(text)
+    central = [one for one in found if one.central_standing is Standing.BEST]
+    if central:
+        leads = [one.central_lead for one in central]
+        text += f" Surely faster than storage nodes and recomputing they are in {_where(central, leads)}."
+    rooms = sorted(one.headroom for one in found)
+    return Claim(
+        f"{text} The bound (distributed DRAM behind a switch that has all of it) leads the fastest purchase "
+        f"over the same links whose switch only forwards by {median(rooms):.1%} in the median and "
+        f"{rooms[-1]:.1%} at most: no pool of any design could lead that by more."
+    )
 
 
-def _counts(best: Sequence[bool], beaten: Sequence[bool]) -> str:
-    """Settings by what is certain."""
-    open_ = len(best) - sum(best) - sum(beaten)
-    return f"surely fastest in {sum(best)}, surely slower in {sum(beaten)}, not decided in {open_}"
+def _counts(standings: Sequence[Standing]) -> str:
+    """Settings by what is certain; "no different" is within SAME_SHARE."""
+    numbers = Counter(standings)
+    return ", ".join(
+        f"{kind.value} in {numbers[kind]}"
+        for kind in (Standing.BEST, Standing.SAME, Standing.BEATEN, Standing.OPEN)
+    )
+
+
+def _where(settings: Sequence[Verdicts], leads: Sequence[float]) -> str:
+    """What these settings have in common, and by how much the pool leads there."""
+    nodes, links = [one.setting.nodes for one in settings], [one.setting.link_gbit_s for one in settings]
+    shapes = Counter(one.setting.shape for one in settings)
+    kinds = ", ".join(f"{count} of {shape}" for shape, count in shapes.items())
+    return (
+        f"{kinds} with {min(nodes)} to {max(nodes)} nodes "
+        f"on links of {min(links):.0f} to {max(links):.0f} Gbit/s, by {median(leads):.1%} in the median "
+        f"and {max(leads):.1%} at most"
+    )

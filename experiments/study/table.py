@@ -82,9 +82,8 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
     columns = (
         "nodes", "model", "traffic", "reuse", "link_gbit_s", "load", "pool_gb", "seeds", "fastest",
         "nearest_with_pool", "its_dollars_per_hour", "rival", "rival_dollars_per_hour", "lead", "lead_low",
-        "best", "beaten", "lead_over_storage_nodes", "best_of_these", "beaten_by_these", "headroom_of_bound",
-        "steady_lead", "steady_best", "steady_beaten", "steady_lead_over_storage_nodes",
-        "steady_best_of_these", "steady_beaten_by_these",
+        "standing", "lead_over_storage_nodes", "standing_among_these", "headroom_of_bound",
+        "steady_lead", "steady_standing", "steady_lead_over_storage_nodes", "steady_standing_among_these",
     )  # fmt: skip
     rows = []
     for one, later in zip(found, steady, strict=True):
@@ -94,9 +93,9 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
             one.fastest,
              one.pool.label, one.pool.sample.cost, one.rival.label, one.rival.sample.cost, one.lead,
              one.lead_low,
-             one.best, one.beaten, one.central_lead, one.central_best, one.central_beaten, one.headroom,
-             later.lead, later.best, later.beaten, later.central_lead, later.central_best,
-             later.central_beaten) )  # fmt: skip
+             one.standing.value, one.central_lead, one.central_standing.value, one.headroom,
+             later.lead, later.standing.value, later.central_lead, later.central_standing.value)
+        )  # fmt: skip
     return Table("map", columns, tuple(rows))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from experiments.intervals import Interval
 from experiments.study import figures
+from experiments.study.atlas import Standing
 from experiments.study.design_rules import ledger_claim, map_claim, tornado_claim
 from experiments.study.ledger import Entry, entry
 from experiments.study.panels.panel import FAVOURED, Found, Panel, part, places
@@ -25,9 +26,8 @@ class _Leads:
 
     groups: dict[str, list[tuple[float, float, str]]] = field(default_factory=dict)
 
-    def add(self, best: bool, beaten: bool, nodes: int, lead: float, text: str) -> None:
-        kind = "surely best" if best else "surely beaten" if beaten else "not decided"
-        self.groups.setdefault(kind, []).append((nodes, 100 * lead, text))
+    def add(self, standing: Standing, nodes: int, lead: float, text: str) -> None:
+        self.groups.setdefault(standing.value, []).append((nodes, 100 * lead, text))
 
 
 def settings(found: Found) -> Panel:
@@ -36,9 +36,9 @@ def settings(found: Found) -> Panel:
     for one in found.verdicts:
         at = one.setting
         who = f"{at.model}, {at.shape}: {one.pool.label} against {one.rival.label}"
-        overall.add(one.best, one.beaten, at.nodes, one.lead, who)
+        overall.add(one.standing, at.nodes, one.lead, who)
         where = f"{at.nodes} nodes, {at.link_gbit_s:.0f} Gbit/s, {at.shape}"
-        central.add(one.central_best, one.central_beaten, at.nodes, one.central_lead, where)
+        central.add(one.central_standing, at.nodes, one.central_lead, where)
     return Panel(
         "Who is best where",
         map_claim(found.verdicts, found.steady, found.around),

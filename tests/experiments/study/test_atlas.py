@@ -6,6 +6,7 @@ from experiments.simulator.money import bill
 from experiments.study.atlas import (
     AXES,
     CHOICES,
+    Standing,
     Verdicts,
     around,
     hypercube,
@@ -60,14 +61,13 @@ def at_one_place(**times: float) -> tuple[list[Point], list[Sample]]:
 def test_a_pool_that_only_distributed_memory_beats_is_best_among_storage_nodes() -> None:
     times = {"recompute": 0.188, "stores_2": 0.193, "stores_4": 0.179, "switch_2": 0.165, BOUND: 0.16}
     found = verdicts(*at_one_place(**times, distributed=0.162, cxl=0.161))
-    assert found.beaten
-    assert not found.best
-    assert found.central_best
+    assert found.standing is Standing.BEATEN
+    assert found.central_standing is Standing.BEST
     assert found.central_lead == pytest.approx(1 - 165 / 188)  # 4 storage nodes cost more than the pool
     assert found.rival.label.startswith("CXL pool")
     alone = verdicts(*at_one_place(**times))
-    assert alone.best
-    assert alone.headroom == pytest.approx(1 - 160 / 188)
+    assert alone.standing is Standing.BEST
+    assert alone.headroom == pytest.approx(1 - 160 / 179)  # over 4 storage nodes, though these cost more
 
 
 def test_every_setting_has_all_purchases_and_the_bound() -> None:
@@ -110,8 +110,8 @@ def test_steady_state_is_judged_by_itself() -> None:
     setting = Setting(nodes=32, stores=2)
     points.append(Point("map", "1", "switch", setting, system("switch", setting)))
     samples.append(sample(0.15, 1.96, steady_s=0.25))
-    assert verdicts(points, samples).best
-    assert verdicts(points, samples, STEADY).beaten
+    assert verdicts(points, samples).standing is Standing.BEST
+    assert verdicts(points, samples, STEADY).standing is Standing.BEATEN
 
 
 def test_a_lead_that_nobody_would_notice_makes_no_pool_the_best() -> None:
@@ -123,12 +123,15 @@ def test_a_lead_that_nobody_would_notice_makes_no_pool_the_best() -> None:
         points = [Point("map", "1", name, setting, system(name, setting)) for name in times]
         return verdicts(points, [sample(mean_s, costs.get(name, 0.0)) for name, mean_s in times.items()])
 
-    assert not at(0.0003).best
-    assert not at(0.0003).beaten
-    assert at(0.002).best
-    told = map_claim([at(0.002), at(0.0003)], [at(0.002), at(0.0003)], 0).text
-    assert "surely fastest in 1, surely slower in 0, not decided in 1" in told
-    assert "the nodes' own DRAM, lent, merging switch (1), by 0.2% in the median" in told
+    assert at(0.002).standing is Standing.SAME
+    assert at(-0.002).standing is Standing.SAME
+    assert at(0.02).standing is Standing.BEST
+    assert at(-0.02).standing is Standing.BEATEN
+    told = map_claim([at(0.02), at(0.002)], [at(0.02), at(-0.02)], 0).text
+    assert "surely fastest in 1, no different in 1, surely slower in 0, not decided in 0; in steady" in told
+    assert "surely fastest in 1, no different in 0, surely slower in 1, not decided in 0. Against" in told
+    assert "the nodes' own DRAM, lent, merging switch (1): 1 of agents with 32 to 32 nodes" in told
+    assert "by 2.0% in the median" in told
 
 
 def test_distributed_memory_has_as_much_memory_and_is_billed_for_what_it_adds() -> None:
