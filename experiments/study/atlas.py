@@ -92,8 +92,12 @@ def setting_at(place: Place, centre: Setting, quick: bool) -> Setting:
     values: dict[str, Any] = {axis.field: axis.at(place[axis.field]) for axis in AXES}
     for name, choices in CHOICES.items():
         values[name] = choices[min(len(choices) - 1, int(place[name] * len(choices)))]
-    requests = centre.requests if quick else max(centre.requests // 2, REQUESTS_A_NODE * int(values["nodes"]))
-    return replace(centre, requests=requests, **values)
+    return replace(centre, requests=map_requests(int(values["nodes"]), centre, quick), **values)
+
+
+def map_requests(nodes: int, centre: Setting, quick: bool) -> int:
+    """Of each simulation of the map."""
+    return centre.requests if quick else max(centre.requests // 2, REQUESTS_A_NODE * nodes)
 
 
 def setting_points(setting: Setting, number: str) -> list[Point]:

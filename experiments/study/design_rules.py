@@ -120,7 +120,7 @@ def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
 def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: int) -> Claim:
     """Where a pool is the best purchase, and the bound that says why not elsewhere."""
     text = (
-        f"In {len(found)} settings, {searched} of them drawn around those where a pool came nearest, a "
+        f"In {len(found)} settings, {searched} of them chosen where a pool came nearest, a "
         "purchase with a pool is, against everything that costs no more, "
         f"{_counts([one.standing for one in found])}; in steady state "
         f"{_counts([one.standing for one in steady])}. Against storage nodes and recomputing alone it is "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 
 from experiments.study.adaptive import Group, Some, coarse, grouped, play
@@ -16,6 +17,7 @@ from experiments.study.atlas import (
     Verdicts,
     around,
     hypercube,
+    map_requests,
     setting_at,
     setting_points,
     verdicts,
@@ -24,10 +26,15 @@ from experiments.study.options import MAP, SHARES, StudyOptions
 from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import STEADY
+from experiments.study.space import SPACE, lead, settings_of
 from experiments.study.systems import Setting
 
 WIDE = 0.6
 """Of the map's time, for the settings that are drawn over the whole space."""
+REPLAYED = 8
+"""Settings of the whole space that are played again."""
+FRESH_SEEDS = 100
+"""Added to their seeds."""
 MAP_SEEDS = 2
 """To each setting of the map before any gets more."""
 
@@ -52,6 +59,8 @@ class Player:
         groups = grouped(points)
         self._groups += groups
         play(groups, self._options.seed, self._options.seeds_played, self._some, deadline_s)
+        if sweep == SPACE:
+            self._replay(groups, centre, deadline_s)
 
     def found(self) -> Found:
         """Everything that has run."""
@@ -87,9 +96,27 @@ class Player:
             for number, (place, _) in enumerate(ranked)
             for place in around(place, 1 if quick else AROUND, seed + number)
         ]
-        self._around = len(self._settings(near, centre, numbers, deadline_s))
+        self._around += len(self._settings(near, centre, numbers, deadline_s))
         if options.seeds_played is None:
             play(self._map, options.seed, None, self._some, deadline_s)
+
+    def _replay(self, groups: Sequence[Group], centre: Setting, deadline_s: float) -> None:
+        """Settings of the whole space in which a pool led by most, as those of the map and with fresh seeds.
+
+        The fresh seeds matter: of 2,000 single runs those that lead by most are also the luckiest.
+        """
+        done = [
+            pair for group in groups if group.runs for pair in zip(group.points, group.samples, strict=True)
+        ]
+        ranked = sorted(settings_of(done).values(), key=lambda pair: -lead(pair[1]))[:REPLAYED]
+        chosen = []
+        for number, (setting, _) in enumerate(ranked, 1):
+            requests = map_requests(setting.nodes, centre, self._options.quick)
+            points = setting_points(replace(setting, requests=requests), f"of the space, {number}")
+            chosen += [replace(group, seed_offset=FRESH_SEEDS) for group in grouped(points)]
+        play(chosen, self._options.seed, self._options.seeds_played, self._some, deadline_s)
+        self._map += chosen
+        self._around += sum(bool(group.runs) for group in chosen)
 
     def _settings(
         self, drawn: Sequence[Place], centre: Setting, numbers: count[int], deadline_s: float

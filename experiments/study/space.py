@@ -17,7 +17,7 @@ from experiments.study.atlas import CHOICES, hypercube
 from experiments.study.claims import Claim, Fact, share
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, TOLD_SHARE, Sample
-from experiments.study.systems import NAMES, Setting, system
+from experiments.study.systems import NAMES, POOLS, Setting, system
 
 SPACE = "space"
 SYSTEMS = ("recompute", "lent", "lent_pool", "stores", "switch")
@@ -76,6 +76,13 @@ def settings_of(done: Sequence[tuple[Point, Sample]]) -> Settings:
         if point.sweep == SPACE:
             found.setdefault(point.value, (point.setting, {}))[1][point.system] = sample
     return {number: pair for number, pair in found.items() if len(pair[1]) == len(SYSTEMS)}
+
+
+def lead(samples: Mapping[str, Sample]) -> float:
+    """Of the fastest with a pool over the fastest without, whatever they cost."""
+    means = {name: sample.mean(*MEAN) for name, sample in samples.items()}
+    pools = [mean_s for name, mean_s in means.items() if name in POOLS]
+    return 1 - min(pools) / min(mean_s for name, mean_s in means.items() if name not in POOLS)
 
 
 def gains(settings: Settings) -> list[Gain]:

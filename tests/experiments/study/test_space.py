@@ -1,14 +1,20 @@
 """Many small settings: how many there are, what is said of them, and that it is what the plot shows."""
 
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from experiments.simulator.scenario import Scenario
 from experiments.study.adaptive import grouped, play
 from experiments.study.claims import contradictions
 from experiments.study.options import USUAL, parse_options
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found
+from experiments.study.player import FRESH_SEEDS, REPLAYED, Player
 from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.space import (
@@ -87,3 +93,29 @@ def test_the_sweep_is_played_when_it_is_named(capsys: pytest.CaptureFixture[str]
     named = parse_options(["--sweeps=space", "--points=500"], "study", "")
     assert named.sweeps == (SPACE,)
     assert named.points == 500
+
+
+def test_the_settings_in_which_a_pool_led_by_most_are_played_again_with_fresh_seeds(tmp_path: Path) -> None:
+    options = parse_options(
+        ["--sweeps=space", "--points=60", "--seeds=2", f"--results={tmp_path}"], "study", ""
+    )
+    centre = Setting(requests=100)
+    planned = list(space_points(centre, options.points))
+    lucky = max(point.setting.nodes for point in planned)  # the pool leads where there are most nodes
+    seen: list[tuple[int, int]] = []
+
+    def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+        seen.extend((scenario.nodes.count, scenario.workload.seed) for scenario in scenarios)
+        return [
+            run(0.2 - 0.1 * (one.nodes.count == lucky and one.direct.front == "pool")) for one in scenarios
+        ]
+
+    player = Player(options, some, time.monotonic())
+    player.play(SPACE, centre, planned)
+    found = player.found()
+    assert len(found.verdicts) == found.around == REPLAYED
+    assert found.verdicts[0].setting.nodes == lucky
+    assert {one.seeds for one in found.verdicts} == {2}
+    fresh = {seed for _, seed in seen if seed > FRESH_SEEDS}
+    assert fresh == {FRESH_SEEDS + 1, FRESH_SEEDS + 2}
+    assert (lucky, FRESH_SEEDS + 1) in seen
