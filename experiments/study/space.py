@@ -14,7 +14,7 @@ from math import exp, log
 from experiments.intervals import Interval, mean_interval
 from experiments.study.atlas import AXES as MAP_AXES
 from experiments.study.atlas import CHOICES, hypercube
-from experiments.study.claims import Claim, Fact, share
+from experiments.study.claims import Claim, Fact
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, TOLD_SHARE, Sample
 from experiments.study.systems import NAMES, POOLS, Setting, system
@@ -130,13 +130,13 @@ def space_claim(found: Sequence[Gain]) -> Claim:
         mine = [one for one in found if (one.what, one.without) == (what, without)]
         whole = next(one for one in mine if one.part == ALL)
         text = (
-            f"{NAMES[what]} against {NAMES[without]}, {whole.settings} settings: {share(whole.gain)} sooner "
+            f"{NAMES[what]} against {NAMES[without]}, {whole.settings} settings: {whole.gain:+.2%} sooner "
             f"in the mean, sooner in {whole.sooner:.0%} of them and later in {whole.later:.0%}"
         )
         least = min(mine, key=lambda one: one.gain.mean)
         most = max(mine, key=lambda one: one.gain.mean)
         if least.gain.high < most.gain.low:
-            text += f" (from {share(least.gain)} with {least.part} to {share(most.gain)} with {most.part})"
+            text += f" (from {least.gain:+.2%} with {least.part} to {most.gain:+.2%} with {most.part})"
             facts.append(Fact(least.name, most.name))
         texts.append(text + ".")
     return Claim(" ".join(texts), tuple(facts))
