@@ -36,7 +36,8 @@ ROLES: Final = {
 }
 """What may stand behind a port, and what the port may therefore send."""
 
-FILL_MODES: Final = ("now", "on_the_way")
+ON_THE_WAY: Final = "on_the_way"
+FILL_MODES: Final = ("now", "idle", ON_THE_WAY)
 MAX_TENANT: Final = 0xFFFF
 MAX_RATE_PER_S: Final = 10**9
 EVICTION_MODES: Final = ("value", "reclaim", "drop")
@@ -181,8 +182,9 @@ class Thresholds:
     """Misses of a block within the sketch's epoch from which the switch reports it."""
     max_digests_per_s: int = 500
     """More than these, and `report_count` is raised for a while."""
-    fill: str = "on_the_way"
-    """"on_the_way": an admitted block is stored when it next passes; "now": fetched from its home at once."""
+    fill: str = ON_THE_WAY
+    """"on_the_way": an admitted block is stored when it next passes; "now": fetched from its home at once;
+    "idle": at once if nothing waits there, as far as the home said, otherwise on the way."""
     eviction: str = "value"
     """"reclaim": the switch first sends the block to its home, if that does not hold it; "value": the same,
     for blocks that are worth it; "drop": no block."""

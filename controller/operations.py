@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from ipaddress import IPv4Address
 
+    from hostlib.news import NewBlock
+
 
 @dataclass(frozen=True, slots=True)
 class Install:
@@ -202,6 +204,14 @@ class Answer:
     def block(self) -> bytes:
         """The ID of the block that it is about."""
         return block_id(self.message.tenant, self.message.key)
+
+
+def written(block: NewBlock, count: int, backlog_ms: int, home: IPv4Address) -> HotMiss:
+    """A block that its home says is new, as a report; `count` fetches of it were reported before."""
+    return HotMiss(
+        block.tenant, block.key, block.parent, block.depth, block.chain_blocks, block.fragments, backlog_ms,
+        0, count, 0, home,
+    )  # fmt: skip
 
 
 class Adapter(Protocol):

@@ -1,4 +1,4 @@
-"""Pace: what the controller has fragments sent for, so many within an interval."""
+"""Pace: so many within an interval, of fragments that the controller has sent, or of news that it hears."""
 
 from __future__ import annotations
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from controller.block_id import key_of
+from controller.block_id import block_id, key_of
+from controller.config import ON_THE_WAY
 from controller.costs import PoolCounts
 from controller.fill import Fills
 from controller.governor import ReportGovernor
 from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
-from controller.operations import Install, Remove, Result, SetThreshold
+from controller.operations import Install, Remove, Result, SetThreshold, written
+from controller.pace import Pace
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
 from controller.policies.fate import Fate
 from controller.push import Push
@@ -26,7 +28,10 @@ from controller.spotlight import Spotlight
 from controller.stories import Stories
 from controller.turnover import Turnover
 from hostlib import wire
+from hostlib.errors import MalformedError
 from hostlib.homes import home_of
+from hostlib.members import HEARTBEAT_S
+from hostlib.news import read_news
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -95,6 +100,10 @@ class Pool:
         self._adapter, self._log, self._admits = adapter, log, admits
         self._residual = residual
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
+        self._heard: list[HotMiss] = []
+        """New blocks that homes told of, which the policy has not heard of yet."""
+        self._heard_s = 0.0
+        self._news = Pace(thresholds.max_digests_per_s, 1.0)
         self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.blocks))
         self._hits = HitMeter()
         share = thresholds.tenant_share
@@ -110,7 +119,7 @@ class Pool:
     @property
     def in_motion(self) -> bool:
         """Whether `tick` has something to send before long."""
-        return bool(self.reclaims) or bool(self.fills) or self.push is not None
+        return bool(self.reclaims) or bool(self.fills) or bool(self._heard) or self.push is not None
 
     @property
     def due_s(self) -> float:
@@ -118,6 +127,12 @@ class Pool:
         return self._governor.due_s
 
     # What happens.
+
+    def hot_misses(self, misses: Iterable[HotMiss], now_s: float) -> None:
+        """Reports that came together: chains from their beginning on, as what is not known of yet is nobody's
+        parent. Values of one chain come from several homes, in any order."""
+        for miss in sorted(misses, key=lambda miss: miss.depth):
+            self.hot_miss(miss, now_s)
 
     def hot_miss(self, miss: HotMiss, now_s: float) -> None:
         """The switch reported a block that is not in the pool and should perhaps be."""
@@ -161,8 +176,10 @@ class Pool:
         self._governor.reported(reports)
 
     def read_hits(self, now_s: float) -> None:
-        """Read the switch's hit counters, and tell the policy."""
-        for key, times in self._hits.read(self._adapter.read_hits(self._hits.slots)):
+        """Read the switch's hit counters, and tell the policy: chains from their beginning on, as they were
+        asked for."""
+        readings = self._hits.read(self._adapter.read_hits(self._hits.slots))
+        for key, times in sorted(readings, key=lambda reading: self._depth(reading[0])):
             self.counts.hits += times
             self.stories.hit(key, times)
             self._quota.touched(key)
@@ -177,12 +194,40 @@ class Pool:
         if message.op == wire.OP_PUT_ACK and answer.source in self._stores:
             self._home_load(answer.source, message.backlog_ms, now_s)
             self.counts.reclaim_bytes += wire.VALUE_FRAME_BYTES + wire.HEADER_FRAME_BYTES
-        if message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
+        if message.op == wire.OP_KEYS:
+            if answer.source in self._stores and self._thresholds.report_count:
+                self._written(answer, now_s)
+        elif message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
             self._nowhere(answer.block, now_s)
         elif message.flags & wire.FLAG_PUSHED:
             pass  # a slot that is not filled yet: its subscribers ask for that fragment
         elif finished := self.reclaims.answered(answer):
             self._finish([finished], now_s)
+
+    def _written(self, answer: Answer, now_s: float) -> None:
+        """A home has new blocks: who wrote one had asked for it in vain, or would have. What a home tells
+        faster than switches may report is not heard."""
+        try:
+            news = read_news(answer.message.value)
+        except MalformedError:
+            return
+        if not self._heard:
+            self._heard_s = now_s
+        for block in news:
+            if not self._news.room(now_s):
+                break
+            self._news.sent(now_s)
+            self.counts.writes_told += 1
+            known = self._known.get(block_id(block.tenant, block.key))
+            backlog_ms = answer.message.backlog_ms
+            self._heard.append(written(block, known.misses if known else 0, backlog_ms, answer.source))
+
+    def _tell_news(self, now_s: float) -> None:
+        """What homes told since the first of them did: a chain has blocks at all of them."""
+        if self._heard and now_s >= self._heard_s + HEARTBEAT_S:
+            heard, self._heard = self._heard, []
+            self.hot_misses(heard, now_s)
+            self.commit(now_s)
 
     def _home_load(self, home: IPv4Address, backlog_ms: int, now_s: float) -> None:
         """A home said how long what waits there takes to leave; policies count in real time."""
@@ -202,6 +247,7 @@ class Pool:
 
     def tick(self, now_s: float) -> None:
         """Send what is due: fills, reclaims and their repetitions, another threshold."""
+        self._tell_news(now_s)
         reclaims, given_up = self.reclaims.poll(now_s)
         self._finish(given_up, now_s)
         self.counts.reclaim_requests += len(reclaims)
@@ -331,9 +377,8 @@ class Pool:
 
     def _is_worthless(self, key: bytes, reuse_chance: float | None, home: IPv4Address, now_s: float) -> bool:
         """Whether a block is not even worth sending if no other tier holds it: then nobody need be asked."""
-        known = self._known.get(key)
-        depth = known.depth if known else 0
-        return self._residual.fate(reuse_chance, depth, home, now_s, held_elsewhere=False) is Fate.STUB
+        fate = self._residual.fate(reuse_chance, self._depth(key), home, now_s, held_elsewhere=False)
+        return fate is Fate.STUB
 
     def _finish(self, finished: Sequence[Finished], now_s: float) -> None:
         ends = [transfer.end for transfer in finished]
@@ -380,14 +425,14 @@ class Pool:
         """The switch confirmed a new entry."""
         self.counts.admitted += 1
         self.stories.turned(install.key, now_s, "admitted")
-        known = self._known.get(install.key)
-        self.spotlight.admitted(install.key, known.depth if known else 0)
+        self.spotlight.admitted(install.key, self._depth(install.key))
         slots = Slots(install.base_slot, install.generation, install.fragments)
         self.resident[install.key] = Resident(slots)
         self._quota.entered(install.key)
-        if self._thresholds.fill == "now" and self._stores:
+        if self._thresholds.fill != ON_THE_WAY and self._stores:
             home = self._home(install.key)
-            if self.fills.start(install.key, install.fragments, home):
+            wanted = self._thresholds.fill == "now" or self._residual.is_idle(home, now_s)
+            if wanted and self.fills.start(install.key, install.fragments, home):
                 self.counts.fills += 1
         self._hits.started(install.key, install.base_slot, install.fragments)
 
@@ -401,6 +446,11 @@ class Pool:
     def _fragments(self, key: bytes) -> int:
         known = self._known.get(key)
         return known.fragments if known else self._most_fragments
+
+    def _depth(self, key: bytes) -> int:
+        """Place in its chain, 0 where unknown."""
+        known = self._known.get(key)
+        return known.depth if known else 0
 
     def _home(self, key: bytes) -> IPv4Address:
         """Where a block lives: where it came from, if that is a storage node at all."""

@@ -29,6 +29,10 @@ class ResidualValue:
         """A home reported how long what waits there takes to leave, in the network's time."""
         self._backlogs.report(home, wait_s, now_s)
 
+    def is_idle(self, home: IPv4Address, now_s: float) -> bool:
+        """Whether nothing waits at a home any more, as far as it said."""
+        return not self._backlogs.wait_s(home, now_s)
+
     def fate(
         self, reuse_chance: float | None, depth: int, home: IPv4Address, now_s: float, held_elsewhere: bool
     ) -> Fate:

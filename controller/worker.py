@@ -174,10 +174,11 @@ class SwitchWorker:
 
     def _take(self, messages: Sequence[Any], now_s: float) -> None:
         self._heard_beat = False
+        misses: list[HotMiss] = []
         for message in messages:
             for report in self.session.adapter.reports(message):
                 if isinstance(report, HotMiss):
-                    self.pool.hot_miss(report, now_s)
+                    misses.append(report)
                 elif isinstance(report, Subscription):
                     self.pool.subscribed(report, now_s)
                 elif report.message.op == wire.OP_HELLO:
@@ -186,6 +187,7 @@ class SwitchWorker:
                     self._announcements.asked(report)
                 else:
                     self.pool.answered(report, now_s)
+        self.pool.hot_misses(misses, now_s)
         dropped, self._dropped = self._dropped, self.session.costs.messages_dropped
         self.pool.dropped(self._dropped - dropped)
         self.pool.commit(now_s)

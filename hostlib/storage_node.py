@@ -6,7 +6,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from hostlib.errors import DiskError, MalformedError, UnreadableError
 from hostlib.joining import Joining
 from hostlib.listing import Listing
 from hostlib.members import Members, is_later
+from hostlib.news import NewBlock, News
 from hostlib.ssd_reader import SsdReader
 from hostlib.store import BlockStore, Kept
 from hostlib.successors import Successors
@@ -81,6 +82,8 @@ class StorageOptions:
     read_ahead_blocks: int = 0
     controller: str | None = None
     """Address of who is told, by HELLO, that this node lives."""
+    tells_writes: bool = False
+    """Whether the controller is told of new blocks, too."""
 
 
 class StorageNode:
@@ -105,6 +108,10 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
+        self._news: News | None = None
+        if options.tells_writes:
+            self._news = News()
+            self.joining.beating = self._tell_news
         self._listing = Listing(store, lambda: self.members, self._on_page)
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
@@ -325,15 +332,30 @@ class StorageNode:
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        is_new = self._news is not None and Place(message.tenant, message.key) not in self._store
         kept, write, reason = self._store.put_fragment(message)
         if kept is Kept.REFUSED:
             return self._refuse(message, reason, backlog_ms)
+        if is_new and not flags and kept in (Kept.COMMITTING, Kept.HELD):
+            self._note_new(message)
         if kept is Kept.COMMITTING:
             self._hold_ack(address, message)
             return None
         if kept is Kept.HELD:
             return self._ack(message, flags | wire.FLAG_HELD, write, backlog_ms)
         return self._ack(message, flags, message.content, backlog_ms)
+
+    def _note_new(self, message: wire.Message) -> None:
+        """Of several homes the first tells of a block."""
+        first = next(iter(self.members.homes(message.key)), None)
+        if self._news is not None and first is not None and first.address == self._options.address:
+            parts = message.depth, message.chain_blocks, message.parent, message.key
+            self._news.add(NewBlock(message.tenant, message.fragments, *parts))
+
+    def _tell_news(self) -> Iterable[bytes]:
+        if self._news is None:
+            return ()
+        return self._news.messages(self.backlog_ms(), self.members.epoch & 0xFF)
 
     def _hold_ack(self, address: str, message: wire.Message) -> None:
         """Until the block is on stable storage."""

@@ -14,10 +14,11 @@ from experiments.command import Screen, run_command
 from experiments.policies import plots, report
 from experiments.policies.compare import OURS, compare
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
+from experiments.policies.live_study import run_live, run_plays
 from experiments.policies.options import Options, parse_options
 from experiments.policies.page import write_page
 from experiments.policies.replay import Result
-from experiments.policies.studies import run_bound, run_cross, run_explain, run_live, run_reclaim
+from experiments.policies.studies import run_bound, run_cross, run_explain, run_reclaim
 from workload.cost import CostModel, make_cost_model
 from workload.trace import Trace
 
@@ -29,6 +30,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: Options) -> int:
     cost = make_cost_model(options.model, options.gpu)
+    if options.plays:
+        run_plays(screen, options)
+        return 0
     traces = [] if options.cross or options.events is not None else options.load()
     for trace in traces:
         for warning in trace.warnings:

@@ -1,117 +1,210 @@
-"""Live is replay: the policy hears of a replay what the switch would tell it, as late and as coarsely.
+"""Live is replay: a trace through a pool that is told what a switch tells, as late and as coarsely.
 
-A switch reports a block from `report_from` fetches on and at each power of two (`p4/include/sketch.p4`),
-which waits in the controller for its batch; hits come as counts at each reading of the counters; a block
-enters when its decision is carried out and is filled by its next fetch, or at once if the controller fetches
-it. Blocks that are computed and written for the first time are not reported at all, unless `tells_writes`."""
+The controller's own pool on the model of a switch (`told.py`): a switch reports a block from so many fetches
+on and at each power of two, digests wait for their list, hits for the next reading of the counters; a block
+enters when its decision is carried out and is filled by its next fetch, or when the controller fetches it.
+What is computed and written for the first time nobody tells, unless the homes do (`tells_writes`)."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Sequence
-from dataclasses import dataclass
-from random import Random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from ipaddress import IPv4Address
 
-from controller.hit_meter import MIN_PERIOD_S
-from controller.policies import Admit, Decision, Evict, Hits, HomeLoad, Miss, Policy
-from experiments.policies.stores import STORES
+from controller.config import PoolSize
+from controller.policies import Policy
+from controller.policies.reuse import Reuse
+from controller.residual_value import ResidualValue
+from experiments.policies.pools import PolicyPool
+from experiments.policies.replay import Ledger
+from experiments.policies.stores import STORES, Stores
+from experiments.policies.switch_model import Wanted
+from experiments.policies.told import Telling, ToldPool
+from hostlib.wire import KEY_BYTES, fingerprint
+from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.keys import home_number
+from workload.trace import Trace
 
-DIGEST_S = 0.1
-"""From a report in the switch to the entry in its table: the digest's timeout and a batch of writes."""
+HOMES = tuple(IPv4Address(f"10.0.1.{number + 1}") for number in range(STORES))
+PUT_S = 0.1
+"""From the end of a request's prefill to its new blocks at their homes."""
 
-
-@dataclass(frozen=True)
-class Telling:
-    """What the policy is told, and when it is obeyed."""
-
-    name: str
-    report_from: int = 1
-    tells_writes: bool = False
-    fill_now: bool = False
-    lost: float = 0.0
-    """Share of reports that get lost."""
-
-
+ALL, COMPUTED = Telling("all, at once"), Telling("all, once it is computed")
+"""Told of each access as it happens."""
+AS_IT_IS = Telling("on the way, as by default")
+IDLE = Telling("writes, fill idle", tells_writes=True, fill="idle")
 TELLINGS = (
-    Telling("as in make run: reported from 1, filled on the way"),
-    *(Telling(f"reported from {count}", report_from=count) for count in (2, 4, 8)),
-    Telling("from 1, filled at once", fill_now=True),
-    Telling("from 1, writes reported, too", tells_writes=True),
-    Telling("both: writes reported, filled at once", fill_now=True, tells_writes=True),
-    Telling("both, a hundredth lost", fill_now=True, tells_writes=True, lost=0.01),
-    Telling("both, a tenth lost", fill_now=True, tells_writes=True, lost=0.1),
+    ALL,
+    COMPUTED,
+    AS_IT_IS,
+    *(replace(AS_IT_IS, name=f"reported from {number}", report_from=number) for number in (2, 4, 8)),
+    replace(AS_IT_IS, name="digests within 20 ms", gather_s=0.02),
+    replace(AS_IT_IS, name="digests at once", gather_s=0.0),
+    replace(AS_IT_IS, name="hits read more often", hits_at_once=True),
+    replace(AS_IT_IS, name="no spare blocks", eviction="drop"),
+    replace(AS_IT_IS, name="a tenth lost", lost=0.1),
+    replace(AS_IT_IS, name="writes", tells_writes=True),
+    replace(AS_IT_IS, name="fill now", fill="now"),
+    replace(AS_IT_IS, name="fill idle", fill="idle"),
+    replace(IDLE, name="writes, fill now", fill="now"),
+    IDLE,
+    replace(IDLE, name="the same within 20 ms", gather_s=0.02),
+    replace(IDLE, name="the same, no spare blocks", eviction="drop"),
+    replace(IDLE, name="the same, a tenth lost", lost=0.1),
 )
 
 
-class LivePool:
-    """A pool whose policy is told what a switch tells. Takes the place of PolicyPool."""
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay gave."""
 
-    def __init__(self, policy: Policy, telling: Telling, seed: int = 1) -> None:
-        self.admissions = 0
-        self.reports = 0
-        """Digests that the switch sent."""
-        self._policy, self._telling = policy, telling
-        self._chooser = Random(seed)
-        self._filled: set[int] = set()
-        self._installed: set[int] = set()
-        """Blocks with an entry and no value yet."""
-        self._stored: set[int] = set()
-        self._fetches: Counter[int] = Counter()
-        self._told: Counter[int] = Counter()
-        self._reports: deque[tuple[float, Miss]] = deque()
-        self._hits: Counter[int] = Counter()
-        self._read_at_s = 0.0
+    saved_s: float
+    block_hit: float
+    prefix_hit: float
+    admissions: int
+    reports_per_s: float = 0.0
+    fills: int = 0
+    """Blocks that homes sent for the pool alone."""
+    fill_delay_s: float = 0.0
+    """What requests waited longer because of those."""
+    packets_per_s: float = 0.0
+    """Of the controller."""
+
+
+class Made:
+    """When blocks are at their homes: computed with all that is new of the first request for them."""
+
+    def __init__(self, cost: CostModel) -> None:
+        self.ready_s: dict[int, float] = {}
+        self._cost = cost
+        self._request: tuple[Sequence[int], float] = (), 0.0
+        """The one that asked last for something new, and when that is there."""
+
+    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> float:
+        """Somebody asks for a block; when it is, or was, there."""
+        if block not in self.ready_s:
+            if self._request[0] is not chain:
+                tokens = self._cost.block_tokens
+                prefill_s = self._cost.prefill_s((len(chain) - depth) * tokens, depth * tokens)
+                self._request = chain, now_s + prefill_s + PUT_S
+            self.ready_s[block] = self._request[1]
+        return self.ready_s[block]
+
+
+class ComputedPool(PolicyPool):
+    """A pool that carries out a policy's decisions at once, but has no block before it is at its home."""
+
+    def __init__(self, policy: Policy, cost: CostModel) -> None:
+        super().__init__(policy)
+        self._made = Made(cost)
+
+    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+        ready_s = self._made.asked(block, now_s, depth, chain)
+        return super().asked(block, now_s, depth, chain) and now_s >= ready_s
+
+
+class LivePool:
+    """A pool whose policy is told what a switch tells. Takes PolicyPool's place; a block is a fragment."""
+
+    def __init__(
+        self,
+        make_policy: Callable[[int, int], Policy],
+        blocks: int,
+        telling: Telling,
+        cost: CostModel,
+        link_bit_s: float = DEFAULT_LINK_BIT_S,
+        seed: int = 1,
+    ) -> None:
+        self._waits_s: Sequence[float] = [0.0] * STORES
+        self.told = ToldPool(
+            make_policy,
+            PoolSize(blocks, blocks, 1),
+            HOMES,
+            ResidualValue(cost, link_bit_s),
+            telling,
+            cost.fetch_s(cost.block_bytes, link_bit_s),
+            self._backlog_s,
+            seed,
+        )
+        self._cost = cost
+        self._loads_at_s = 0.0
+        self._made = Made(cost)
+        self._keys: dict[int, bytes] = {}
+
+    @property
+    def admissions(self) -> int:
+        """Blocks that got an entry."""
+        return self.told.pool.counts.admitted
 
     def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
         """A request is about to come: first what is due by then happens."""
-        for home, wait_s in enumerate(waits_s):
-            self._policy.home_load(HomeLoad(home, now_s, wait_s))
-        while self._reports and self._reports[0][0] <= now_s:
-            _, miss = self._reports.popleft()
-            if miss.key not in self._policy:
-                self._obey(self._policy.handle(miss))
-        if now_s >= self._read_at_s:
-            self._read_at_s = now_s + MIN_PERIOD_S
-            hits, self._hits = self._hits, Counter()
-            for block, times in hits.items():
-                self._obey(self._policy.handle(Hits(block, now_s, times)))
+        self.told.until(now_s)
+        self._waits_s, self._loads_at_s = waits_s, now_s
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         """Ask for the block at `depth` of a chain; whether it was a hit."""
-        if block in self._filled:
-            self._hits[block] += 1
+        home = HOMES[home_number(block, STORES)]
+        parent = fingerprint(self._key(chain[depth - 1])) if depth else 0
+        recompute_ms = round(1000 * self._cost.block_prefill_s(depth))
+        wanted = Wanted(self._key(block), depth, len(chain), parent, home, recompute_ms)
+        if block not in self._made.ready_s:
+            self.told.at(self._made.asked(block, now_s, depth, chain), self.told.written, wanted)
+        if now_s < self._made.ready_s[block]:
+            return False  # its home does not have it yet, and nothing passes the switch
+        if self.told.switch.probe(wanted, now_s):
             return True
-        if block in self._installed:
-            self._installed.discard(block)
-            self._filled.add(block)
-        if block in self._stored or self._telling.tells_writes:
-            self._count(block, now_s, depth, chain)
-        self._stored.add(block)
+        self.told.switch.value(wanted, now_s)
         return False
 
-    def _count(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> None:
-        count = self._fetches[block] = self._fetches[block] + 1
-        report_from = self._telling.report_from
-        if count != report_from and (count < report_from or count & (count - 1)):
-            return
-        self.reports += 1
-        if self._telling.lost and self._chooser.random() < self._telling.lost:
-            return
-        times, self._told[block] = count - self._told[block], count
-        parent = chain[depth - 1] if depth else None
-        home = home_number(block, STORES)
-        miss = Miss(block, now_s, depth, len(chain), parent, times, home)
-        self._reports.append((now_s + DIGEST_S, miss))
+    def _backlog_s(self, home: IPv4Address, now_s: float) -> float:
+        return max(0.0, self._waits_s[HOMES.index(home)] - (now_s - self._loads_at_s))
 
-    def _obey(self, decisions: Sequence[Decision]) -> None:
-        for decision in decisions:
-            block = decision.key
-            assert isinstance(block, int)
-            if isinstance(decision, Admit):
-                self.admissions += 1
-                (self._filled if self._telling.fill_now else self._installed).add(block)
-            elif isinstance(decision, Evict):
-                self._filled.discard(block)
-                self._installed.discard(block)
-                self._hits.pop(block, None)
+    def _key(self, block: int) -> bytes:
+        key = self._keys.get(block)
+        if key is None:
+            key = self._keys[block] = blake2b(block.to_bytes(8, "big"), digest_size=KEY_BYTES).digest()
+        return key
+
+
+def replay_live(trace: Trace, blocks: int, telling: Telling, cost: CostModel, seed: int = 1) -> Replayed:
+    """What the pool did for the trace."""
+    cost, link_bit_s = replace(cost, block_tokens=trace.block_tokens), DEFAULT_LINK_BIT_S
+    ledger = Ledger(trace, cost, link_bit_s)
+    pool: PolicyPool | LivePool
+    if telling in (ALL, COMPUTED):
+        policy = Reuse(blocks, cost)
+        pool = PolicyPool(policy) if telling == ALL else ComputedPool(policy, cost)
+    else:
+        pool = LivePool(
+            lambda most, slots: Reuse(most, cost, capacity_slots=slots), blocks, telling, cost, seed=seed
+        )
+    unfilled = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
+    stored: set[int] = set()
+    fills = 0
+    for request in trace.requests:
+        now_s, chain = request.arrival_s, request.blocks
+        pool.loads(now_s, ledger.stores.waits_s(now_s))
+        if isinstance(pool, LivePool):
+            filled, pool.told.fills = pool.told.fills, []
+            fills += len(filled)
+            for home, at_s in filled:
+                ledger.stores.send(HOMES.index(home), at_s)
+        hits = [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)]
+        ledger.add(request, hits)
+        for block, hit in zip(chain, hits, strict=True):
+            if block in stored and not hit:
+                unfilled.fetch(block, now_s)
+        stored.update(chain)
+    result = ledger.result("reuse", blocks, pool.admissions)
+    figures = Replayed(result.saved_s, result.block_hit, result.prefix_hit, result.admissions)
+    if not isinstance(pool, LivePool):
+        return figures
+    duration_s = max(trace.duration_s, 1e-9)
+    return replace(
+        figures,
+        reports_per_s=pool.told.reports / duration_s,
+        fills=fills,
+        fill_delay_s=ledger.stores.busy_s - unfilled.busy_s,
+        packets_per_s=pool.told.packets / duration_s,
+    )

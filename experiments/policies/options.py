@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controller.config import FILL_MODES, ON_THE_WAY
 from controller.policies.baseline import MIN_BLOCKS
 from experiments.options import Option, list_of, one_of, parse_into, whole, yes_or_no
 from experiments.policies.pools import NAMES
@@ -33,6 +34,9 @@ class Options:
     ablation: bool
     cross: bool
     live: bool
+    plays: int
+    fill: str
+    news: bool
     bound: bool
     reclaim: bool
     explain: str
@@ -77,6 +81,15 @@ _OPTIONS = (
         "leave each family of traces out: 5 seeds of all shapes, and TRACE in quarters by time",
     ),
     Option("LIVE", yes_or_no, False, "compare with a policy that is told only what a switch tells"),
+    Option(
+        "PLAYS",
+        whole(0, 50),
+        0,
+        "real live pools to compare with replays of what they were asked, as root; the scenarios are drawn "
+        "by SEED and the seeds after it",
+    ),
+    Option("FILL", one_of(FILL_MODES), ON_THE_WAY, "of those pools: as in `make run`"),
+    Option("NEWS", yes_or_no, False, "the same"),
     Option("BOUND", yes_or_no, False, "how far it is to what no policy can exceed, in seconds saved"),
     Option("RECLAIM", yes_or_no, False, "whether evicted blocks are worth sending to homes that forget"),
     Option(

@@ -18,10 +18,12 @@ class Stores:
 
     def fetch(self, block: int, now_s: float) -> None:
         """A block is asked for at `now_s`."""
-        store = home_number(block, STORES)
-        done_s = max(self._free_at_s[store], now_s) + self._transfer_s
-        self._free_at_s[store] = done_s
-        self.busy_s += done_s - now_s
+        self.busy_s += self.send(home_number(block, STORES), now_s) - now_s
+
+    def send(self, store: int, now_s: float) -> float:
+        """A storage node is to send a block, for which nobody waits; when it has been sent."""
+        done_s = self._free_at_s[store] = max(self._free_at_s[store], now_s) + self._transfer_s
+        return done_s
 
     def waits_s(self, now_s: float) -> list[float]:
         """How long what waits at each of them takes to leave."""

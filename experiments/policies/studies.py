@@ -1,4 +1,4 @@
-"""What `make policies` does besides the usual tables: CROSS, LIVE, BOUND, RECLAIM and EXPLAIN."""
+"""What `make policies` does besides the usual tables, but for LIVE: CROSS, BOUND, RECLAIM and EXPLAIN."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from experiments.parallel import run_all
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, cross, jobs_of, members_of, print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
-from experiments.policies.live import TELLINGS, LivePool, Telling
 from experiments.policies.options import Options
-from experiments.policies.pools import BELADY, PolicyPool, Pool, make_pool
+from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.reclaim import MODES, spend
 from experiments.policies.replay import replay
 from experiments.policies.stores import STORES
@@ -33,7 +32,7 @@ class Job:
 
     trace: int
     blocks: int
-    what: Telling | str
+    what: str
 
 
 def run_cross(console: Console, options: Options, cost: CostModel, progress: Progress) -> None:
@@ -47,46 +46,6 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     print_cross(console, held)
 
 
-def run_live(
-    console: Console, options: Options, traces: Sequence[Trace], cost: CostModel, progress: Progress
-) -> None:
-    """The policy told all of a replay, and told what a switch tells."""
-    rows = (Telling("replay"), *TELLINGS)
-    jobs = [
-        Job(n, blocks, telling) for n in range(len(traces)) for blocks in options.blocks for telling in rows
-    ]
-
-    def run(job: Job) -> tuple[float, float, int, float]:
-        assert isinstance(job.what, Telling)
-        policy, trace = Reuse(job.blocks, cost), traces[job.trace]
-        pool: Pool = PolicyPool(policy) if job.what == rows[0] else LivePool(policy, job.what, options.seed)
-        result = replay(trace, "reuse", job.blocks, pool, cost)
-        reports = pool.reports if isinstance(pool, LivePool) else 0
-        reports_per_s = reports / max(trace.duration_s, 1e-9)
-        return result.saved_s, result.block_hit, result.admissions, reports_per_s
-
-    done = dict(zip(jobs, run_all(run, jobs, options.processes, progress(len(jobs))), strict=True))
-    for number, trace in enumerate(traces):
-        table = Table(
-            title=f"{trace.name}: s saved / block hits / thousand blocks written / reports a second"
-        )
-        table.add_column("what the policy is told")
-        for blocks in options.blocks:
-            table.add_column(f"{blocks:,}", justify="right")
-        for telling in rows:
-            cells = [done[Job(number, blocks, telling)] for blocks in options.blocks]
-            whole = [done[Job(number, blocks, rows[0])][0] for blocks in options.blocks]
-            table.add_row(
-                telling.name,
-                *(
-                    f"{saved_s:.0f} ({saved_s / max(all_s, 1e-9):.3f}) / {hits:.3f} / {written / 1e3:.0f} / "
-                    f"{reports_per_s:.0f}"
-                    for (saved_s, hits, written, reports_per_s), all_s in zip(cells, whole, strict=True)
-                ),
-            )
-        console.print(table)
-
-
 def run_bound(
     console: Console, options: Options, traces: Sequence[Trace], cost: CostModel, progress: Progress
 ) -> None:
@@ -96,7 +55,6 @@ def run_bound(
 
     def run(job: Job) -> tuple[float, float]:
         trace = traces[job.trace]
-        assert isinstance(job.what, str)
         pool = make_pool(job.what, job.blocks, trace, cost)
         saved_s = replay(trace, job.what, job.blocks, pool, cost).saved_s
         own_cost = replace(cost, block_tokens=trace.block_tokens)

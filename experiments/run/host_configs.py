@@ -128,6 +128,7 @@ def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
         "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
         "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.ssd_gbyte_s * 1e9),
         "read_ahead_blocks": scenario.options.read_ahead,
+        "tells_writes": scenario.options.news,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
     }
 

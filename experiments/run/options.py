@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from controller.config import EVICTION_MODES
+from controller.config import EVICTION_MODES, FILL_MODES, ON_THE_WAY
 from controller.placement import AUTO, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from experiments.options import (
@@ -70,6 +70,9 @@ class RunOptions:
     fetch: bool
     policy: str
     eviction: str
+    fill: str
+    news: bool
+    """Whether storage nodes tell the controller of new blocks."""
     pool_blocks: int
     gpu_blocks: int
     dram_blocks: int
@@ -179,6 +182,13 @@ _OPTIONS = (
         "value",
         "which evicted blocks the switch sends to a home without them",
     ),
+    Option(
+        "FILL",
+        one_of(FILL_MODES),
+        ON_THE_WAY,
+        "when an admitted block is stored: when it next passes, or fetched now, or now if its home is idle",
+    ),
+    Option("NEWS", yes_or_no, False, "yes: storage nodes tell the controller of blocks that are written"),
     Option(
         "POOL_BLOCKS",
         whole(1, MAX_POOL_BLOCKS),

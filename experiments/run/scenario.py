@@ -229,7 +229,7 @@ def controller_config(
         merging=mode.merging,
         thresholds=Thresholds(
             report_count=1,
-            fill="on_the_way",
+            fill=scenario.options.fill,
             eviction=scenario.options.eviction,
             tenant_share=share_of(scenario.options.tenants),
         ),

@@ -114,7 +114,7 @@ def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
         ),
         ("switches.0.pool.fragments", 0, "switches[0].pool.fragments: must be from 1 to 65535"),
         ("switches.0.pool.slots", 7, "switches[0].pool.slots: 7 slots don't hold one block of 8 fragments"),
-        ("thresholds.fill", "later", "thresholds.fill: no 'later': choose one of now, on_the_way"),
+        ("thresholds.fill", "later", "thresholds.fill: no 'later': choose one of now, idle, on_the_way"),
         ("thresholds.answer_tries", 0, "thresholds.answer_tries: must be above 0, at most 100"),
         ("thresholds.eviction", "keep", "thresholds.eviction: no 'keep': choose one of value, reclaim, drop"),
         ("costs.model", "gpt", "costs: no model 'gpt': choose one of"),

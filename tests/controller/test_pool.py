@@ -26,6 +26,7 @@ from controller.policies.eventlog import read_events, to_line
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
 from hostlib import wire
+from hostlib.news import NewBlock, News
 from hostlib.wire import fingerprint
 from tests.controller.pool_world import COST, FRAGMENTS, OWN_POLICIES, STORES, TENANT, World, hot_miss, key
 from tests.controller.recording import RecordingAdapter
@@ -173,6 +174,81 @@ def test_a_removal_that_failed_leaves_the_block_and_its_slots() -> None:
     assert world.pool.needs_read_back
     owners = [entry.base_slot for entry in world.adapter.entries.values()]
     assert len(owners) == len(set(owners))
+
+
+def news(*numbers: int, source: int = 0, backlog_ms: int = 0) -> Answer:
+    """A home tells of new blocks."""
+    told = News()
+    for number in numbers:
+        told.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(number))))
+    (message,) = told.messages(backlog_ms, 0)
+    return Answer(STORES[source], wire.decode(message))
+
+
+def test_a_block_that_its_home_says_is_new_is_admitted_and_counted_on_from_there() -> None:
+    world = World()
+    world.pool.answered(news(1, 2, source=1), 1.0)
+    assert world.pool.in_motion
+    world.pool.tick(1.0)
+    assert not world.installed  # others may have what is before it in its chain
+    world.pool.tick(1.1)
+    assert world.installed == {key(1), key(2)}
+    assert world.pool.counts.writes_told == 2
+    misses = [event for event in world.events if isinstance(event, Miss)]
+    assert [(miss.times, miss.home) for miss in misses] == [(1, int(STORES[1]))] * 2
+    world.pool.policy.handle(Lost(key(1), 2.0))
+    world.pool.hot_miss(hot_miss(1, count=4), 2.0)
+    world.pool.answered(news(1), 3.0)  # written again: what was counted stays
+    world.pool.tick(3.1)
+    world.pool.policy.handle(Lost(key(1), 3.0))
+    world.pool.hot_miss(hot_miss(1, count=5), 3.0)
+    assert [event.times for event in world.events if isinstance(event, Miss)] == [1, 1, 4, 1]
+
+
+def test_reports_that_come_together_are_told_from_the_beginning_of_their_chain_on() -> None:
+    world = World(policy="reuse")
+    parent = fingerprint(key_of(key(1)))
+    child = hot_miss(2, depth=1, chain_blocks=2, parent=parent)
+    world.pool.hot_misses([child, hot_miss(1, chain_blocks=2)], 1.0)
+    misses = [event for event in world.events if isinstance(event, Miss)]
+    assert [(miss.key, miss.parent) for miss in misses] == [(key(1), None), (key(2), key(1))]
+
+
+def test_of_news_no_more_is_heard_than_switches_may_report() -> None:
+    world = World(blocks=9, max_digests_per_s=3)
+    for _ in range(2):
+        world.pool.answered(news(1, 2, 3, 4), 1.0)
+    assert world.pool.counts.writes_told == 3
+    world.pool.answered(news(4), 2.0)
+    assert world.pool.counts.writes_told == 4
+
+
+def test_news_of_strangers_and_what_is_no_news_and_that_of_a_pool_that_is_off_are_ignored() -> None:
+    answer = news(1)
+    for world, heard in (
+        (World(), Answer(IPv4Address("10.0.0.77"), answer.message)),
+        (World(), Answer(STORES[0], answer.message._replace(value=b"x"))),
+        (World(report_count=0), answer),
+    ):
+        world.pool.answered(heard, 1.0)
+        world.pool.tick(2.0)
+        assert not world.installed
+        assert not world.events
+
+
+def test_blocks_are_filled_at_once_only_from_a_home_where_nothing_waits() -> None:
+    world = World(fill="idle")
+    world.pool.hot_miss(hot_miss(1, backlog_ms=50), 1.0)
+    world.pool.commit(1.01)
+    assert world.pool.counts.fills == 0
+    world.pool.hot_miss(hot_miss(2, home=STORES[1]), 1.02)
+    world.pool.commit(1.02)
+    assert world.pool.counts.fills == 1
+    world.pool.hot_miss(hot_miss(3, backlog_ms=0), 1.2)
+    world.pool.commit(1.2)
+    world.pool.tick(1.2)
+    fills = [operation.key for operation in world.adapter.packets if isinstance(operation, Fill)]
+    assert set(fills) == {key(2), key(3)}
 
 
 def test_fills_are_sent_to_the_home_and_bounded() -> None:

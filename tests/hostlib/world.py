@@ -51,7 +51,9 @@ class World:
         options: ClientOptions | None = None,
         store_options: StoreOptions | None = None,
         dram_bytes: int = 1 << 20,
+        controller: str | None = None,
     ) -> None:
+        """`controller`: who is told of new blocks by nodes that were started."""
         self.network = MemoryNetwork(faults, seed)
         self.members = Members.of([f"10.0.0.{101 + n}" for n in range(homes)], replicas)
         self.network.members = self.members
@@ -59,6 +61,7 @@ class World:
         self.nodes: dict[str, StorageNode] = {}
         self.stores: dict[str, BlockStore] = {}
         self._store_options, self._dram_bytes = store_options, dram_bytes
+        self._controller = controller
         for home in self.members.nodes:
             self.start(home.address)
         self.options = options
@@ -68,7 +71,10 @@ class World:
         """A storage node on its disk, as after a restart."""
         ssd = SsdTier(self.disks[address], 1 << 30, run=commit_in_virtual_time)
         store = BlockStore(self._dram_bytes, ssd, derivation(SEAL), self._store_options)
-        node = StorageNode(self.network.port(address), store, StorageOptions(address), self.members)
+        options = StorageOptions(
+            address, controller=self._controller, tells_writes=self._controller is not None
+        )
+        node = StorageNode(self.network.port(address), store, options, self.members)
         self.stores[address], self.nodes[address] = store, node
         return node
 

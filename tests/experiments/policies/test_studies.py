@@ -1,3 +1,4 @@
+import json
 from itertools import combinations
 from pathlib import Path
 
@@ -11,31 +12,15 @@ from experiments.policies.__main__ import main
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, jobs_of, members_of, quarters
 from experiments.policies.explain import ExplainError, explain_log, explain_trace
-from experiments.policies.live import LivePool, Telling
-from experiments.policies.pools import BELADY, PolicyPool, make_pool
+from experiments.policies.live import TELLINGS
+from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.reclaim import Spent, spend
-from experiments.policies.replay import Result, replay
+from experiments.policies.replay import replay
 from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import MOONCAKE, Request, Trace
 
 COST = CostModel()
-
-
-def live(telling: Telling, policy: Reuse) -> Result:
-    return replay(generate("agents", 1, 400), "reuse", 300, LivePool(policy, telling), COST)
-
-
-def test_what_is_told_at_once_is_worth_more() -> None:
-    late = live(Telling("late"), Reuse(300))
-    soon = live(Telling("soon", report_from=1, fill_now=True, tells_writes=True), Reuse(300))
-    whole = replay(generate("agents", 1, 400), "reuse", 300, PolicyPool(Reuse(300)), COST)
-    assert 0 < late.saved_s < soon.saved_s < 1.03 * whole.saved_s
-
-
-def test_lost_reports_cost_something() -> None:
-    assert live(Telling("all", lost=1.0), Reuse(300)).saved_s == 0
-    assert live(Telling("some", lost=0.5), Reuse(300)).saved_s < live(Telling("none"), Reuse(300)).saved_s
 
 
 def small_trace(*chains: tuple[int, ...]) -> Trace:
@@ -127,10 +112,21 @@ def test_a_live_pools_log_is_explained(tmp_path: Path) -> None:
         explain_log(console, tmp_path / "none", key.hex(), 60, COST)
 
 
-@pytest.mark.parametrize("study", ["--live", "--bound", "--reclaim"])
+SMALL = ("--shapes", "rag", "--requests", "40", "--blocks", "30", "--jobs", "1")
+
+
+@pytest.mark.parametrize("study", ["--bound", "--reclaim"])
 def test_studies_print_a_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([study, "yes", "--shapes", "rag", "--requests", "40", "--blocks", "30", "--jobs", "1"]) == 0
+    assert main([study, "yes", *SMALL]) == 0
     assert "rag seed 1" in capsys.readouterr().out
+
+
+def test_live_has_a_row_for_each_way_of_telling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--live", "yes", *SMALL, "--results", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "live.json").read_text())["rows"]
+    assert [row["told"] for row in rows] == [telling.name for telling in TELLINGS]
+    assert rows[0]["saved"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    assert "rag" in capsys.readouterr().out
 
 
 def test_homes_that_forget_cost_computing_and_sending_costs_a_transfer() -> None:
