@@ -110,6 +110,8 @@ class Pool:
         self._quota = Quota(int(share * size.blocks) if share < 1 else None)
         self._admit: dict[bytes, None] = {}
         self._evict: dict[bytes, Evict] = {}
+        self._finished: dict[bytes, Finished] = {}
+        """Evicted blocks whose homes have answered, and whose entries are still there."""
 
     @property
     def used_slots(self) -> int:
@@ -202,7 +204,7 @@ class Pool:
         elif message.flags & wire.FLAG_PUSHED:
             pass  # a slot that is not filled yet: its subscribers ask for that fragment
         elif finished := self.reclaims.answered(answer):
-            self._finish([finished], now_s)
+            self._finished[finished.key] = finished
 
     def _written(self, answer: Answer, now_s: float) -> None:
         """A home has new blocks: who wrote one had asked for it in vain, or would have. What a home tells
@@ -239,9 +241,9 @@ class Pool:
     # What is done about it.
 
     def commit(self, now_s: float) -> None:
-        """Carry out what the decisions so far amount to."""
+        """Carry out what the decisions and answers so far amount to."""
         for _ in range(_ROUNDS):
-            if not self._evict and not self._admit:
+            if not self._evict and not self._admit and not self._finished:
                 break
             self._carry_out(now_s)
 
@@ -279,6 +281,7 @@ class Pool:
         self.counts.read_backs += 1
         self._admit.clear()
         self._evict.clear()
+        self._finished.clear()
         self.reclaims.clear()
         self.fills.clear()
         if self.push is not None:
@@ -327,12 +330,16 @@ class Pool:
                 del self._evict[key]
             elif key in self.resident:
                 self.reclaims.cancel(key)
+                self._finished.pop(key, None)
             else:
                 self._admit[key] = None
 
     def _carry_out(self, now_s: float) -> None:
+        finished, self._finished = self._finished, {}
+        self._count_ends(finished.values())
+        leaving = [key for key in finished if key in self.resident]
         evicted, self._evict = self._evict, {}
-        leaving = [
+        leaving += [
             key
             for key, evict in evicted.items()
             if key in self.resident and not self._reclaim(key, evict.reuse_chance, now_s)
@@ -381,12 +388,15 @@ class Pool:
         return fate is Fate.STUB
 
     def _finish(self, finished: Sequence[Finished], now_s: float) -> None:
+        self._count_ends(finished)
+        self._remove([transfer.key for transfer in finished], now_s)
+
+    def _count_ends(self, finished: Iterable[Finished]) -> None:
         ends = [transfer.end for transfer in finished]
         self.counts.reclaimed += ends.count(End.SENT)
         self.counts.held_elsewhere += ends.count(End.HELD)
         self.counts.not_whole += ends.count(End.NOT_WHOLE)
         self.counts.reclaims_failed += ends.count(End.FAILED)
-        self._remove([transfer.key for transfer in finished], now_s)
 
     def _remove(self, keys: Sequence[bytes], now_s: float) -> None:
         self._turn_over(keys, (), now_s)

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from controller.operations import PacketOperation
 
 
-def acknowledge(world: World, request: PacketOperation, held: bool = False, backlog_ms: int = 0) -> None:
+def acknowledge(
+    world: World, request: PacketOperation, held: bool = False, backlog_ms: int = 0, commit: bool = True
+) -> None:
     message = wire.Message(
         wire.OP_PUT_ACK, key_of(request.key), request.fragment, request.fragments, tenant=TENANT,
         flags=wire.FLAG_RECLAIM | held * wire.FLAG_HELD, sequence=request.sequence, backlog_ms=backlog_ms,
     )  # fmt: skip
     world.pool.answered(Answer(request.destination, message), 1.0)
+    if commit:
+        world.pool.commit(1.0)
 
 
 def reclaiming_world(eviction: str = "reclaim", **miss: object) -> World:
@@ -34,6 +38,29 @@ def reclaiming_world(eviction: str = "reclaim", **miss: object) -> World:
         world.pool.commit(1.0)
     world.pool.tick(1.0)
     return world
+
+
+def test_answers_of_one_turn_and_its_decisions_are_one_write() -> None:
+    world = reclaiming_world()
+    (probe,) = world.adapter.packets
+    writes = world.adapter.writes
+    acknowledge(world, probe, held=True, commit=False)
+    assert world.adapter.writes == writes
+    world.miss(3)
+    assert world.adapter.writes == writes + 1
+    assert world.installed == {key(2), key(3)}  # 2 waits for its home's answer now
+    assert world.pool.counts.held_elsewhere == 1
+
+
+def test_a_block_that_is_wanted_again_when_its_home_has_answered_stays() -> None:
+    world = reclaiming_world()
+    (probe,) = world.adapter.packets
+    acknowledge(world, probe, held=True, commit=False)
+    world.pool.hot_miss(hot_miss(1), 1.0)
+    world.pool.commit(1.0)
+    assert key(1) in world.installed
+    assert key(1) in world.policy
+    assert world.pool.counts.held_elsewhere == 0
 
 
 def the_home_wants_it(world: World) -> list[PacketOperation]:
