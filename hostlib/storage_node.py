@@ -202,10 +202,13 @@ class StorageNode:
         first = wire.decode(puts[at])
         self._burst_backlog_ms(first.tenant)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        is_new = self._is_new(first)
         received, others, outcome = self._store.put_run(core, first, puts, at, count)
         count = received + others
         if not count:
             return 0
+        if is_new and others and outcome.kept in (Kept.COMMITTING, Kept.HELD):
+            self._note_new(first)
         if any(wire.fragment_of(put) == 0 for put in puts[at : at + count]):
             self._successors.seen(address, first.key, first.depth, first.chain_blocks, first.parent)
         flags = first.flags & wire.FLAG_RECLAIM
@@ -332,11 +335,11 @@ class StorageNode:
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
-        is_new = self._news is not None and Place(message.tenant, message.key) not in self._store
+        is_new = self._is_new(message)
         kept, write, reason = self._store.put_fragment(message)
         if kept is Kept.REFUSED:
             return self._refuse(message, reason, backlog_ms)
-        if is_new and not flags and kept in (Kept.COMMITTING, Kept.HELD):
+        if is_new and kept in (Kept.COMMITTING, Kept.HELD):
             self._note_new(message)
         if kept is Kept.COMMITTING:
             self._hold_ack(address, message)
@@ -344,6 +347,12 @@ class StorageNode:
         if kept is Kept.HELD:
             return self._ack(message, flags | wire.FLAG_HELD, write, backlog_ms)
         return self._ack(message, flags, message.content, backlog_ms)
+
+    def _is_new(self, put: wire.Message) -> bool:
+        """Whether the controller should hear of the block if this PUT makes it whole."""
+        if self._news is None or put.flags & wire.FLAG_RECLAIM:
+            return False
+        return Place(put.tenant, put.key) not in self._store
 
     def _note_new(self, message: wire.Message) -> None:
         """Of several homes the first tells of a block."""

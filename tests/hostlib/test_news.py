@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,8 @@ from hostlib.errors import MalformedError
 from hostlib.news import ENTRIES, MAX_MESSAGES, MAX_WAITING, NewBlock, News, read_news
 from tests.hostlib.sealed import TENANT
 from tests.hostlib.world import FRAGMENTS, World, content, key, ref
+
+pytestmark = pytest.mark.usefixtures("either_core")
 
 CONTROLLER = "10.255.0.1"
 
@@ -59,7 +60,7 @@ def test_the_first_home_tells_once_of_a_block_that_is_new(durable: bool) -> None
         world = World(homes=2, replicas=2, controller=CONTROLLER)
         for node in world.nodes.values():
             node.start()
-        named = replace(ref(1), depth=3, chain_blocks=5, parent=77)
+        named = ref(1)._replace(depth=3, chain_blocks=5, parent=77)
         for _ in range(2):
             await world.client.put(named, content(1), durable=durable, replicas=2)
         await asyncio.sleep(0.5)
