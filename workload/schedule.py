@@ -175,6 +175,7 @@ class PinnedScheduler:
         """Block -> nodes that are known to hold it."""
         self._answers: deque[tuple[float, int, Request]] = deque()
         """What will be known, and when."""
+        self.known_after_s = KNOWN_AFTER_S
 
     def assign(self, request: Request) -> Route:
         while self._answers and self._answers[0][0] <= request.arrival_s:
@@ -192,7 +193,7 @@ class PinnedScheduler:
             holders = further
         node = self._choose(holders) if holders else self._turns.assign(request).node
         self._tokens[node] += request.input_tokens
-        self._answers.append((request.arrival_s + KNOWN_AFTER_S, node, request))
+        self._answers.append((request.arrival_s + self.known_after_s, node, request))
         return Route(node)
 
     def _choose(self, holders: list[int]) -> int:
@@ -221,10 +222,14 @@ CONDUCTOR = "conductor"
 SCHEDULERS = (*PLANNED, CONDUCTOR)
 
 
-def make_scheduler(name: str, nodes: int, seed: int = 0) -> PlannedScheduler:
-    """A planned scheduler by name; raises ScheduleError that lists those that exist."""
+def make_scheduler(name: str, nodes: int, seed: int = 0, pace: float = 1.0) -> PlannedScheduler:
+    """A planned scheduler by name, its own times so many times as long; raises ScheduleError that lists those
+    that exist."""
     if name not in PLANNED:
         raise ScheduleError(f"no scheduler {name!r} that plans ahead: choose one of {', '.join(PLANNED)}")
     if nodes < 1:
         raise ScheduleError("there must be at least one node")
-    return PLANNED[name](nodes, seed)
+    scheduler = PLANNED[name](nodes, seed)
+    if isinstance(scheduler, PinnedScheduler):
+        scheduler.known_after_s *= pace
+    return scheduler

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
+from experiments.simulator.lanes import Lanes
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from hostlib.gate import Backlogs
@@ -38,8 +39,11 @@ class _Transfer:
     missing: int
     """Parts, as bits."""
     begun_s: float
+    """When its first request left."""
     chains: list[tuple[ChainFetch, int]]
     """Who waits for it, and at which place of theirs it is."""
+    lane: Lane[Ask]
+    """Of the parts that are asked for now."""
     fragments: int = 0
     pool_fragments: int = 0
 
@@ -96,10 +100,11 @@ class Client:
         self.name = name
         self.stats = ClientStats()
         self.get_s: list[float] = []
+        """Of each block that came, from its first request on the wire, as hosts count."""
         self._loop, self._network, self._options, self._process = loop, network, options, process
         self._port = network.ports[name, network.next_hop(name, network.fabric.switches[0])]
         self._transfers: dict[bytes, _Transfer] = {}
-        self._gets: dict[str, Lane[Ask]] = {}
+        self._lanes = Lanes(options.lane)
         self._puts: dict[str, Lane[Put]] = {}
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
@@ -114,20 +119,18 @@ class Client:
         chain = ChainFetch(blocks, finished)
         chain_blocks, now_s = blocks[-1].depth + 1, self._loop.now
         transfers = self._transfers
-        homes: dict[str, None] = {}
         for place, block in enumerate(blocks):
             transfer = transfers.get(block.key)
             if transfer is None:
-                missing = (1 << len(block.parts)) - 1
-                transfer = _Transfer(block, missing, now_s, [(chain, place)])
+                missing, lane = (1 << len(block.parts)) - 1, self._lanes.probes(block.home)
+                transfer = _Transfer(block, missing, now_s, [(chain, place)], lane)
                 transfers[block.key] = transfer
-                self._lane(block.home).waiting.append(Ask(block, PROBE, 1, self.name, chain_blocks))
-                homes[block.home] = None
+                lane.waiting.append(Ask(block, PROBE, 1, self.name, chain_blocks))
             else:
                 self.stats.joined += 1
                 transfer.chains.append((chain, place))
             chain.transfers.append(transfer)
-        self._pump(homes)
+        self._pump()
 
     def store(self, blocks: Iterable[Block]) -> None:
         """Store new blocks at their homes, in the background."""
@@ -160,25 +163,33 @@ class Client:
 
     def _on_replies(self, replies: Sequence[Reply]) -> None:
         now_s = self._loop.now
-        homes: dict[str, None] = {}
         for reply in replies:
             ask = reply.ask
             block, part = ask.block, 1 << ask.part
             transfer = self._transfers.get(block.key)
             if transfer is None or not part & transfer.missing:
                 continue
-            homes[block.home] = None
+            if ask.part != PROBE and transfer.missing & 1 << PROBE:
+                continue  # an earlier fetch asked for it; before the probe nobody waits for a body
             if not reply.from_pool:
                 self._backlogs.report(block.home, reply.backlog_ms / 1000, now_s)
-            # As hostlib.exchange: neither a pool's answer nor NOT_FOUND says anything of the way to the home.
-            backlog_ms = reply.backlog_ms if reply.found and not reply.from_pool else None
-            self._lane(block.home).settle(ask.fragments, now_s, backlog_ms, reply.merged)
             transfer.missing -= part
             if reply.found:
+                self._settle(transfer.lane, reply, now_s)
                 self._take(transfer, reply)
             else:
-                homes.update(self._not_found(transfer, ask.part))
-        self._pump(homes)
+                transfer.lane.in_flight -= ask.fragments
+                self._not_found(transfer, ask.part)
+        self._pump()
+
+    def _settle(self, lane: Lane[Ask], reply: Reply, now_s: float) -> None:
+        """As hostlib.exchange: of what the pool was to answer nobody says what waits; elsewhere the pool's
+        answer says nothing of the way to the home."""
+        fragments = reply.ask.fragments
+        if lane is self._lanes.pool:
+            lane.settle(fragments, now_s, 0.0)
+        else:
+            lane.settle(fragments, now_s, None if reply.from_pool else reply.backlog_ms, reply.merged)
 
     def _on_acknowledgements(self, put: Put) -> None:
         block = put.block
@@ -196,8 +207,9 @@ class Client:
         transfer.fragments += ask.fragments
         if reply.from_pool:
             transfer.pool_fragments += ask.fragments
-        if ask.part == PROBE:
-            waiting, parts = self._lane(block.home).waiting, block.parts
+        if ask.part == PROBE:  # what it came from will have the rest, too
+            transfer.lane = self._lanes.pool if reply.from_pool else self._lanes.bodies(block.home)
+            waiting, parts = transfer.lane.waiting, block.parts
             for part in range(1, len(parts)):
                 waiting.append(Ask(block, part, parts[part], self.name, ask.chain_blocks))
         if not transfer.missing:
@@ -209,23 +221,21 @@ class Client:
                 chain.arrived(place, source)
             transfer.chains.clear()
 
-    def _not_found(self, transfer: _Transfer, part: int) -> dict[str, None]:
-        """The block is nowhere: every chain through it ends before it. The homes that this relieves."""
+    def _not_found(self, transfer: _Transfer, part: int) -> None:
+        """The block is nowhere: every chain through it ends before it."""
         del self._transfers[transfer.block.key]
         self.stats.not_found += 1
         if part != PROBE:  # its home dropped it meanwhile: the rest of the body is not waited for
-            self._abandon(self._lane(transfer.block.home), {transfer.block.key: transfer})
-        relieved: dict[str, None] = {}
+            self._abandon({transfer.block.key: transfer})
         for chain, place in transfer.chains:
             if place < chain.length:
-                relieved.update(self._cut(chain, place))
+                self._cut(chain, place)
                 chain.check()
         transfer.chains.clear()
-        return relieved
 
-    def _cut(self, chain: ChainFetch, length: int) -> dict[str, None]:
+    def _cut(self, chain: ChainFetch, length: int) -> None:
         """Shorten a chain; what nobody else wants behind its new end is abandoned."""
-        abandoned: dict[str, dict[bytes, _Transfer]] = {}
+        abandoned: dict[bytes, _Transfer] = {}
         transfers = chain.transfers
         for at in range(length + 1, chain.length):
             transfer = transfers[at]
@@ -234,46 +244,44 @@ class Client:
                 waiting.clear()
             else:
                 waiting[:] = [entry for entry in waiting if entry[0] is not chain]
-            block = transfer.block
-            if not waiting and self._transfers.get(block.key) is transfer:
-                del self._transfers[block.key]
-                if block.home not in abandoned:
-                    abandoned[block.home] = {}
-                abandoned[block.home][block.key] = transfer
-        for home, gone in abandoned.items():
-            self._abandon(self._lane(home), gone)
+            key = transfer.block.key
+            if not waiting and self._transfers.get(key) is transfer:
+                del self._transfers[key]
+                abandoned[key] = transfer
+        if abandoned:
+            self._abandon(abandoned)
         chain.length = length
-        return dict.fromkeys(abandoned)
 
-    def _abandon(self, lane: Lane[Ask], transfers: dict[bytes, _Transfer]) -> None:
+    def _abandon(self, transfers: dict[bytes, _Transfer]) -> None:
         """What waits is not sent, what is in flight no longer counts, what comes is ignored."""
-        unsent, kept = 0, deque[Ask]()
-        for ask in lane.waiting:
-            if ask.block.key in transfers:
-                unsent += ask.fragments
-            else:
-                kept.append(ask)
-        lane.waiting = kept
-        asked = 0
+        lanes = {id(transfer.lane): transfer.lane for transfer in transfers.values()}
+        for lane in lanes.values():
+            kept = deque[Ask]()
+            for ask in lane.waiting:
+                if ask.block.key in transfers:
+                    lane.in_flight += ask.fragments  # what follows takes it for sent
+                else:
+                    kept.append(ask)
+            lane.waiting = kept
         for transfer in transfers.values():
             missing, parts = transfer.missing, transfer.block.parts
             if missing & 1 << PROBE:  # the rest of the body is asked for when the probe has come
-                asked += parts[PROBE]
+                transfer.lane.in_flight -= parts[PROBE]
             else:
-                asked += sum(count for part, count in enumerate(parts) if missing >> part & 1)
-        lane.in_flight -= asked - unsent
+                asked = [count for part, count in enumerate(parts) if missing >> part & 1]
+                transfer.lane.in_flight -= sum(asked)
 
-    def _lane(self, home: str) -> Lane[Ask]:
-        lane = self._gets.get(home)
-        if lane is None:
-            lane = self._gets[home] = Lane(self._options.lane)
-        return lane
-
-    def _pump(self, homes: Iterable[str]) -> None:
-        for home in homes:
-            asks = self._lane(home).take(self._loop.now)
-            if asks:
-                self._port.ask(asks)
+    def _pump(self) -> None:
+        now_s = self._loop.now
+        asks = self._lanes.take(now_s)
+        if asks:
+            for ask in asks:
+                if ask.part == PROBE:
+                    transfer = self._transfers.get(ask.block.key)
+                    # None: an answer to an earlier request has ended it, while this one waited.
+                    if transfer is not None and transfer.missing & 1 << PROBE:
+                        transfer.begun_s = now_s
+            self._port.ask(asks)
 
     def _start_puts(self) -> None:
         waiting, active, workers = self._waiting_puts, self._puts_active, self._options.put_workers

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from controller.base_state import DIGEST_LIST_SIZE
 from controller.block_id import key_of
 from controller.config import PoolSize, Thresholds
 from controller.costs import PoolCounts
@@ -74,6 +75,9 @@ class SwitchControl:
         self._reported: dict[bytes, Block] = {}
         """Blocks that the switch reported, by key: no others come into its pool."""
         self._homes = homes
+        self._list: list[HotMiss] = []
+        """Digests that wait for the time of the first of them."""
+        self._lists = 0
         self._busy_until_s = 0.0
         self._table_free_s = 0.0
         self._next_hits_s = 0.0
@@ -171,7 +175,7 @@ class SwitchControl:
             self._switch.fill(Ask(block, part, block.parts[part], name, 0, fill=True))
 
     def _on_miss(self, ask: Ask, count: int, backlog_ms: float, waiters: int) -> None:
-        """A digest leaves the switch; the controller takes digests one at a time."""
+        """A digest leaves the switch, by itself or with others; the controller takes lists one at a time."""
         self.costs.digests += 1
         self.costs.message_bytes += self._options.digest_bytes
         block = ask.block
@@ -189,14 +193,36 @@ class SwitchControl:
             waiters=(1 << max(1, waiters)) - 1,
             home=self._homes[block.home],
         )
-        arrival_s = max(self._loop.now + self._options.digest_latency_s, self._busy_until_s)
-        self._busy_until_s = arrival_s + self._options.digest_cpu_s
-        self.costs.cpu_s += self._options.digest_cpu_s
-        self._loop.after(self._busy_until_s - self._loop.now, self._hot_miss, report)
+        if not self._options.list_s:
+            self._send_list([report])
+            return
+        self._list.append(report)
+        if len(self._list) == 1:
+            self._loop.after(self._options.list_s, self._on_list_time, self._lists)
+        elif len(self._list) == DIGEST_LIST_SIZE:
+            self._end_list()
 
-    def _hot_miss(self, report: HotMiss) -> None:
-        self.pool.hot_miss(report, self._loop.now)
-        self.pool.commit(self._loop.now)
+    def _on_list_time(self, number: int) -> None:
+        if number == self._lists:
+            self._end_list()
+
+    def _end_list(self) -> None:
+        self._lists += 1
+        reports, self._list = self._list, []
+        self._send_list(reports)
+
+    def _send_list(self, reports: Sequence[HotMiss]) -> None:
+        cpu_s = len(reports) * self._options.digest_cpu_s
+        arrival_s = max(self._loop.now + self._options.digest_latency_s, self._busy_until_s)
+        self._busy_until_s = arrival_s + cpu_s
+        self.costs.cpu_s += cpu_s
+        self._loop.after(self._busy_until_s - self._loop.now, self._hot_misses, reports)
+
+    def _hot_misses(self, reports: Sequence[HotMiss]) -> None:
+        now_s = self._loop.now
+        for report in reports:
+            self.pool.hot_miss(report, now_s)
+        self.pool.commit(now_s)
 
     def _on_nowhere(self, block: Block) -> None:
         self._answer(wire.OP_NOT_FOUND, block, 0, 0, wire.FLAG_FILL)

@@ -8,6 +8,7 @@ milliseconds, and not always the same ones.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from random import Random
@@ -84,3 +85,19 @@ class Process:
         self._awake = bool(self._jobs)
         if self._awake and self._cpu is not None:
             self._cpu.wake(self)
+
+
+class Timers:
+    """A host's timers go off at whole ticks: it begins late, and waits longer than it meant to."""
+
+    def __init__(self, tick_s: float, seed: str) -> None:
+        self._tick_s, self._draw, self._last_s = tick_s, Random(seed), 0.0
+
+    def late_s(self, now_s: float) -> float:
+        """For how long what should begin now still waits; nothing overtakes what was to begin before."""
+        self._last_s = max(self._last_s, now_s + self._draw.uniform(0.0, self._tick_s))
+        return self._last_s - now_s
+
+    def beyond_s(self, duration_s: float) -> float:
+        """By how much a wait takes longer."""
+        return math.ceil(duration_s / self._tick_s) * self._tick_s - duration_s

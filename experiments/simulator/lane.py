@@ -6,6 +6,7 @@ Its timeouts are left out: nothing is lost in a simulation.
 from __future__ import annotations
 
 from collections import deque
+from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from hostlib.lane import SHRINK, UNSHARED, LaneOptions
@@ -52,8 +53,8 @@ class Lane(Generic[Kind]):
         allowed = int(self.window) + self._shared
         return allowed if allowed < self._most else self._most
 
-    def take(self, now_s: float) -> list[Kind]:
-        """What may be sent now. A part larger than the window goes alone."""
+    def take(self, now_s: float, room: float = inf) -> list[Kind]:
+        """What may be sent now, at most so many fragments. A part larger than the window goes alone."""
         waiting = self.waiting
         taken: list[Kind] = []
         if not waiting:
@@ -65,9 +66,10 @@ class Lane(Generic[Kind]):
         while waiting:
             fragments = waiting[0].fragments
             # Below 0 for a moment where a reply to an earlier request answers one that still waits here.
-            if in_flight > 0 and in_flight + fragments > allowed:
+            if fragments > room or (in_flight > 0 and in_flight + fragments > allowed):
                 break
             in_flight += fragments
+            room -= fragments
             taken.append(waiting.popleft())
         self.in_flight = in_flight
         return taken

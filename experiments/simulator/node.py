@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from experiments.simulator.chunks import fetch_chunks
-from experiments.simulator.cpu import Process
+from experiments.simulator.cpu import Process, Timers
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
@@ -103,11 +103,12 @@ class Node:
         place: int = 0,
         decoders: DecoderPool | None = None,
         hints: NodeHints | PeerHints | None = None,
+        timers: Timers | None = None,
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
         `streams`: fetches in place of the gate, where blocks are stored at several levels.
         `decodes_on_gpu`: the whole chain when it has come, and no token is decoded meanwhile."""
-        self._hints = hints
+        self._hints, self._timers = hints, timers
         self.records: list[Record] = []
         self.gpu = gpu
         self.decoders = decoders
@@ -176,6 +177,8 @@ class Node:
         record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         tokens = request.input_tokens + request.output_tokens
         yield from self.gpu.admit(tokens)
+        if self._timers is not None:
+            yield self._timers.late_s(self._loop.now)
         if self._prepare_block_s:
             yield from self._prepare(len(chain))
         sources: dict[bytes, str] = {}
@@ -201,6 +204,9 @@ class Node:
             if self._options.engine_token_us:
                 yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
             yield from self._compute(request, remaining, record)
+            if self._timers is not None:
+                yield self._timers.beyond_s(record.prefill_s)
+                yield from self._prepare(0)
             self._tiers.keep([block.key for block in remaining.kept(chunks)])
         record.ttft_s = self._loop.now - record.arrival_s
         prefilled()

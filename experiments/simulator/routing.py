@@ -84,13 +84,14 @@ class Router:
                 overlapped=workload.estimate == "overlapped", ttft_slo_s=workload.ttft_slo_s
             )
             self.conductor = Conductor(cluster, options, workload.seed)
-        self._nodes = scenario.nodes.count
+        self._nodes, self._pace = scenario.nodes.count, scenario.machine.pace
 
     def arrivals(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Route | None]]:
         """Requests as late as the scenario says, with their routes where these are known beforehand."""
         if self.conductor is not None:
             return iter([(request, None) for request, _ in self._late((r, 0) for r in requests)])
-        scheduler = make_scheduler(self._workload.scheduler, self._nodes, self._workload.seed)
+        workload = self._workload
+        scheduler = make_scheduler(workload.scheduler, self._nodes, workload.seed, self._pace)
         planned = self._late((request, scheduler.assign(request).node) for request in requests)
         return iter([(request, Route(node)) for request, node in planned])
 

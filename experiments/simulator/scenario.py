@@ -250,6 +250,8 @@ class Control:
     fill: str = choice("on_the_way", FILL_MODES)
     eviction: str = choice("drop", EVICTION_MODES)
     digest_latency_s: float = number(0.005, 0.0, 1e3)
+    list_s: float = number(0.0, 0.0, 1e3)
+    """Digests leave the switch in lists, so long after the first of a list; 0: each by itself."""
     digest_cpu_s: float = number(DIGEST_CPU_S, 0.0, 1e3)
     """Controller time for a digest."""
     writes_per_s: float = number(1150.0, 0.0, 1e9)
@@ -332,6 +334,8 @@ class Machine:
     """That hosts and switches share; 0: these take no time."""
     slowdown: float = number(0.0, 0.0, 100.0)
     """Mean share by which work on a core takes longer than the times below, by chance."""
+    timer_s: float = number(0.0, 0.0, 1e3)
+    """Hosts wait for whole ticks of so long: a request begins late, and a prefill ends late."""
     switch_wake_s: float = number(0.0, 0.0, 1e3)
     """CPU time of a switch whenever something comes."""
     switch_packet_s: float = number(0.0, 0.0, 1e3)

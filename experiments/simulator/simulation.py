@@ -27,7 +27,7 @@ from experiments.simulator.checks import (
 )
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
-from experiments.simulator.cpu import Cpu, Process
+from experiments.simulator.cpu import Cpu, Process, Timers
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.events import Loop, Steps
@@ -335,7 +335,13 @@ class _Simulation:
             place,
             self._decoders,
             self._hints_of(place, name),
+            self._timers(place),
         )
+
+    def _timers(self, place: int) -> Timers | None:
+        """Of one node of a machine; elsewhere what happens happens in time."""
+        tick_s = self._scenario.machine.timer_s
+        return Timers(tick_s, f"{self._scenario.workload.seed} {place}") if tick_s else None
 
     def _is_held(self, block: Block) -> bool:
         """A node that computed what it might have fetched stores it again: its first fragments leave."""

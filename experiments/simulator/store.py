@@ -67,7 +67,7 @@ class Store:
 
     def holds(self, key: bytes) -> bool:
         """Whether a block is here."""
-        return key in self
+        return key in self._dram or key in self._ssd
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._dram or key in self._ssd

@@ -76,6 +76,13 @@ def test_locality_chooses_as_a_comparison_of_all_nodes_does(monkeypatch: pytest.
             seen[node].popitem(last=False)
 
 
+def test_a_router_at_another_pace_learns_later() -> None:
+    requests = [Request(at_s, 512, 10, (1,)) for at_s in (0.0, 0.1, 0.2)]
+    for pace, nodes in ((1.0, [0, 0, 0]), (5.0, [0, 1, 0])):
+        scheduler = make_scheduler("pinned", 3, pace=pace)
+        assert [scheduler.assign(request).node for request in requests] == nodes
+
+
 def test_a_prefix_is_pinned_to_its_first_known_holder_or_spread_over_all() -> None:
     def asked(at_s: float, *blocks: int) -> Request:
         return Request(at_s, 512 * len(blocks), 10, blocks)

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from experiments.simulator.cpu import Cpu, Process
+from experiments.simulator.cpu import Cpu, Process, Timers
 from experiments.simulator.events import Loop
 
 
@@ -58,3 +58,13 @@ def test_work_takes_longer_by_chance_and_never_less() -> None:
     spans = [end - begin for begin, end in pairwise(ends)]
     assert min(spans) >= 1.0
     assert 1.4 < sum(spans) / len(spans) < 1.6
+
+
+def test_timers_go_off_late_by_less_than_a_tick_and_in_order_and_waits_are_whole_ticks() -> None:
+    timers = Timers(0.001, "1 0")
+    due_s = (1.0, 1.0, 1.0, 1.0002, 5.0)
+    begun_s = [now_s + timers.late_s(now_s) for now_s in due_s]
+    assert begun_s == sorted(begun_s)
+    assert all(0 <= at_s - now_s < 0.001 for at_s, now_s in zip(begun_s, due_s, strict=True))
+    assert 0.0032 + timers.beyond_s(0.0032) == 0.004
+    assert timers.beyond_s(0.25) < 1e-12
