@@ -167,11 +167,12 @@ class UdpEndpoint:
             self.stats.queue_drops += len(datagrams) - room
             datagrams = datagrams[:room]
         self._queued += len(datagrams)
-        self._queued_bytes += sum(map(len, datagrams))
+        own = list(datagrams)
+        self._queued_bytes += sum(map(len, own)) if self._core is None else self._core.total(own)
         if self._waiting and self._waiting[-1].address == address:
-            self._waiting[-1].datagrams += datagrams
+            self._waiting[-1].datagrams += own
         else:
-            self._waiting.append(_Waiting(address, list(datagrams)))
+            self._waiting.append(_Waiting(address, own))
 
     def soon(self, callback: Callable[[], None]) -> None:
         """Call it behind what is being handed over, else in the loop's next turn; what it sends leaves

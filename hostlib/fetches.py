@@ -28,6 +28,7 @@ from hostlib.errors import (
 from hostlib.exchange import POOL, Exchange, Taken, fail
 from hostlib.fetch import Fetch
 from hostlib.lane import Request
+from hostlib.native import COMPLETE, LEARNED
 from hostlib.transfer import BlockRef, FetchedBlock
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ class Fetches:
         """As `_on_value` for each of a run of values that answer requests and are right; it ends before
         whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
         nothing in it depends on that."""
-        run = core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, POOL)
+        run = core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, POOL, self.epoch)
         if run is None:
             return None
         count, from_home, merged, epoch, backlog_ms, events = run
@@ -326,15 +327,29 @@ class Fetches:
         if from_home:
             self._exchange.backlogs.report(address, backlog_ms / 1000, now_s)
         self._exchange.answered(count)
+        bodies: dict[str, list[Request[Fetch]]] = {}
         for fetch, probe_at in events:
-            if probe_at < 0:
+            if probe_at == COMPLETE:
                 self._complete(fetch, now_s)
                 continue
+            if probe_at == LEARNED:
+                home = POOL if fetch.probe_from_pool else fetch.homes[0]
+                bodies.setdefault(home, []).extend(fetch.requests[1:])
+                self._exchange.pump_soon()
+                continue
+            self._ask_bodies(bodies)
             probe = datagrams[probe_at]
             flags, fragments, value_bytes, content = wire.write_of(probe)
             value = probe[wire.KV_HEADER_BYTES : wire.KV_HEADER_BYTES + value_bytes]
             self._probed(fetch, fragments, content, value, flags, now_s)
+        self._ask_bodies(bodies)
         return Taken(count, from_home > 0, epoch)
+
+    def _ask_bodies(self, bodies: dict[str, list[Request[Fetch]]]) -> None:
+        """By home, or POOL."""
+        for home, requests in bodies.items():
+            self._exchange.ask(self._exchange.lane(home, wire.OP_GET), requests)
+        bodies.clear()
 
     def _encode(
         self, core: Core, requests: list[Request[Any]], at: int, sequence: int, now_s: float

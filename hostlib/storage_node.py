@@ -196,7 +196,7 @@ class StorageNode:
 
     def _keep(self, core: Core, address: str, puts: list[bytes], at: int, replies: list[bytes]) -> int:
         """How many datagrams from there on are PUTs of one write that were taken at once."""
-        count = core.put_run(puts, at)
+        count, begins = core.put_run(puts, at)
         if not count:
             return 0
         first = wire.decode(puts[at])
@@ -209,7 +209,7 @@ class StorageNode:
             return 0
         if is_new and others and outcome.kept in (Kept.COMMITTING, Kept.HELD):
             self._note_new(first)
-        if any(wire.fragment_of(put) == 0 for put in puts[at : at + count]):
+        if begins < count:
             self._successors.seen(address, first.key, first.depth, first.chain_blocks, first.parent)
         flags = first.flags & wire.FLAG_RECLAIM
         self.stats.puts += count

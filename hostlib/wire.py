@@ -284,11 +284,6 @@ def key_of(datagram: Buffer) -> bytes:
     return bytes(datagram[48:64])
 
 
-def fragment_of(message: Buffer) -> int:
-    """Of what was found to be a message."""
-    return message[34] << 8 | message[35]
-
-
 def write_of(value: Buffer) -> tuple[int, int, int, int]:
     """Of a VALUE that was found to be one: flags, fragments, the value's bytes, and content id."""
     flags, fragments, value_bytes, content = _WRITTEN.unpack_from(value)

@@ -24,6 +24,10 @@ Served = tuple[int, int, int, int, int, list[tuple[bytes, int, int, int]]]
 """GETs; of them retries, past the pool, repairs, fills; key, depth, length and parent of what was begun."""
 
 
+COMPLETE, LEARNED = -1, -2
+"""In place of where the probe of a fetch is (`Core.take_values`)."""
+
+
 class Core(Protocol):
     """What the C files of this folder define; each function's own comment is there."""
 
@@ -43,6 +47,9 @@ class Core(Protocol):
     ) -> tuple[int, int]:
         """How many left, and their bytes; OSError."""
 
+    def total(self, datagrams: list[bytes], /) -> int:
+        """Their bytes."""
+
     def serve_gets(
         self, datagrams: Sequence[Buffer], at: int, shelf: tuple[Any, ...], epoch: int,
         backlog_ms: Callable[[int], int], replies: list[bytes], /,
@@ -60,10 +67,10 @@ class Core(Protocol):
 
     def take_values(
         self, datagrams: Sequence[Buffer], at: int, active: Mapping[bytes, Any], tenant: int,
-        tag_state: bytes, now_s: float, pool: str, /,
+        tag_state: bytes, now_s: float, pool: str, members_epoch: int, /,
     ) -> tuple[int, int, int, int, int, list[tuple[Any, int]]] | None:  # fmt: skip
-        """A run of VALUEs: how many; from home, merged; epoch and backlog in ms of the homes; probes and
-        complete fetches."""
+        """A run of VALUEs: how many; from home, merged; epoch and backlog in ms of the homes; fetches
+        that are COMPLETE, have LEARNED from their probes, or whose probes are at a place."""
 
     def tag_state(self, key: bytes, /) -> bytes:
         """A hash for tags that has read its key."""
@@ -86,8 +93,8 @@ class Core(Protocol):
     ) -> tuple[int, int, list[tuple[int, int]]] | None:  # fmt: skip
         """A run of PUT_ACKs: how many, epoch, fragments with backlogs above the target."""
 
-    def put_run(self, datagrams: list[bytes], at: int, /) -> int:
-        """How many are fragments of one write."""
+    def put_run(self, datagrams: list[bytes], at: int, /) -> tuple[int, int]:
+        """How many are fragments of one write; the first of them that is its first one, or how many."""
 
     def keep(
         self, values: dict[int, Any], datagrams: list[bytes], at: int, count: int, fragments: int, /

@@ -165,8 +165,8 @@ static int serve_one(Shelf *shelf, const uint8_t *get, PyObject *begun, PyObject
 
 /* serve_gets(datagrams, at, shelf, epoch, backlog, replies) -> None, or (count, retries, bypasses, repairs, fills,
    begun) of as many datagrams from there on as are GETs of one tenant for blocks that are in DRAM; the VALUEs are
-   appended to `replies`. `shelf` is (blocks in DRAM by place, those read ahead, derive, Place, Block), backlog(tenant)
-   in ms; `begun` has (key, depth, chain_blocks, parent) of each GET for a first fragment. */
+   appended to `replies`. `shelf` is (blocks in DRAM by place, those read ahead, derive, Place, Block),
+   backlog(tenant) in ms; `begun` has (key, depth, chain_blocks, parent) of each GET for a first fragment. */
 PyObject *weir_serve_gets(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *datagrams, *backlog, *replies;
@@ -195,7 +195,8 @@ PyObject *weir_serve_gets(PyObject *module, PyObject *arguments) {
     if (state >= 0 && at == first)
         result = Py_NewRef(Py_None);
     else if (state >= 0)
-        result = Py_BuildValue("(nnnnnO)", at - first, shelf.retries, shelf.bypasses, shelf.repairs, shelf.fills, begun);
+        result = Py_BuildValue("(nnnnnO)", at - first, shelf.retries, shelf.bypasses, shelf.repairs, shelf.fills,
+                               begun);
     Py_XDECREF(begun);
     return result;
 }

@@ -15,7 +15,8 @@ static int folds;
 /* The remainder of many bytes, folded 16 at a time with multiplications without carries (Gopal and others, "Fast CRC
    computation for generic polynomials using PCLMULQDQ", Intel 2009): `length` is a multiple of 16, at least 64. */
 __attribute__((target("pclmul,sse4.1"))) static uint32_t fold(const uint8_t *data, size_t length, uint32_t crc) {
-    const __m128i by_four = _mm_set_epi64x(0x1C6E41596, 0x154442BD4), by_one = _mm_set_epi64x(0x0CCAA009E, 0x1751997D0);
+    const __m128i by_four = _mm_set_epi64x(0x1C6E41596, 0x154442BD4);
+    const __m128i by_one = _mm_set_epi64x(0x0CCAA009E, 0x1751997D0);
     const __m128i by_half = _mm_set_epi64x(0, 0x163CD6124), divisor = _mm_set_epi64x(0x1F7011641, 0x1DB710641);
     const __m128i low_words = _mm_setr_epi32(-1, 0, -1, 0);
     __m128i parts[4];

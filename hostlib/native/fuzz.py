@@ -51,6 +51,9 @@ class _Fetch:
     started_s: float | None = None
     first_sequence: int = 0
     asked_epoch: int = -1
+    target: memoryview | None = None
+    probed_s: float = 0.0
+    probe_from_pool: bool = False
     requests: list[Request[_Fetch]] = field(default_factory=list)
 
 
@@ -114,6 +117,7 @@ def _values(core: Core, chance: random.Random, counts: list[int]) -> None:
         buffer = memoryview(bytearray(room * wire.VALUE_BYTES))
         content = chance.choice([0, 5, 2**64 - 1])
         fetch = active[key] = _Fetch(BlockRef(key), content, fragments, buffer, fragments)
+        fetch.target = chance.choice([None, buffer])
         write = content or 5
         fetch.requests = core.new_requests(Request, fetch, 0, chance.choice([0, 1, fragments, fragments]))
         for request in fetch.requests:
@@ -142,7 +146,7 @@ def _values(core: Core, chance: random.Random, counts: list[int]) -> None:
         chance.shuffle(burst)
     at = 0
     while at < len(burst):
-        run = core.take_values(burst, at, active, TENANT, core.tag_state(SEAL.tag_key), 1.25, "pool")
+        run = core.take_values(burst, at, active, TENANT, core.tag_state(SEAL.tag_key), 1.25, "pool", 7)
         taken = run[0] if run is not None else 0
         counts[0] += taken
         at += taken or 1
@@ -208,7 +212,7 @@ def _puts(core: Core, chance: random.Random, counts: list[int]) -> None:
     }
     at, replies = 0, [bytes(80)]
     while at < len(burst):
-        count = core.put_run(burst, at)
+        count, _ = core.put_run(burst, at)
         run = count if chance.random() < 0.9 else chance.randrange(-1, len(burst) + 1)
         with suppress(ValueError, IndexError):
             counts[3] += core.keep(values, burst, at, run, chance.choice([fragments, fragments, 0, 2**40]))

@@ -1,13 +1,14 @@
-/* PUTs in bursts at a storage node: what hostlib/storage_node.py and hostlib/assembly.py do for one fragment, for many
-   of one write. */
+/* PUTs in bursts at a storage node: what hostlib/storage_node.py and hostlib/assembly.py do for one fragment, for
+   many of one write. */
 #include "layout.h"
 
 /* Whether the 592 bytes are a PUT by the rules of wire.decode, and a whole fragment of a write. */
 static int is_put(const uint8_t *message) {
     unsigned fragment = load16(message + AT_FRAGMENT), fragments = load16(message + AT_FRAGMENTS);
     unsigned value_bytes = load16(message + AT_VALUE_BYTES);
+    int is_short_last = fragment + 1 == fragments && value_bytes > 0 && value_bytes < VALUE_BYTES;
     return message[AT_VERSION] == VERSION && message[AT_OP] == OP_PUT && fragment < fragments &&
-           (value_bytes == VALUE_BYTES || (fragment + 1 == fragments && value_bytes > 0 && value_bytes < VALUE_BYTES)) &&
+           (value_bytes == VALUE_BYTES || is_short_last) &&
            load64(message + AT_CONTENT) != 0;
 }
 
@@ -25,11 +26,12 @@ static int is_alike(const uint8_t *one, const uint8_t *other) {
            memcmp(one + AT_CONTENT, other + AT_CONTENT, AT_TAG - AT_CONTENT) == 0;
 }
 
-/* put_run(datagrams, at) -> so many from there on are whole fragments of one write, and their checksums are right. */
+/* put_run(datagrams, at) -> (count, which of them is of fragment 0, or count): so many from there on are whole
+   fragments of one write, and their checksums are right. */
 PyObject *weir_put_run(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *datagrams;
-    Py_ssize_t at, count = 0;
+    Py_ssize_t at, count = 0, begins = -1;
     if (!PyArg_ParseTuple(arguments, "On", &datagrams, &at)) return NULL;
     Py_ssize_t total = PyList_CheckExact(datagrams) ? PyList_GET_SIZE(datagrams) : at;
     if (at < 0 || at > total) return PyErr_Format(PyExc_IndexError, "there is no datagram %zd", at);
@@ -39,8 +41,9 @@ PyObject *weir_put_run(PyObject *module, PyObject *arguments) {
         if (message == NULL || !is_put(message) || (first != NULL && !is_alike(first, message))) break;
         if (!has_right_checksum(message)) break;
         if (first == NULL) first = message;
+        if (begins < 0 && load16(message + AT_FRAGMENT) == 0) begins = count;
     }
-    return PyLong_FromSsize_t(count);
+    return Py_BuildValue("(nn)", count, begins < 0 ? count : begins);
 }
 
 static int check_place(PyObject *datagrams, Py_ssize_t at, Py_ssize_t count) {

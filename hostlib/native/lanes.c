@@ -79,17 +79,9 @@ static PyObject *get_dict(PyObject *object, PyObject *name) {
     return value;
 }
 
-/* new_requests(class, owner, first, end) -> one for each fragment from `first` on and before `end` */
-PyObject *weir_new_requests(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyTypeObject *type;
-    PyObject *owner;
-    Py_ssize_t first, end;
-    if (!PyArg_ParseTuple(arguments, "O!Onn", &PyType_Type, &type, &owner, &first, &end)) return NULL;
-    if (first < 0 || end < first || end > MOST_FRAGMENTS)
-        return PyErr_Format(PyExc_ValueError, "there are no fragments %zd to %zd", first, end);
-    PyObject *requests = PyList_New(0), *zero = PyLong_FromLong(0), *never = PyFloat_FromDouble(0);
-    int failed = requests == NULL || zero == NULL || never == NULL;
+int weir_append_requests(PyObject *requests, PyTypeObject *type, PyObject *owner, Py_ssize_t first, Py_ssize_t end) {
+    PyObject *zero = PyLong_FromLong(0), *never = PyFloat_FromDouble(0);
+    int failed = zero == NULL || never == NULL;
     for (Py_ssize_t fragment = first; !failed && fragment < end; fragment++) {
         PyObject *one = type->tp_alloc(type, 0), *number = PyLong_FromSsize_t(fragment);
         failed = one == NULL || number == NULL || weir_fit(&weir_request_slots, one);
@@ -107,7 +99,20 @@ PyObject *weir_new_requests(PyObject *module, PyObject *arguments) {
     }
     Py_XDECREF(zero);
     Py_XDECREF(never);
-    if (failed) Py_CLEAR(requests);
+    return failed ? -1 : 0;
+}
+
+/* new_requests(class, owner, first, end) -> one for each fragment from `first` on and before `end` */
+PyObject *weir_new_requests(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyTypeObject *type;
+    PyObject *owner;
+    Py_ssize_t first, end;
+    if (!PyArg_ParseTuple(arguments, "O!Onn", &PyType_Type, &type, &owner, &first, &end)) return NULL;
+    if (first < 0 || end < first || end > MOST_FRAGMENTS)
+        return PyErr_Format(PyExc_ValueError, "there are no fragments %zd to %zd", first, end);
+    PyObject *requests = PyList_New(0);
+    if (requests != NULL && weir_append_requests(requests, type, owner, first, end)) Py_CLEAR(requests);
     return requests;
 }
 

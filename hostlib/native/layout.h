@@ -36,6 +36,8 @@ enum {
     KEY_BYTES = 16,
     TAG_STATE_BYTES = 64,
     VERSION = 2,
+    COMPLETE = -1, /* in place of where the probe of a fetch is */
+    LEARNED = -2,
     OP_GET = 1,
     OP_VALUE = 2,
     OP_PUT = 4,
@@ -81,6 +83,9 @@ static inline const uint8_t *message_at(PyObject *datagrams, Py_ssize_t place, P
     if (!PyBytes_CheckExact(datagram) || PyBytes_GET_SIZE(datagram) != length) return NULL;
     return (const uint8_t *)PyBytes_AS_STRING(datagram);
 }
+
+/* Append requests for fragments from `first` on and before `end` to a list; 0, or -1 with an exception. */
+int weir_append_requests(PyObject *requests, PyTypeObject *type, PyObject *owner, Py_ssize_t first, Py_ssize_t end);
 
 /* Where the objects of a class with __slots__ have some of these: what is done for each fragment reads and writes
    them there. Learned from the first object, and again from one of another class. */
@@ -155,6 +160,7 @@ int weir_settle_one(Settling *settling, PyObject *request, double backlog_ms, in
 int weir_end_settling(Settling *settling, int failed);
 
 PyObject *weir_receive(PyObject *module, PyObject *arguments);
+PyObject *weir_total(PyObject *module, PyObject *datagrams);
 PyObject *weir_send(PyObject *module, PyObject *arguments);
 PyObject *weir_serve_gets(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_gets(PyObject *module, PyObject *arguments);

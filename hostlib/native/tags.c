@@ -1,17 +1,15 @@
 /* Tags: keyed BLAKE2b-128 (RFC 7693) of the 32 bytes of a message that say what its value is of, and of the padded
-   value. Four messages are hashed side by side, a word of each in a vector: a hash by itself waits for its own last
-   step most of the time. hostlib/seal.py is the reference. */
+   value. Messages are hashed side by side, a word of each in a vector: a hash by itself waits for its own last step
+   most of the time. hostlib/seal.py is the reference. */
 #include "layout.h"
 
 enum {
-    LANES = 4,
+    MOST_LANES_HASHED = 8,
     BLOCK_BYTES = 128,
     WORDS = BLOCK_BYTES / 8,
     SEALED_BYTES = AT_TAG - AT_TENANT + VALUE_BYTES,
     ROUNDS = 12,
 };
-
-typedef uint64_t Lanes __attribute__((vector_size(8 * LANES)));
 
 static const uint64_t START[8] = {
     0x6A09E667F3BCC908u, 0xBB67AE8584CAA73Bu, 0x3C6EF372FE94F82Bu, 0xA54FF53A5F1D36F1u,
@@ -36,92 +34,41 @@ static inline uint64_t word_at(const uint8_t *at) {
     return word;
 }
 
-#define TURN(x, bits) ((x) >> (bits) | (x) << (64 - (bits)))
-#define MIX(a, b, c, d, one, other)                                                                               \
-    a += b + (one), d = TURN(d ^ a, 32), c += d, b = TURN(b ^ c, 24);                                             \
-    a += b + (other), d = TURN(d ^ a, 16), c += d, b = TURN(b ^ c, 63)
-#define ROUND(r)                                                                                                  \
-    MIX(v0, v4, v8, v12, words[ORDER[r][0]], words[ORDER[r][1]]);                                                 \
-    MIX(v1, v5, v9, v13, words[ORDER[r][2]], words[ORDER[r][3]]);                                                 \
-    MIX(v2, v6, v10, v14, words[ORDER[r][4]], words[ORDER[r][5]]);                                                \
-    MIX(v3, v7, v11, v15, words[ORDER[r][6]], words[ORDER[r][7]]);                                                \
-    MIX(v0, v5, v10, v15, words[ORDER[r][8]], words[ORDER[r][9]]);                                                \
-    MIX(v1, v6, v11, v12, words[ORDER[r][10]], words[ORDER[r][11]]);                                              \
-    MIX(v2, v7, v8, v13, words[ORDER[r][12]], words[ORDER[r][13]]);                                               \
-    MIX(v3, v4, v9, v14, words[ORDER[r][14]], words[ORDER[r][15]])
+#define LANES 4
+#include "tags_lanes.h"
+#undef LANES
+#define LANES 8
+#include "tags_lanes.h"
+#undef LANES
 
-/* RFC 7693, 3.2: one block of each message; `counted` bytes so far, this block's included. */
-static inline __attribute__((always_inline)) void compress(Lanes state[8], const Lanes words[WORDS],
-                                                           uint64_t counted, int is_last) {
-    const Lanes zero = {0};
-    Lanes v0 = state[0], v1 = state[1], v2 = state[2], v3 = state[3];
-    Lanes v4 = state[4], v5 = state[5], v6 = state[6], v7 = state[7];
-    Lanes v8 = zero + START[0], v9 = zero + START[1], v10 = zero + START[2], v11 = zero + START[3];
-    Lanes v12 = zero + (START[4] ^ counted), v13 = zero + START[5];
-    Lanes v14 = zero + (is_last ? ~START[6] : START[6]), v15 = zero + START[7];
-    ROUND(0);
-    ROUND(1);
-    ROUND(2);
-    ROUND(3);
-    ROUND(4);
-    ROUND(5);
-    ROUND(6);
-    ROUND(7);
-    ROUND(8);
-    ROUND(9);
-    ROUND(10);
-    ROUND(11);
-    state[0] ^= v0 ^ v8, state[1] ^= v1 ^ v9, state[2] ^= v2 ^ v10, state[3] ^= v3 ^ v11;
-    state[4] ^= v4 ^ v12, state[5] ^= v5 ^ v13, state[6] ^= v6 ^ v14, state[7] ^= v7 ^ v15;
-}
+typedef void Hash(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high);
 
-/* The sealed bytes of a message begin at its tenant and go on, behind its tag, with its value. */
-static inline __attribute__((always_inline)) void hash_four(const uint64_t *keyed, const uint8_t *const messages[],
-                                                            uint64_t low[LANES], uint64_t high[LANES]) {
-    Lanes state[8], words[WORDS];
-    for (int i = 0; i < 8; i++) state[i] = (Lanes){0} + keyed[i];
-    for (size_t done = 0; done < SEALED_BYTES; done += BLOCK_BYTES) {
-        for (int i = 0; i < WORDS; i++) {
-            size_t from = done + 8 * (size_t)i;
-            if (from >= SEALED_BYTES) {
-                words[i] = (Lanes){0};
-                continue;
-            }
-            from += from < AT_TAG - AT_TENANT ? AT_TENANT : AT_TENANT + TAG_BYTES;
-            words[i] = (Lanes){word_at(messages[0] + from), word_at(messages[1] + from),
-                               word_at(messages[2] + from), word_at(messages[3] + from)};
-        }
-        int is_last = done + BLOCK_BYTES >= SEALED_BYTES;
-        compress(state, words, BLOCK_BYTES + (is_last ? SEALED_BYTES : done + BLOCK_BYTES), is_last);
-    }
-    memcpy(low, &state[0], sizeof state[0]);
-    memcpy(high, &state[1], sizeof state[1]);
-}
-
-typedef void Hash(const uint64_t *keyed, const uint8_t *const messages[], uint64_t low[LANES], uint64_t high[LANES]);
-
-static void hash_plainly(const uint64_t *keyed, const uint8_t *const messages[], uint64_t low[LANES],
-                         uint64_t high[LANES]) {
-    hash_four(keyed, messages, low, high);
+static void hash_plainly(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high) {
+    hash_4(keyed, messages, low, high);
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2"))) static void hash_with_avx2(const uint64_t *keyed, const uint8_t *const messages[],
-                                                            uint64_t low[LANES], uint64_t high[LANES]) {
-    hash_four(keyed, messages, low, high);
+#define FOR(instructions) __attribute__((target(instructions)))
+
+FOR("avx2")
+static void hash_avx2(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high) {
+    hash_4(keyed, messages, low, high);
 }
 
-__attribute__((target("avx2,avx512f,avx512vl"))) static void hash_with_avx512(
-    const uint64_t *keyed, const uint8_t *const messages[], uint64_t low[LANES], uint64_t high[LANES]) {
-    hash_four(keyed, messages, low, high);
+FOR("avx2,avx512f,avx512vl")
+static void hash_avx512(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high) {
+    hash_8(keyed, messages, low, high);
 }
 #endif
 
-static Hash *const kinds[] = {
-    hash_plainly,
+static const struct {
+    Hash *hash;
+    size_t lanes;
+} kinds[] = {
+    {hash_plainly, 4},
 #ifdef __x86_64__
-    hash_with_avx2,
-    hash_with_avx512,
+    {hash_avx2, 4},
+    {hash_avx512, 8},
 #endif
 };
 static int best; /* of them, that this machine has */
@@ -138,12 +85,13 @@ static void hash_all(int kind, const uint8_t *keyed, const uint8_t *const messag
                      uint8_t (*tags)[TAG_BYTES]) {
     uint64_t start[8];
     memcpy(start, keyed, sizeof start);
-    for (size_t at = 0; at < count; at += LANES) {
-        const uint8_t *four[LANES];
-        uint64_t low[LANES], high[LANES];
-        size_t here = count - at < LANES ? count - at : LANES;
-        for (size_t i = 0; i < LANES; i++) four[i] = messages[at + (i < here ? i : 0)];
-        kinds[kind](start, four, low, high);
+    size_t lanes = kinds[kind].lanes;
+    for (size_t at = 0; at < count; at += lanes) {
+        const uint8_t *side_by_side[MOST_LANES_HASHED];
+        uint64_t low[MOST_LANES_HASHED], high[MOST_LANES_HASHED];
+        size_t here = count - at < lanes ? count - at : lanes;
+        for (size_t i = 0; i < lanes; i++) side_by_side[i] = messages[at + (i < here ? i : 0)];
+        kinds[kind].hash(start, side_by_side, low, high);
         for (size_t i = 0; i < here; i++) {
             uint64_t words[2] = {word_at((const uint8_t *)&low[i]), word_at((const uint8_t *)&high[i])};
             memcpy(tags[at + i], words, TAG_BYTES);
@@ -162,18 +110,18 @@ PyObject *weir_tag_state(PyObject *module, PyObject *key) {
         return PyErr_Format(PyExc_ValueError, "a key has 1 to 64 bytes");
     uint8_t block[BLOCK_BYTES] = {0};
     memcpy(block, PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key));
-    Lanes state[8], words[WORDS];
-    for (int i = 0; i < 8; i++) state[i] = (Lanes){0} + START[i];
-    for (int i = 0; i < WORDS; i++) words[i] = (Lanes){0} + word_at(block + 8 * i);
-    state[0] ^= (Lanes){0} + (0x01010000u ^ (uint64_t)PyBytes_GET_SIZE(key) << 8 ^ TAG_BYTES);
-    compress(state, words, BLOCK_BYTES, 0);
+    Lanes_4 state[8], words[WORDS];
+    for (int i = 0; i < 8; i++) state[i] = (Lanes_4){0} + START[i];
+    for (int i = 0; i < WORDS; i++) words[i] = (Lanes_4){0} + word_at(block + 8 * i);
+    state[0] ^= (Lanes_4){0} + (0x01010000u ^ (uint64_t)PyBytes_GET_SIZE(key) << 8 ^ TAG_BYTES);
+    compress_4(state, words, BLOCK_BYTES, 0);
     uint64_t start[8];
     for (int i = 0; i < 8; i++) start[i] = state[i][0];
     return PyBytes_FromStringAndSize((const char *)start, sizeof start);
 }
 
-/* tags(state, messages with a value, kind) -> their tags, one behind the other; for tests, by the code for one kind of
-   machine: 0 any, 1 and 2 those with AVX2 and AVX-512. ValueError, also for a kind that this machine is not. */
+/* tags(state, messages with a value, kind) -> their tags, one behind the other; for tests, by the code for one kind
+   of machine: 0 any, 1 and 2 those with AVX2 and AVX-512. ValueError, also for a kind that this machine is not. */
 PyObject *weir_tags_of(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *keyed, *messages;
@@ -183,10 +131,10 @@ PyObject *weir_tags_of(PyObject *module, PyObject *arguments) {
     if (PyBytes_GET_SIZE(keyed) != TAG_STATE_BYTES) return PyErr_Format(PyExc_ValueError, "this is no tag_state");
     Py_ssize_t total = PyList_GET_SIZE(messages);
     PyObject *tags = PyBytes_FromStringAndSize(NULL, total * TAG_BYTES);
-    for (Py_ssize_t at = 0; tags != NULL && at < total; at += LANES) {
-        const uint8_t *some[LANES];
+    for (Py_ssize_t at = 0; tags != NULL && at < total; at += MOST_LANES_HASHED) {
+        const uint8_t *some[MOST_LANES_HASHED];
         size_t count = 0;
-        for (; count < LANES && at + (Py_ssize_t)count < total; count++)
+        for (; count < MOST_LANES_HASHED && at + (Py_ssize_t)count < total; count++)
             if ((some[count] = message_at(messages, at + (Py_ssize_t)count, MESSAGE_BYTES)) == NULL) {
                 Py_DECREF(tags);
                 return PyErr_Format(PyExc_ValueError, "a datagram has no value");

@@ -4,20 +4,20 @@
 #include "layout.h"
 
 enum {
-    FETCH_BUFFER, FETCH_CONTENT, FETCH_FLAGS, FETCH_FRAGMENTS, FETCH_LENGTH, FETCH_MERGED, FETCH_MISSING,
-    FETCH_POOL, FETCH_REQUESTS,
+    FETCH_ASKED_EPOCH, FETCH_BUFFER, FETCH_CONTENT, FETCH_FLAGS, FETCH_FRAGMENTS, FETCH_LENGTH, FETCH_MERGED,
+    FETCH_MISSING, FETCH_POOL, FETCH_PROBED, FETCH_PROBE_FROM_POOL, FETCH_REQUESTS, FETCH_TARGET,
     AHEAD = 16, /* tags are made for so many messages at a time */
 };
 static const char *const fetch_names[] = {
-    "buffer", "content", "flags", "fragments", "length", "merged_fragments", "missing", "pool_fragments",
-    "requests", NULL,
+    "asked_epoch", "buffer", "content", "flags", "fragments", "length", "merged_fragments", "missing",
+    "pool_fragments", "probed_s", "probe_from_pool", "requests", "target", NULL,
 };
 static Slots fetch_slots = {.names = fetch_names};
 
 typedef struct {
     PyObject *datagrams, *active, *events;
     const uint8_t *tag_state;
-    unsigned tenant;
+    unsigned tenant, members_epoch;
     Settling settling;
     /* The fetch whose values come now; NULL before the first. */
     PyObject *fetch, *requests;
@@ -122,9 +122,9 @@ static int find_fetch(Run *run, const uint8_t *message) {
     return 1;
 }
 
-/* For Python: the fetch whose probe this datagram is, or (-1) which is complete. */
-static int tell(Run *run, Py_ssize_t probe) {
-    PyObject *event = Py_BuildValue("(On)", run->fetch, probe);
+/* For Python: the fetch whose probe this datagram is, or which is COMPLETE or has LEARNED. */
+static int tell(Run *run, Py_ssize_t what) {
+    PyObject *event = Py_BuildValue("(On)", run->fetch, what);
     int failed = event == NULL || PyList_Append(run->events, event);
     Py_XDECREF(event);
     return failed ? -1 : 0;
@@ -133,6 +133,58 @@ static int tell(Run *run, Py_ssize_t probe) {
 static int count_up(PyObject *fetch, int which, int by) {
     long long before = weir_number_in(&fetch_slots, fetch, which);
     return before < 0 ? -1 : set_number_slot(&fetch_slots, fetch, which, before + by);
+}
+
+/* A place for so many bytes: the caller's if it is large enough, which is said, else a new one. */
+static PyObject *make_buffer(PyObject *target, Py_ssize_t bytes, int *fits) {
+    *fits = 1;
+    if (target == NULL || target == Py_None) {
+        PyObject *room = PyByteArray_FromStringAndSize(NULL, bytes);
+        if (room == NULL) return NULL;
+        memset(PyByteArray_AS_STRING(room), 0, (size_t)bytes);
+        PyObject *view = PyMemoryView_FromObject(room);
+        Py_DECREF(room);
+        return view;
+    }
+    Py_buffer view;
+    if (PyObject_GetBuffer(target, &view, PyBUF_WRITABLE)) return NULL;
+    *fits = view.len >= bytes;
+    PyBuffer_Release(&view);
+    return Py_NewRef(target);
+}
+
+/* Fetch.learn, and the probe's own value; Python is left what may not fit. 0, or -1 with an exception. */
+static int learn(Run *run, Py_ssize_t at, const uint8_t *message) {
+    PyObject *fetch = run->fetch, *probe = PyList_GET_ITEM(run->requests, 0);
+    Py_ssize_t fragments = load16(message + AT_FRAGMENTS), value_bytes = load16(message + AT_VALUE_BYTES);
+    PyObject *target = slot_of(&fetch_slots, fetch, FETCH_TARGET);
+    PyObject *asked = slot_of(&fetch_slots, fetch, FETCH_ASKED_EPOCH);
+    int fits = 0;
+    if (PyList_GET_SIZE(run->requests) != 1) return tell(run, at);
+    PyObject *buffer = make_buffer(target, fragments * VALUE_BYTES, &fits);
+    if (buffer == NULL) return -1;
+    Py_buffer view;
+    if (!fits || PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)) {
+        Py_DECREF(buffer);
+        return fits ? -1 : tell(run, at);
+    }
+    memcpy(view.buf, message + HEADER_BYTES, (size_t)value_bytes);
+    PyBuffer_Release(&view);
+    int from_pool = (load16(message + AT_FLAGS) & FLAG_FROM_POOL) != 0;
+    long epoch = asked == NULL ? -1 : PyLong_AsLong(asked);
+    if (set_slot(&fetch_slots, fetch, FETCH_BUFFER, buffer) || PyErr_Occurred() ||
+        (epoch >= 0 && set_number_slot(&fetch_slots, fetch, FETCH_ASKED_EPOCH, run->members_epoch)) ||
+        set_slot(&fetch_slots, fetch, FETCH_CONTENT, PyLong_FromUnsignedLongLong(load64(message + AT_CONTENT))) ||
+        set_slot(&fetch_slots, fetch, FETCH_PROBED, Py_NewRef(run->settling.now)) ||
+        set_slot(&fetch_slots, fetch, FETCH_PROBE_FROM_POOL, Py_NewRef(from_pool ? Py_True : Py_False)) ||
+        set_number_slot(&fetch_slots, fetch, FETCH_FRAGMENTS, fragments) ||
+        set_number_slot(&fetch_slots, fetch, FETCH_MISSING, fragments - 1) ||
+        (fragments == 1 && set_number_slot(&fetch_slots, fetch, FETCH_LENGTH, value_bytes)) ||
+        weir_append_requests(run->requests, Py_TYPE(probe), fetch, 1, fragments))
+        return -1;
+    if (tell(run, fragments == 1 ? COMPLETE : LEARNED)) return -1;
+    end_fetch(run); /* what comes next is of a fetch that knows its write */
+    return 0;
 }
 
 /* The value is the request's: 0, or -1 with an exception. */
@@ -150,7 +202,7 @@ static int place(Run *run, Py_ssize_t at, const uint8_t *message) {
         run->merged++;
         if (count_up(fetch, FETCH_MERGED, 1)) return -1;
     }
-    if (run->content == 0) return tell(run, at);
+    if (run->content == 0) return learn(run, at, message);
     Py_ssize_t fragment = load16(message + AT_FRAGMENT), from = fragment * VALUE_BYTES;
     Py_ssize_t value_bytes = load16(message + AT_VALUE_BYTES);
     memcpy((uint8_t *)run->buffer.buf + from, message + HEADER_BYTES, (size_t)value_bytes);
@@ -159,7 +211,7 @@ static int place(Run *run, Py_ssize_t at, const uint8_t *message) {
         return -1;
     long long missing = weir_number_in(&fetch_slots, fetch, FETCH_MISSING) - 1;
     if (PyErr_Occurred() || set_number_slot(&fetch_slots, fetch, FETCH_MISSING, missing)) return -1;
-    return missing == 0 ? tell(run, -1) : 0;
+    return missing == 0 ? tell(run, COMPLETE) : 0;
 }
 
 /* Take one message: 1, or 0 if it is not an ordinary answer to what was asked, or -1 with an exception. */
@@ -192,18 +244,19 @@ static int take_one(Run *run, Py_ssize_t at) {
     return taken > 0 && place(run, at, message) ? -1 : taken;
 }
 
-/* take_values(datagrams, at, active, tenant, tag_state, now_s, pool) -> None, or (count, from_home, merged, epoch,
-   backlog_ms, events) of as many datagrams from there on as answer requests of active fetches: values are in their
-   buffers, requests are settled in their lanes and counted in their fetches. Those that no pool answered came from
-   home and have that epoch; the backlog is the last one's; -1 where none did. Events are (fetch, place of its probe),
-   which is for Python to learn from, and (fetch, -1) of one that is complete. */
+/* take_values(datagrams, at, active, tenant, tag_state, now_s, pool, members' epoch) -> None, or (count, from_home,
+   merged, epoch, backlog_ms, events) of as many datagrams from there on as answer requests of active fetches: values
+   are in their buffers, requests are settled in their lanes and counted in their fetches. Those that no pool answered
+   came from home and have that epoch; the backlog is the last one's; -1 where none did. Events are (fetch, place of
+   its probe), which is for Python to learn from, (fetch, LEARNED) of one whose probe was that, and (fetch,
+   COMPLETE). */
 PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
     (void)module;
     Py_ssize_t at;
     PyObject *tag_state;
     Run run = {.epoch = -1, .backlog_ms = -1};
-    if (!PyArg_ParseTuple(arguments, "OnO!ISO!O", &run.datagrams, &at, &PyDict_Type, &run.active, &run.tenant,
-                          &tag_state, &PyFloat_Type, &run.settling.now, &run.settling.pool))
+    if (!PyArg_ParseTuple(arguments, "OnO!ISO!OI", &run.datagrams, &at, &PyDict_Type, &run.active, &run.tenant,
+                          &tag_state, &PyFloat_Type, &run.settling.now, &run.settling.pool, &run.members_epoch))
         return NULL;
     if (!PyList_CheckExact(run.datagrams)) Py_RETURN_NONE;
     Py_ssize_t first = at, total = PyList_GET_SIZE(run.datagrams);

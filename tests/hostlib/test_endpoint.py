@@ -88,7 +88,7 @@ class UnwillingCore:
     """The compiled core before a kernel that refuses some of what it is given."""
 
     def __init__(self, core: Core, refuses: Callable[[bool], OSError | None]) -> None:
-        self.receive = core.receive
+        self.receive, self.total = core.receive, core.total
         self._send, self._refuses = core.send, refuses
 
     def send(

@@ -40,7 +40,7 @@ def test_the_layout_is_that_of_the_wire_format(compiled: Core) -> None:
         at += bits // 8
     theirs = {name: value for name, value in vars(compiled).items() if isinstance(value, int | float)}
     assert len(theirs) > 20
-    ours = vars(wire) | vars(lane) | offsets
+    ours = vars(wire) | vars(lane) | vars(native) | offsets
     assert theirs == {name: ours.get(name) for name in theirs}
 
 
