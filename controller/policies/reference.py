@@ -41,6 +41,8 @@ class Reference:
         sets = 2 << len(made)
         self._everyone = sets - 1
         self._gains = [0.0] * sets
+        self._pool_s = self._asked_s = 0.0
+        self._lacking = [0] * sets
         self._seconds: list[float] = []
         self._holders: dict[Key, int] = {}
         self._pool: dict[Key, int] = {}
@@ -79,10 +81,15 @@ class Reference:
     def _ask_all(self, key: Key, times: int) -> int:
         block = self._history.blocks[key]
         parent, learned = block.parent, self._learned
-        had = self._holders.get(key, 0)
-        block.served = served = had & (self._everyone if parent is None else parent.served)
-        if served:
-            self._gains[served] += times * self._seconds[block.place]
+        pool_bit = self._everyone + 1
+        had = self._holders.get(key, 0) | (pool_bit if key in self._pool else 0)
+        block.served = served = had & (self._everyone | pool_bit if parent is None else parent.served)
+        saved_s = times * self._seconds[block.place]
+        self._asked_s += saved_s
+        if served & pool_bit:
+            self._pool_s += saved_s
+        if served & self._everyone:
+            self._gains[served & self._everyone] += saved_s
         learned.ask(block, times)
         for evicted in learned.evicted:
             self._let_go(evicted, LEARNED)
@@ -100,22 +107,29 @@ class Reference:
         self._put(key, self._holders.get(key, 0) & ~bit)
 
     def _put(self, key: Key, holders: int) -> None:
+        held_by = self._holders.pop(key, 0)
         if holders:
             self._holders[key] = holders
-        else:
-            self._holders.pop(key, None)
         before = self._pool.get(key)
-        if before is not None:
+        if before is None:
+            self._lacking[held_by] -= 1
+            self._lacking[holders] += 1
+        else:
             del self._sets[before][key]
             self._sets[holders][key] = None
             self._pool[key] = holders
 
-    def end_tick(self) -> None:
+    def end_tick(self) -> int:
         self._history.end_tick()
+        return self._history.reused
 
-    def take_gains(self) -> list[float]:
-        gains, self._gains = self._gains, [0.0] * len(self._gains)
-        return gains
+    def take_gains(self) -> tuple[list[float], float, float]:
+        taken = self._gains, self._pool_s, self._asked_s
+        self._gains, self._pool_s, self._asked_s = [0.0] * len(self._gains), 0.0, 0.0
+        return taken
+
+    def lacking(self) -> list[int]:
+        return [0, *self._lacking[1:]]
 
     def set_order(self, order: list[int], /) -> None:
         self._order = order
@@ -131,9 +145,12 @@ class Reference:
         if key not in self._pool:
             holders = self._pool[key] = self._holders.get(key, 0)
             self._sets[holders][key] = None
+            self._lacking[holders] -= 1
 
     def leave(self, key: Key, /) -> None:
-        del self._sets[self._pool.pop(key)][key]
+        holders = self._pool.pop(key)
+        del self._sets[holders][key]
+        self._lacking[holders] += 1
 
     def least(self, most: int, /) -> list[tuple[Key, int]]:
         found: list[tuple[Key, int]] = []

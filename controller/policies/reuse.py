@@ -25,8 +25,10 @@ from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 HISTORY_BLOCKS = 100_000
 """Blocks remembered at least; some hundred bytes each, where a block itself is tens of megabytes."""
 HISTORY_PER_SLOT = 4
-REFRESH_TICKS = 64
-"""What was learned is put to use every so many ticks at least, and whenever an eighth more has been seen."""
+REFRESH_TICKS = 8
+"""What was learned is put to use every so many ticks at least, and whenever an eighth more has been seen or was
+reused: a loop's second round is seen by its first few blocks, before they displace the others. With 64 ticks
+instead of 8, up to 7 % less is saved where what is right changes (`phases`); 8 cost a fifth of the speed."""
 MAX_TIMES = 4096
 """More requests than that in one event are not believed."""
 LOOKED_AT = 64
@@ -61,12 +63,14 @@ class Reuse(Policy):
         """What is remembered, what experts hold, and the pool."""
         self._names = EXPERTS if shadows else EXPERTS[:1]
         silent = 0 if parts.learned or not shadows else 1
-        self.votes = Votes(len(self._names), capacity_blocks, silent)
+        self.votes = Votes(len(self._names), silent)
         self.core.set_order(self.votes.order)
         self.core.refresh(0.0, parts, tuning)
         self._accesses_left = TICK_ACCESSES
         """Until this tick ends."""
         self._tick = self._refreshed_at = 0
+        self._reused_then = 0
+        """Reuses until then."""
         self._places = 0
         """Places of worth that the core knows."""
         self._tell_worths()
@@ -178,12 +182,13 @@ class Reuse(Policy):
         while self._accesses_left <= 0:
             self._accesses_left += TICK_ACCESSES
             self._tick += 1
-            core.end_tick()
-        if self.votes.tick(core.take_gains(), TICK_ACCESSES):
+            reused = core.end_tick()
+        if self.votes.tick(*core.take_gains(), TICK_ACCESSES, core.lacking()):
             core.set_order(self.votes.order)
         ticks = self._tick - self._refreshed_at
-        if ticks >= REFRESH_TICKS or 8 * ticks >= self._tick:
-            self._refreshed_at = self._tick
+        is_more = 8 * ticks >= self._tick or 8 * (reused - self._reused_then) > self._reused_then
+        if ticks >= REFRESH_TICKS or is_more:
+            self._refreshed_at, self._reused_then = self._tick, reused
             if self._parts.learning:
                 core.refresh(ticks, self._parts, self._tuning)
             self._worth.refresh()

@@ -3,8 +3,11 @@
 - a block asked for once that ends its chain: usually partial, so the next turn replaces it;
 - another block asked for once, by its lineage: how often the block it grew from was asked for, which is the
   turn of a conversation, or a shared head;
-- a block asked for again, by count;
-- a block asked for often, by the mean gap between the times it was asked for.
+- a block asked for again, by the mean gap between the times it was asked for, and within that by how often.
+
+Counts alone tell too little: what comes in a burst and then never again has the counts of what is asked for
+seldom and for ever, and in a loop they rise with each round, into classes of which nothing is known yet. Gaps
+alone, too: one short gap is chance more often than eight are.
 """
 
 from __future__ import annotations
@@ -12,26 +15,25 @@ from __future__ import annotations
 from bisect import bisect_right
 
 COUNT_EDGES = (2, 3, 4, 6, 9)
-"""Counts at which a class begins: twice in an octave."""
-OFTEN = 16
-"""Counts from which the mean gap says more than the count."""
+"""Counts at which a lineage begins: twice in an octave."""
 GAP_STEPS_PER_TICK = 4
 GAP_CLASSES = 12
 """Classes of mean gap, each twice as long as the next: from a quarter of a tick to 512 ticks and more."""
 
 LAST = 0
 LINEAGES = len(COUNT_EDGES) + 1
-FIRST_COUNT_CLASS = 1 + LINEAGES
-FIRST_GAP_CLASS = FIRST_COUNT_CLASS + len(COUNT_EDGES)
-CLASSES = FIRST_GAP_CLASS + GAP_CLASSES
+FIRST_GAP_CLASS = 1 + LINEAGES
+LEVEL_COUNTS = (4, 9)
+"""Counts at which a level within a class of gaps begins."""
+LEVELS = len(LEVEL_COUNTS) + 1
+CLASSES = FIRST_GAP_CLASS + GAP_CLASSES * LEVELS
 
-_LINEAGE = tuple(bisect_right(COUNT_EDGES, count) for count in range(OFTEN))
-_COUNT_CLASS = tuple(FIRST_COUNT_CLASS - 1 + lineage for lineage in _LINEAGE)
+_LINEAGE = tuple(bisect_right(COUNT_EDGES, count) for count in range(COUNT_EDGES[-1]))
 
 
 def lineage_of(count: int) -> int:
     """Lineage of what grows from a block asked for `count` times; 0 stands for once or unknown."""
-    return _LINEAGE[count] if count < OFTEN else LINEAGES - 1
+    return _LINEAGE[count] if count < len(_LINEAGE) else LINEAGES - 1
 
 
 def new_class(lineage: int, is_last: bool) -> int:
@@ -41,6 +43,5 @@ def new_class(lineage: int, is_last: bool) -> int:
 
 def class_of(count: int, gap_ticks: float) -> int:
     """The class of a block that was asked for again; a higher class is asked for more."""
-    if count < OFTEN:
-        return _COUNT_CLASS[count]
-    return FIRST_GAP_CLASS + max(0, GAP_CLASSES - 1 - int(gap_ticks * GAP_STEPS_PER_TICK).bit_length())
+    gap = max(0, GAP_CLASSES - 1 - int(gap_ticks * GAP_STEPS_PER_TICK).bit_length())
+    return FIRST_GAP_CLASS + gap * LEVELS + bisect_right(LEVEL_COUNTS, count)

@@ -59,7 +59,8 @@ class Block:
         self.is_last = is_last
         """Whether it ended the chain that it came with."""
         self.served = 0
-        """Experts (bits) that had it and all blocks before it in its chain when it was asked for last."""
+        """Experts (bits), and the pool (the bit behind theirs), that had it and all blocks before it in its
+        chain when it was asked for last."""
         self.count = 0
         self.gap_ticks = 0.0
         """Mean time between the times it was asked for, the last GAP_MEMORY of them above all."""
@@ -76,6 +77,8 @@ class History:
         self.blocks: OrderedDict[Key, Block] = OrderedDict()
         """What was asked for longest ago first."""
         self.tick = 0
+        self.reused = 0
+        """How often any block was asked for again, ever."""
         self._model = model
         self._remembered = remembered
         self._alive: WeakValueDictionary[Key, Block] = WeakValueDictionary()
@@ -103,6 +106,7 @@ class History:
             block.count = count = count + times
             kind = class_of(count, block.gap_ticks)
             self._model.moved(block.kind, age, kind)
+            self.reused += 1
         else:
             block.count = count = times
             kind = new_class(block.lineage, block.is_last) if count == 1 else class_of(count, 0.0)

@@ -23,7 +23,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.policies.reuse_classes import CLASSES, FIRST_COUNT_CLASS
+from controller.policies.reuse_classes import CLASSES, FIRST_GAP_CLASS, GAP_CLASSES, LEVELS
 from controller.policies.reuse_parts import Parts, Tuning
 
 TICK_ACCESSES = 64
@@ -138,11 +138,29 @@ def _table() -> list[list[float]]:
 
 
 def _hazards(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
+    """Hazard per tick by class and bucket: of classes of gaps as a whole, times what its level is of that."""
+    of_gaps = _shrunk(_by_gaps(reuses), _by_gaps(exposure), prior_reuses)
+    hazard = np.concatenate(
+        [of_gaps[:FIRST_GAP_CLASS], np.repeat(of_gaps[FIRST_GAP_CLASS:], LEVELS, axis=0)]
+    )
+    expected = (exposure * hazard).sum(1)
+    of_level: Floats = (reuses.sum(1) + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
+    of_level[:FIRST_GAP_CLASS] = 1.0
+    return hazard * of_level[:, None]
+
+
+def _by_gaps(counts: Floats) -> Floats:
+    """Counts of all levels of a class of gaps in one."""
+    again = counts[FIRST_GAP_CLASS:].reshape(GAP_CLASSES, LEVELS, BUCKETS).sum(1)
+    return np.concatenate([counts[:FIRST_GAP_CLASS], again])
+
+
+def _shrunk(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
     """Hazard per tick by class and bucket, shrunk towards proportional hazards."""
     of_all = (reuses.sum(0) + START_REUSES / (1.0 + _MIDDLES) ** START_FALL) / (exposure.sum(0) + START_TICKS)
     expected = (exposure * of_all).sum(1)
     relative = (reuses.sum(1) + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
-    for kind in range(FIRST_COUNT_CLASS + 1, CLASSES):
+    for kind in range(FIRST_GAP_CLASS + 1, len(relative)):
         prior = CLASS_PRIOR_REUSES * relative[kind - 1] * CLASS_GROWTH
         relative[kind] = (reuses[kind].sum() + prior) / (expected[kind] + CLASS_PRIOR_REUSES)
     prior_hazard = of_all * relative[:, None]

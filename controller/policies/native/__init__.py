@@ -51,11 +51,15 @@ class Core(Protocol):
     def hits(self, key: Key, times: int, /) -> int:
         """The same of a block of which nothing new was said; UNKNOWN if it is not remembered."""
 
-    def end_tick(self) -> None:
-        """The clock goes on by a tick."""
+    def end_tick(self) -> int:
+        """The clock goes on by a tick; how often any block was asked for again, ever."""
 
-    def take_gains(self) -> list[float]:
-        """Seconds saved by prefix hits since the last call, by the set of experts that had the block."""
+    def take_gains(self) -> tuple[list[float], float, float]:
+        """Seconds saved by prefix hits since the last call: by the set of experts that had the block, by the
+        pool, and what a pool that has everything would have saved."""
+
+    def lacking(self) -> list[int]:
+        """Blocks that the pool does not have, by the set of experts that hold them."""
 
     def set_order(self, order: list[int], /) -> None:
         """The sets of experts, those with the least votes first."""

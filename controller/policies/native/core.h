@@ -12,12 +12,11 @@
 
 /* As in reuse_classes.py, reuse_model.py, reuse_history.py and shadows.py: tests compare all decisions. */
 enum {
-    CLASSES = 24,
-    FIRST_COUNT_CLASS = 7,
-    FIRST_GAP_CLASS = 12,
+    FIRST_GAP_CLASS = 7,
     GAP_CLASSES = 12,
+    LEVELS = 3,
+    CLASSES = FIRST_GAP_CLASS + GAP_CLASSES * LEVELS,
     GAP_STEPS_PER_TICK = 4,
-    OFTEN = 16,
     BUCKETS = 27,
     OLDEST_TICKS = 8192, /* the last edge */
     TRACKED_TICKS = OLDEST_TICKS + 1,
@@ -76,6 +75,7 @@ typedef struct {
     List recent;
     uint32_t known, remembered;
     int32_t tick;
+    int64_t reused; /* ever */
     uint32_t (*tracked)[CLASSES];
     double reuses[CLASSES][BUCKETS], exposure[CLASSES][BUCKETS], at_risk[CLASSES][BUCKETS];
     double index[CLASSES][BUCKETS], chance[CLASSES][BUCKETS];
@@ -102,7 +102,8 @@ typedef struct {
     List sets[SETS];
     int order[SETS];
     int64_t pool_blocks;
-    double gains[SETS];
+    double gains[SETS], pool_s, asked_s;
+    int64_t lacking[SETS]; /* blocks that are not in the pool, by holders; that of nobody's is not counted right */
 } Core;
 
 static inline Link *link_of(Core *core, uint32_t id, size_t field) {

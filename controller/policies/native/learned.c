@@ -23,9 +23,8 @@ int weir_lineage_of(uint32_t count) {
 }
 
 static int class_of(uint32_t count, double gap_ticks) {
-    if (count < OFTEN) return FIRST_COUNT_CLASS - 1 + weir_lineage_of(count);
     int octave = GAP_CLASSES - 1 - bit_length((uint64_t)(gap_ticks * GAP_STEPS_PER_TICK));
-    return FIRST_GAP_CLASS + (octave > 0 ? octave : 0);
+    return FIRST_GAP_CLASS + (octave > 0 ? octave : 0) * LEVELS + (count >= 4) + (count >= 9);
 }
 
 int weir_fits(const Core *core, int32_t fragments) {
@@ -132,6 +131,7 @@ static void count(Core *core, uint32_t id, uint32_t times) {
         kind = class_of(block->count, block->gap_ticks);
         int in = bucket(core, age);
         core->reuses[block->kind][in] += 1.0;
+        core->reused++;
         core->at_risk[block->kind][in] -= 1.0;
     } else {
         block->count = times;

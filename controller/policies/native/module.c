@@ -140,9 +140,13 @@ static void begin(Core *core, uint32_t id, uint32_t parent, int is_last) {
 /* Ask all experts; the holders, and whether it is in the pool. */
 static PyObject *ask_all(Core *core, uint32_t id, uint32_t times) {
     Block *block = &core->blocks[id];
-    int everyone = (1 << core->experts) - 1;
-    block->served = block->holders & (block->parent == NONE ? everyone : core->blocks[block->parent].served);
-    if (block->served) core->gains[block->served] += times * core->seconds[block->place];
+    int pool_bit = 1 << core->experts, everyone = pool_bit - 1;
+    int had = block->holders | (block->is_in_pool ? pool_bit : 0);
+    block->served = had & (block->parent == NONE ? everyone | pool_bit : core->blocks[block->parent].served);
+    double saved_s = times * core->seconds[block->place];
+    core->asked_s += saved_s;
+    if (block->served & pool_bit) core->pool_s += saved_s;
+    if (block->served & everyone) core->gains[block->served & everyone] += saved_s;
     weir_ask_learned(core, id, times);
     uint8_t holders = block->is_held ? LEARNED : 0;
     if (core->experts > 1) {
@@ -195,8 +199,9 @@ static PyObject *core_hits(PyObject *self, PyObject *const *args, Py_ssize_t n) 
 
 static PyObject *core_end_tick(PyObject *self, PyObject *unused) {
     (void)unused;
-    weir_end_tick((Core *)self);
-    Py_RETURN_NONE;
+    Core *core = (Core *)self;
+    weir_end_tick(core);
+    return PyLong_FromLongLong(core->reused);
 }
 
 static PyObject *core_take_gains(PyObject *self, PyObject *unused) {
@@ -209,7 +214,23 @@ static PyObject *core_take_gains(PyObject *self, PyObject *unused) {
         if (gain == NULL) Py_CLEAR(gains);
         else PyList_SET_ITEM(gains, set, gain), core->gains[set] = 0.0;
     }
-    return gains;
+    if (gains == NULL) return NULL;
+    PyObject *taken = Py_BuildValue("(Ndd)", gains, core->pool_s, core->asked_s);
+    core->pool_s = core->asked_s = 0.0;
+    return taken;
+}
+
+static PyObject *core_lacking(PyObject *self, PyObject *unused) {
+    (void)unused;
+    Core *core = (Core *)self;
+    int sets = 1 << core->experts;
+    PyObject *lacking = PyList_New(sets);
+    for (int set = 0; lacking != NULL && set < sets; set++) {
+        PyObject *blocks = PyLong_FromLongLong(set ? core->lacking[set] : 0);
+        if (blocks == NULL) Py_CLEAR(lacking);
+        else PyList_SET_ITEM(lacking, set, blocks);
+    }
+    return lacking;
 }
 
 static PyObject *core_set_order(PyObject *self, PyObject *order) {
@@ -270,6 +291,7 @@ static PyObject *core_enter(PyObject *self, PyObject *key) {
         if (!block->fragments) set_fragments(core, id, 1);
         block->is_in_pool = 1;
         core->pool_blocks++;
+        core->lacking[block->holders]--;
         list_add(core, &core->sets[block->holders], POOL_LINK, id);
     }
     Py_RETURN_NONE;
@@ -285,6 +307,7 @@ static PyObject *core_leave(PyObject *self, PyObject *key) {
     list_cut(core, &core->sets[core->blocks[id].holders], POOL_LINK, id);
     core->blocks[id].is_in_pool = 0;
     core->pool_blocks--;
+    core->lacking[core->blocks[id].holders]++;
     weir_free_if_unused(core, id);
     Py_RETURN_NONE;
 }
@@ -372,6 +395,7 @@ static PyMethodDef methods[] = {
     {"hits", (PyCFunction)(void (*)(void))core_hits, METH_FASTCALL, NULL},
     {"end_tick", core_end_tick, METH_NOARGS, NULL},
     {"take_gains", core_take_gains, METH_NOARGS, NULL},
+    {"lacking", core_lacking, METH_NOARGS, NULL},
     {"set_order", core_set_order, METH_O, NULL},
     {"set_worths", core_set_worths, METH_VARARGS, NULL},
     {"tables", core_tables, METH_NOARGS, NULL},

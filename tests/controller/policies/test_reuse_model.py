@@ -2,9 +2,9 @@ import pytest
 
 from controller.policies.reuse_classes import (
     CLASSES,
-    FIRST_COUNT_CLASS,
     FIRST_GAP_CLASS,
     LAST,
+    LEVELS,
     class_of,
     lineage_of,
     new_class,
@@ -18,14 +18,13 @@ YOUNG = new_class(0, is_last=False)
 
 def test_classes() -> None:
     again = {class_of(count, gap_ticks) for count in (2, 5, 20, 10**6) for gap_ticks in (0.0, 0.3, 7.0, 1e9)}
-    assert all(FIRST_COUNT_CLASS <= kind < CLASSES for kind in again)
+    assert all(FIRST_GAP_CLASS <= kind < CLASSES for kind in again)
     once = {new_class(lineage_of(count), is_last=False) for count in (0, 1, 2, 10**6)}
-    assert all(LAST < kind < FIRST_COUNT_CLASS for kind in once)
+    assert all(LAST < kind < FIRST_GAP_CLASS for kind in once)
     assert new_class(3, is_last=True) == LAST
-    assert class_of(2, 9.0) == FIRST_COUNT_CLASS
-    assert class_of(15, 0.0) == FIRST_GAP_CLASS - 1
-    assert class_of(16, 0.0) == CLASSES - 1
-    assert class_of(16, 1e9) == FIRST_GAP_CLASS
+    assert class_of(9, 0.0) == CLASSES - 1
+    assert class_of(2, 8.0) == class_of(3, 15.9) == class_of(4, 8.0) - 1 == class_of(2, 7.9) - LEVELS
+    assert class_of(2, 1e9) == FIRST_GAP_CLASS
 
 
 def test_buckets_follow_the_edges() -> None:
@@ -39,7 +38,7 @@ def test_buckets_follow_the_edges() -> None:
 def test_before_anything_is_seen_young_and_often_is_better() -> None:
     index = ReuseModel(Parts()).index
     assert index[YOUNG][2] > index[YOUNG][10] > index[YOUNG][20] > 0
-    assert index[class_of(40, 1.0)][8] > index[class_of(3, 1.0)][8] > index[YOUNG][8]
+    assert index[class_of(9, 1.0)][8] > index[class_of(9, 30.0)][8] > index[YOUNG][8]
 
 
 def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
@@ -54,7 +53,7 @@ def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
             model.ticked()
         if bucket == reuse_bucket:
             for _ in range(reused):
-                model.moved(YOUNG, edge, FIRST_COUNT_CLASS)
+                model.moved(YOUNG, edge, FIRST_GAP_CLASS)
             blocks -= reused
     model.refresh(0.0)
     return model
