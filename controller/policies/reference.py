@@ -42,7 +42,6 @@ class Reference:
         self._everyone = sets - 1
         self._gains = [0.0] * sets
         self._pool_s = self._asked_s = 0.0
-        self._lacking = [0] * sets
         self._seconds: list[float] = []
         self._holders: dict[Key, int] = {}
         self._pool: dict[Key, int] = {}
@@ -107,14 +106,12 @@ class Reference:
         self._put(key, self._holders.get(key, 0) & ~bit)
 
     def _put(self, key: Key, holders: int) -> None:
-        held_by = self._holders.pop(key, 0)
         if holders:
             self._holders[key] = holders
-        before = self._pool.get(key)
-        if before is None:
-            self._lacking[held_by] -= 1
-            self._lacking[holders] += 1
         else:
+            self._holders.pop(key, None)
+        before = self._pool.get(key)
+        if before is not None:
             del self._sets[before][key]
             self._sets[holders][key] = None
             self._pool[key] = holders
@@ -127,9 +124,6 @@ class Reference:
         taken = self._gains, self._pool_s, self._asked_s
         self._gains, self._pool_s, self._asked_s = [0.0] * len(self._gains), 0.0, 0.0
         return taken
-
-    def lacking(self) -> list[int]:
-        return [0, *self._lacking[1:]]
 
     def set_order(self, order: list[int], /) -> None:
         self._order = order
@@ -145,12 +139,9 @@ class Reference:
         if key not in self._pool:
             holders = self._pool[key] = self._holders.get(key, 0)
             self._sets[holders][key] = None
-            self._lacking[holders] -= 1
 
     def leave(self, key: Key, /) -> None:
-        holders = self._pool.pop(key)
-        del self._sets[holders][key]
-        self._lacking[holders] += 1
+        del self._sets[self._pool.pop(key)][key]
 
     def least(self, most: int, /) -> list[tuple[Key, int]]:
         found: list[tuple[Key, int]] = []

@@ -183,7 +183,7 @@ class Reuse(Policy):
             self._accesses_left += TICK_ACCESSES
             self._tick += 1
             reused = core.end_tick()
-        if self.votes.tick(*core.take_gains(), TICK_ACCESSES, core.lacking()):
+        if self.votes.tick(*core.take_gains(), TICK_ACCESSES, len(core)):
             core.set_order(self.votes.order)
         ticks = self._tick - self._refreshed_at
         is_more = 8 * ticks >= self._tick or 8 * (reused - self._reused_then) > self._reused_then

@@ -1,23 +1,17 @@
 """Which expert the pool follows, and what it gives up first.
 
 Each expert is a cache of the pool's size without blocks, so what following it would have saved is known, in
-seconds. The pool follows one. Going over to another costs a miss for each block that the other holds and the
-pool does not, so it pays once the other has saved that much more than the pool: whoever changes sooner loses
-more by changing than by staying, whoever waits longer loses more by staying. That is the rule for renting and
-buying, and as there the loss is at most twice that of one who knows the future, for each change that pays.
-Each tick in which the pool saves more than the other takes off the lead, down to none, so what was long ago
-does not count.
+seconds. The pool follows one. Going over to another costs up to a miss for each block of the pool, and it pays
+once the other has saved that much more than the pool: whoever changes sooner may lose more by changing than by
+staying, whoever waits longer loses more by staying. That is the rule for renting and buying: what the pool
+saves is behind the best expert by no more than some pools full of hits for each change that pays. Each tick in
+which the pool saves more than the other takes off the lead, down to none, so what was long ago does not count.
 
 The pool begins with the first expert, the learned value."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-OTHERS_WEIGHT = 0.05
-"""Weight of the vote of an expert that the pool does not follow, where the one that it follows has 1: only
-among blocks that this one does not hold do the others decide what leaves first."""
-
 
 class Votes:
     """Who is followed, by what each saved, and what the votes for a block weigh."""
@@ -28,7 +22,8 @@ class Votes:
         """What each has saved since the beginning."""
         self._experts = range(experts)
         self._voting = [expert for expert in self._experts if not silent >> expert & 1]
-        self.followed = self._voting[0]
+        self._ranks = list(self._voting)
+        """Who was followed last comes first."""
         self.weights: list[float] = []
         self.of_set: list[float] = []
         """Weight of the votes of each set of experts (bits)."""
@@ -40,18 +35,23 @@ class Votes:
         self._accesses = 0
         self.follow(self.followed)
 
+    @property
+    def followed(self) -> int:
+        """The expert that the pool follows."""
+        return self._ranks[0]
+
     def tick(
         self,
         gains_s: Sequence[float],
         pool_s: float,
         asked_s: float,
         accesses: int,
-        lacking: Sequence[int],
+        held: int,
     ) -> bool:
         """Count what was saved in the last so many accesses; whether the pool follows another from now on.
 
         `gains_s` is by the set of experts that had the block, `pool_s` what the pool saved, `asked_s` what it
-        would have saved with all blocks, `lacking` how many blocks the pool has not, by who holds them.
+        would have saved with all blocks, `held` how many it has.
         """
         self._asked_s += asked_s
         self._accesses += accesses
@@ -64,23 +64,25 @@ class Votes:
         for expert in self._experts:
             self.saved_s[expert] += saved_s[expert]
             self._ahead_s[expert] = max(0.0, self._ahead_s[expert] + saved_s[expert] - pool_s)
-        hit_s, most_s, best = self._asked_s / self._accesses, 0.0, self.followed
-        for expert in self._voting:
-            if self._ahead_s[expert] and expert != self.followed:
-                refill = sum(blocks for mask, blocks in enumerate(lacking) if mask >> expert & 1)
-                if self._ahead_s[expert] - refill * hit_s > most_s:
-                    most_s, best = self._ahead_s[expert] - refill * hit_s, expert
-        if best == self.followed:
+        best = max(self._ranks, key=self._ahead_s.__getitem__)
+        refill_s = held * self._asked_s / self._accesses
+        if best == self.followed or self._ahead_s[best] <= refill_s:
             return False
         self.follow(best)
         return True
 
     def follow(self, expert: int) -> None:
-        """Follow that expert from now on."""
-        self.followed = expert
+        """Follow that expert from now on.
+
+        Each vote outweighs all behind it: of blocks that the expert does not hold, those leave first that the
+        one followed before does not hold either.
+        """
+        self._ranks.remove(expert)
+        self._ranks.insert(0, expert)
         self._ahead_s = [0.0] * len(self._experts)
-        self.weights = [OTHERS_WEIGHT if other in self._voting else 0.0 for other in self._experts]
-        self.weights[expert] = 1.0
+        self.weights = [0.0] * len(self._experts)
+        for rank, other in enumerate(self._ranks):
+            self.weights[other] = 0.5**rank
         self.of_set = [
             sum((self.weights[other] for other in self._experts if mask >> other & 1), 0.0)
             for mask in range(1 << len(self._experts))

@@ -58,9 +58,6 @@ class Core(Protocol):
         """Seconds saved by prefix hits since the last call: by the set of experts that had the block, by the
         pool, and what a pool that has everything would have saved."""
 
-    def lacking(self) -> list[int]:
-        """Blocks that the pool does not have, by the set of experts that hold them."""
-
     def set_order(self, order: list[int], /) -> None:
         """The sets of experts, those with the least votes first."""
 

@@ -103,7 +103,6 @@ typedef struct {
     int order[SETS];
     int64_t pool_blocks;
     double gains[SETS], pool_s, asked_s;
-    int64_t lacking[SETS]; /* blocks that are not in the pool, by holders; that of nobody's is not counted right */
 } Core;
 
 static inline Link *link_of(Core *core, uint32_t id, size_t field) {

@@ -220,19 +220,6 @@ static PyObject *core_take_gains(PyObject *self, PyObject *unused) {
     return taken;
 }
 
-static PyObject *core_lacking(PyObject *self, PyObject *unused) {
-    (void)unused;
-    Core *core = (Core *)self;
-    int sets = 1 << core->experts;
-    PyObject *lacking = PyList_New(sets);
-    for (int set = 0; lacking != NULL && set < sets; set++) {
-        PyObject *blocks = PyLong_FromLongLong(set ? core->lacking[set] : 0);
-        if (blocks == NULL) Py_CLEAR(lacking);
-        else PyList_SET_ITEM(lacking, set, blocks);
-    }
-    return lacking;
-}
-
 static PyObject *core_set_order(PyObject *self, PyObject *order) {
     Core *core = (Core *)self;
     if (!PyList_Check(order) || PyList_GET_SIZE(order) != 1 << core->experts)
@@ -291,7 +278,6 @@ static PyObject *core_enter(PyObject *self, PyObject *key) {
         if (!block->fragments) set_fragments(core, id, 1);
         block->is_in_pool = 1;
         core->pool_blocks++;
-        core->lacking[block->holders]--;
         list_add(core, &core->sets[block->holders], POOL_LINK, id);
     }
     Py_RETURN_NONE;
@@ -307,7 +293,6 @@ static PyObject *core_leave(PyObject *self, PyObject *key) {
     list_cut(core, &core->sets[core->blocks[id].holders], POOL_LINK, id);
     core->blocks[id].is_in_pool = 0;
     core->pool_blocks--;
-    core->lacking[core->blocks[id].holders]++;
     weir_free_if_unused(core, id);
     Py_RETURN_NONE;
 }
@@ -395,7 +380,6 @@ static PyMethodDef methods[] = {
     {"hits", (PyCFunction)(void (*)(void))core_hits, METH_FASTCALL, NULL},
     {"end_tick", core_end_tick, METH_NOARGS, NULL},
     {"take_gains", core_take_gains, METH_NOARGS, NULL},
-    {"lacking", core_lacking, METH_NOARGS, NULL},
     {"set_order", core_set_order, METH_O, NULL},
     {"set_worths", core_set_worths, METH_VARARGS, NULL},
     {"tables", core_tables, METH_NOARGS, NULL},

@@ -8,9 +8,6 @@ void weir_put(Core *core, uint32_t id, uint8_t holders) {
     if (block->is_in_pool) {
         list_cut(core, &core->sets[block->holders], POOL_LINK, id);
         list_add(core, &core->sets[holders], POOL_LINK, id);
-    } else {
-        core->lacking[block->holders]--;
-        core->lacking[holders]++;
     }
     block->holders = holders;
 }
