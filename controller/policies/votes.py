@@ -1,17 +1,22 @@
 """Which expert the pool follows, and what it gives up first.
 
 Each expert is a cache of the pool's size without blocks, so what following it would have saved is known, in
-seconds. The pool follows one. Going over to another costs up to a miss for each block of the pool, and it pays
-once the other has saved that much more than the pool: whoever changes sooner may lose more by changing than by
-staying, whoever waits longer loses more by staying. That is the rule for renting and buying: what the pool
-saves is behind the best expert by no more than some pools full of hits for each change that pays. Each tick in
-which the pool saves more than the other takes off the lead, down to none, so what was long ago does not count.
+seconds. The pool follows one. Going over to another costs up to a miss for each block of the pool, and coming
+back as much; the pool goes over once the other has saved that much more than the pool. That is the rule for
+renting and buying: whoever changes sooner may lose more by changing than by staying, whoever waits longer loses
+more by staying, and so the pool is behind an expert that is better for long by a few pools full of hits at most.
+Each tick in which the pool saves more than the other takes off the lead, down to none, so what was long ago does
+not count.
 
 The pool begins with the first expert, the learned value."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+THERE_AND_BACK = 2
+"""Fillings of the pool that a change may cost."""
+
 
 class Votes:
     """Who is followed, by what each saved, and what the votes for a block weigh."""
@@ -66,7 +71,7 @@ class Votes:
             self._ahead_s[expert] = max(0.0, self._ahead_s[expert] + saved_s[expert] - pool_s)
         best = max(self._ranks, key=self._ahead_s.__getitem__)
         refill_s = held * self._asked_s / self._accesses
-        if best == self.followed or self._ahead_s[best] <= refill_s:
+        if best == self.followed or self._ahead_s[best] <= THERE_AND_BACK * refill_s:
             return False
         self.follow(best)
         return True
