@@ -140,9 +140,7 @@ def _table() -> list[list[float]]:
 def _hazards(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
     """Hazard per tick by class and bucket: of classes of gaps as a whole, times what its level is of that."""
     of_gaps = _shrunk(_by_gaps(reuses), _by_gaps(exposure), prior_reuses)
-    hazard = np.concatenate(
-        [of_gaps[:FIRST_GAP_CLASS], np.repeat(of_gaps[FIRST_GAP_CLASS:], LEVELS, axis=0)]
-    )
+    hazard = np.concatenate([of_gaps[:FIRST_GAP_CLASS], np.repeat(of_gaps[FIRST_GAP_CLASS:], LEVELS, axis=0)])
     expected = (exposure * hazard).sum(1)
     of_level: Floats = (reuses.sum(1) + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
     of_level[:FIRST_GAP_CLASS] = 1.0

@@ -3,10 +3,10 @@
 Each expert is a cache of the pool's size without blocks, so what following it would have saved is known, in
 seconds. The pool follows one. Going over to another costs up to a miss for each block of the pool, and coming
 back as much; the pool goes over once the other has saved that much more than the pool. That is the rule for
-renting and buying: whoever changes sooner may lose more by changing than by staying, whoever waits longer loses
-more by staying, and so the pool is behind an expert that is better for long by a few pools full of hits at most.
-Each tick in which the pool saves more than the other takes off the lead, down to none, so what was long ago does
-not count.
+renting and buying: whoever changes sooner may lose more by changing than by staying, whoever waits longer
+loses more by staying, and so the pool is behind an expert that is better for long by a few pools full of hits
+at most. Each tick in which the pool saves more than the other takes off the lead, down to none, so what was
+long ago does not count.
 
 The pool begins with the first expert, the learned value."""
 

@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from controller.policies.reference import Reference
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_model import TICK_ACCESSES
 from controller.policies.reuse_parts import Parts
+from controller.policies.shadows import ArcShadow
 from workload.generate import generate
 from workload.trace import Trace
 
@@ -45,6 +47,21 @@ def test_beats_lru_where_the_pool_is_small(shape: str) -> None:
     ours, _ = ask(make_policy("reuse", 300), trace)  # type: ignore[arg-type]
     lru, _ = ask(make_policy("lru", 300), trace)  # type: ignore[arg-type]
     assert ours > lru
+
+
+def test_bursts_do_not_displace_what_is_asked_for_seldom_and_for_ever() -> None:
+    trace = generate("decoys", 1, 2000)
+    ours, _ = ask(Reuse(1000, parts=Parts(experts=False)), trace)
+    arc = ArcShadow(1000)
+    assert ours > 1.05 * sum(arc.ask(block) for request in trace.requests for block in request.blocks)
+
+
+def test_a_loop_is_known_for_one_before_its_second_round_has_displaced_the_first() -> None:
+    """Of 10,000 blocks in a loop, the pool has some 2,500 and hits most of them in the second round."""
+    policy, trace = Reuse(3000, parts=Parts(experts=False)), generate("flood", 1, 2000)
+    first_round = replace(trace, requests=trace.requests[:1000])
+    assert ask(policy, first_round)[0] < 1000
+    assert ask(policy, replace(trace, requests=trace.requests[1000:]))[0] > 2500
 
 
 def test_hits_are_prefix_hits() -> None:
