@@ -2,8 +2,8 @@
 
 Experts are the learned value (`learned.py`) and published policies (`shadows.py`), each a cache of the pool's
 size without blocks. The pool follows one (`votes.py`): a block enters when it is asked for, if that one holds
-it, and what leaves first is what it does not hold, of that what fewer others hold who were followed lately, and
-of that the block whose holders changed longest ago. So going over to another writes nothing by itself."""
+it. What leaves first is what it does not hold, of that what the others do not who were followed lately, of
+that the block whose holders changed longest ago. So going over to another writes nothing by itself."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ HISTORY_BLOCKS = 100_000
 HISTORY_PER_SLOT = 4
 REFRESH_TICKS = 8
 """What was learned is put to use every so many ticks at least, and whenever an eighth more has been seen or
-was reused: so a loop is known for one by the first blocks of its second round, before they displace the others.
-With 64 ticks instead of 8, 7 % less is saved where what is right changes (`phases`, 1,000 blocks)."""
+was reused: so a loop is known for one by the first blocks of its second round, before they displace the
+others. With 64 ticks instead of 8, 7 % less is saved where what is right changes (`phases`, 1,000 blocks)."""
 MAX_TIMES = 4096
 """More requests than that in one event are not believed."""
 LOOKED_AT = 64
