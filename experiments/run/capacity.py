@@ -25,9 +25,9 @@ IDLE_SAMPLE_S = 0.5
 BENCH_BLOCKS = 2000
 """Some two seconds for the measurement in all."""
 BENCH_TIMEOUT_S = 60.0
-PATH_FACTOR = 3.5
+PATH_FACTOR = 5.5
 """CPU of a fragment's whole way, with the switch and the kernel's links, over that of its two ends alone.
-Some 14 us beside the 6 of the compiled core. Too little: all is played again; too much: a larger sigma."""
+Some 14 us beside the 3 of the compiled core. Too little: all is played again; too much: a larger sigma."""
 BLOCK_FRAGMENTS = 25.0
 """What a block costs beside its fragments, in fragments: keys, look-ups, its probe, futures, an entry."""
 MOST_MEAN_SHARE = 0.35

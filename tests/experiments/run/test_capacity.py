@@ -8,8 +8,8 @@ from experiments.run.capacity import Capacity, Demand, choose_sigma, demand_of, 
 from workload.trace import Request
 
 BLOCK_BYTES = 84e6
-FAST = Capacity(idle_cores=16.0, fragment_us=10.0)
-SLOW = Capacity(idle_cores=1.5, fragment_us=20.0)
+FAST = Capacity(idle_cores=16.0, fragment_us=6.4)
+SLOW = Capacity(idle_cores=1.5, fragment_us=12.7)
 DEMAND = Demand(mean_blocks_s=125.0, busiest_blocks_s=600.0, link_bit_s=800e9)
 
 
