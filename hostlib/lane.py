@@ -8,7 +8,7 @@ share a home come to share it evenly. Replies that are merged on their way are a
 for the same load the home together as much as one of them, and the further each asks ahead, the more of what
 they ask for is in flight at the same time and merges, even if one of them is late. Timeouts follow RFC 6298,
 with exponential backoff.
-Pure: time is a parameter. The compiled core has the same rules (`hostlib/native/lanes.c`), and
+Pure: time is a parameter. The compiled core has the same rules (`hostlib/native/lanes.c`, `requests.c`), and
 tests/hostlib/test_native.py compares the two: who changes one changes both.
 """
 
