@@ -124,9 +124,8 @@ def ledger(done: Done) -> Panel:
     return Panel(
         "What management costs, and what it earns",
         ledger_claim(entries),
-        "two storage nodes at any number of nodes; controllers' CPU is the measured cost of a digest in "
-        "bursts of 20, on a "
-        "busy machine, times their number.",
+        "two storage nodes at any number of nodes; CPU is the measured cost of a digest at controller and "
+        "switch, in bursts of 20 on a busy machine, times their number.",
         [
             figures.lines(
                 "an hour",
