@@ -54,9 +54,7 @@ def axis(axis: Axis, done: Done) -> Panel:
     )
 
 
-def _along(
-    axis: Axis, found: Mapping[str, Mapping[Any, Sample]], what: str, path: tuple[str, str]
-) -> Plot:
+def _along(axis: Axis, found: Mapping[str, Mapping[Any, Sample]], what: str, path: tuple[str, str]) -> Plot:
     """One figure of every system; words in place of numbers have no order, and so no line."""
     if axis.field == "scheduler":
         values = {
