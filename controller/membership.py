@@ -165,20 +165,26 @@ class Announcements:
     def __init__(self, membership: Membership, hosts: Iterable[IPv4Address]) -> None:
         self._membership = membership
         self._told: dict[IPv4Address, _Told] = dict.fromkeys(hosts, _NEVER)
+        self._again_s, self._epoch = float("-inf"), -1
+        """When the next host is to be told again what it knows, and the list's epoch."""
 
     def asked(self, answer: Answer) -> None:
         """A host said HELLO: it is told again at once if it knows an older list."""
         if answer.source in self._told and answer.message.generation != self._membership.members.epoch:
-            self._told[answer.source] = _NEVER
+            self._told[answer.source], self._again_s = _NEVER, float("-inf")
 
     def poll(self, now_s: float) -> list[Announce]:
         """What to send now."""
         if not self._membership.counts_heartbeats:
             return []
+        if now_s < self.due_s:
+            return []
         members = self._membership.members
         due = [host for host, told in self._told.items() if told.again_s(members.epoch) <= now_s]
         for host in due:
             self._told[host] = self._told[host].told(members.epoch, now_s)
+        again_s = [told.again_s(members.epoch) for told in self._told.values()]
+        self._again_s, self._epoch = min(again_s, default=float("inf")), members.epoch
         value = members.encode() if due else b""
         return [Announce(host, members.epoch, value) for host in due]
 
@@ -187,8 +193,7 @@ class Announcements:
         """When `poll` has something to say again, if nobody asks and nothing changes before."""
         if not self._membership.counts_heartbeats:
             return float("inf")
-        epoch = self._membership.members.epoch
-        return min((told.again_s(epoch) for told in self._told.values()), default=float("inf"))
+        return self._again_s if self._membership.members.epoch == self._epoch else float("-inf")
 
 
 class _Told(NamedTuple):

@@ -73,7 +73,7 @@ class SwitchWorker:
         self._hosts = tuple(hosts)
         self._switches = switches
         self._membership, self._announcements = membership, Announcements(membership, self._hosts)
-        self._watches_stores = any(membership.members.at(str(host)) for host in self._hosts)
+        self._stores = tuple(host for host in self._hosts if membership.members.at(str(host)))
         membership.on_change.append(session.wake)
         self.ready = threading.Event()
         """Set from the first time that the switch is as it should be, or when the worker ends."""
@@ -148,7 +148,7 @@ class SwitchWorker:
         """End the session, if there is one; how long to wait before the next, in seconds."""
         self.connected = False
         self.session.close()
-        self._membership.out_of_sight(self._hosts)
+        self._membership.out_of_sight(self._stores)
         backoff_s, self._backoff_s = self._backoff_s, min(MAX_BACKOFF_S, self._backoff_s * 2)
         return backoff_s
 
@@ -163,7 +163,7 @@ class SwitchWorker:
         if self.pool.needs_read_back:
             due_s = min(due_s, self._next_read_back_s)
         patience_s = max(LEAST_WAIT_S, due_s - self._clocks.monotonic_s())
-        if self._watches_stores and self._membership.counts_heartbeats:
+        if self._stores and self._membership.counts_heartbeats:
             patience_s = min(patience_s, WATCH_S if self._heard_beat else HEARTBEAT_S)
         return patience_s
 
@@ -194,7 +194,8 @@ class SwitchWorker:
 
     def _do_what_is_due(self, now_s: float) -> None:
         self.pool.tick(now_s)
-        self._membership.look(now_s, self._hosts)
+        if self._stores:
+            self._membership.look(now_s, self._stores)
         if announcements := self._announcements.poll(now_s):
             self.session.adapter.send(announcements)
         if now_s >= self._next_hits_s:
