@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 
 from controller.addressing import Mac
 from controller.block_id import key_of, tenant_of
@@ -89,7 +90,7 @@ class LiveSwitch:
             self.process.wait()
             self.process = None
 
-    def send(self, source: int, destination: IPv4Address, kv: KV) -> None:
+    def send(self, source: int, destination: IPv4Address, kv: Packet) -> None:
         """A message from the host at a port."""
         ethernet = Ether(src=str(host(source).mac), dst="02:00:00:00:ff:ff")
         ip = IP(src=str(host(source).ipv4), dst=str(destination))

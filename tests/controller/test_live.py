@@ -10,6 +10,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scapy.packet import Raw
 
 from controller import session
 from controller.block_id import block_id, key_of
@@ -24,6 +25,7 @@ from controller.p4_constants import (
 from controller.process import ControllerProcess
 from hostlib import wire
 from hostlib.members import Members, State
+from hostlib.news import NewBlock, News
 from hostlib.scapy_layer import KV
 from tests.controller.live import (
     CONTROLLER,
@@ -173,6 +175,20 @@ def test_each_update_of_a_batch_has_its_own_result(switch: LiveSwitch) -> None:
         three = Install(key(3), 2 * FRAGMENTS, 1, FRAGMENTS)
         assert adapter.write([three, one]) == [Result.OK, Result.ALREADY_EXISTS]
         assert {entry.key: entry for entry in adapter.read_blocks()} == {e.key: e for e in (one, two, three)}
+
+
+def test_a_block_that_its_home_says_is_new_is_there_before_anyone_asks(switch: LiveSwitch) -> None:
+    with controller(switch, fill="idle", answer_timeout_s=10) as worker:
+        news = News()
+        news.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(1))))
+        (message,) = news.messages(0, 0)
+        switch.send(STORE, CONTROLLER.ipv4, Raw(message))
+        for fragment in range(FRAGMENTS):
+            assert switch.receive(STORE, wire.OP_GET).flags == wire.FLAG_FILL
+            switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
+        wait_until(lambda: worker.outcomes[OUTCOME_FILL_ENDED] == FRAGMENTS, "the fills to arrive")
+        assert_served(switch, key(1))
+        assert worker.pool.counts.writes_told == 1
 
 
 def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
