@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 _KNOWN_PER_BLOCK: Final = 16
 _MIN_KNOWN: Final = 65_536
+GATHER_S: Final = 0.02
+"""What homes answer about evicted blocks waits so long for other answers, and for decisions: a Write takes
+1.5 ms, however little is in it."""
 _ROUNDS: Final = 3
 """Failures may bring new decisions in the same commit; what is left after these waits for the next."""
 
@@ -112,6 +115,8 @@ class Pool:
         self._evict: dict[bytes, Evict] = {}
         self._finished: dict[bytes, Finished] = {}
         """Evicted blocks whose homes have answered, and whose entries are still there."""
+        self._finished_s = 0.0
+        """When the first of them did."""
 
     @property
     def used_slots(self) -> int:
@@ -121,7 +126,12 @@ class Pool:
     @property
     def in_motion(self) -> bool:
         """Whether `tick` has something to send before long."""
-        return bool(self.reclaims) or bool(self.fills) or bool(self._heard) or self.push is not None
+        return (
+            bool(self.reclaims)
+            or bool(self.fills)
+            or bool(self._heard or self._finished)
+            or self.push is not None
+        )
 
     @property
     def due_s(self) -> float:
@@ -204,6 +214,8 @@ class Pool:
         elif message.flags & wire.FLAG_PUSHED:
             pass  # a slot that is not filled yet: its subscribers ask for that fragment
         elif finished := self.reclaims.answered(answer):
+            if not self._finished:
+                self._finished_s = now_s
             self._finished[finished.key] = finished
 
     def _written(self, answer: Answer, now_s: float) -> None:
@@ -241,15 +253,17 @@ class Pool:
     # What is done about it.
 
     def commit(self, now_s: float) -> None:
-        """Carry out what the decisions and answers so far amount to."""
+        """Carry out what the decisions so far amount to, and the answers of homes with it."""
         for _ in range(_ROUNDS):
-            if not self._evict and not self._admit and not self._finished:
+            if not self._evict and not self._admit:
                 break
             self._carry_out(now_s)
 
     def tick(self, now_s: float) -> None:
         """Send what is due: fills, reclaims and their repetitions, another threshold."""
         self._tell_news(now_s)
+        if self._finished and now_s >= self._finished_s + GATHER_S:
+            self._carry_out(now_s)
         reclaims, given_up = self.reclaims.poll(now_s)
         self._finish(given_up, now_s)
         self.counts.reclaim_requests += len(reclaims)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from experiments.policies.switch_model import Wanted
 from experiments.run.emulation import Measurements
-from experiments.run.evaluate import evaluate
+from experiments.run.evaluate import evaluate, strain
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.scenario import Scenario
 from hostlib.members import Members
@@ -109,7 +109,6 @@ def played(scenario: Scenario, measured: Measurements) -> Play:
         for request, record in zip(scenario.shares[node], records, strict=True):
             gets += reader.gets(len(arrivals_s), request, record)
             arrivals_s.append(LEAD_S + request.arrival_s)
-    result = evaluate(measured)
     totals = measured.controller
     return Play(
         scenario,
@@ -118,8 +117,8 @@ def played(scenario: Scenario, measured: Measurements) -> Play:
         totals["admitted"],
         totals["evicted"],
         totals["digests"] + totals["writes_told"],
-        result.controller_cpu_s / result.wall_s / 2,
-        result.complaints,
+        strain(measured).control,
+        evaluate(measured).complaints,
     )
 
 

@@ -11,6 +11,7 @@ from controller.operations import (
     Answer,
 )
 from controller.policies import HomeLoad
+from controller.pool import GATHER_S
 from hostlib import wire
 from tests.controller.pool_world import COST, FRAGMENTS, STORES, TENANT, World, hot_miss, key
 
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def acknowledge(
-    world: World, request: PacketOperation, held: bool = False, backlog_ms: int = 0, commit: bool = True
+    world: World, request: PacketOperation, held: bool = False, backlog_ms: int = 0, settle: bool = True
 ) -> None:
     message = wire.Message(
         wire.OP_PUT_ACK, key_of(request.key), request.fragment, request.fragments, tenant=TENANT,
         flags=wire.FLAG_RECLAIM | held * wire.FLAG_HELD, sequence=request.sequence, backlog_ms=backlog_ms,
     )  # fmt: skip
     world.pool.answered(Answer(request.destination, message), 1.0)
-    if commit:
-        world.pool.commit(1.0)
+    if settle:
+        world.pool.tick(1.0 + GATHER_S)
 
 
 def reclaiming_world(eviction: str = "reclaim", **miss: object) -> World:
@@ -44,8 +45,11 @@ def test_answers_of_one_turn_and_its_decisions_are_one_write() -> None:
     world = reclaiming_world()
     (probe,) = world.adapter.packets
     writes = world.adapter.writes
-    acknowledge(world, probe, held=True, commit=False)
+    acknowledge(world, probe, held=True, settle=False)
+    world.pool.commit(1.0)
+    world.pool.tick(1.0)
     assert world.adapter.writes == writes
+    assert world.pool.in_motion
     world.miss(3)
     assert world.adapter.writes == writes + 1
     assert world.installed == {key(2), key(3)}  # 2 waits for its home's answer now
@@ -55,7 +59,7 @@ def test_answers_of_one_turn_and_its_decisions_are_one_write() -> None:
 def test_a_block_that_is_wanted_again_when_its_home_has_answered_stays() -> None:
     world = reclaiming_world()
     (probe,) = world.adapter.packets
-    acknowledge(world, probe, held=True, commit=False)
+    acknowledge(world, probe, held=True, settle=False)
     world.pool.hot_miss(hot_miss(1), 1.0)
     world.pool.commit(1.0)
     assert key(1) in world.installed
