@@ -88,7 +88,7 @@ routing: $(READY) ## does a pool make the choice of the node unimportant: schedu
 validate: $(READY) ## the simulator against the emulator and the literature
 	@$(PYTHON) -m experiments.validate
 
-study: $(READY) ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SCHEDULER)
+study: $(READY) ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
 	@$(PYTHON) -m experiments.study
 
 bench-switch: $(READY) ## packets per second of the switch, against a bare echo and BMv2 where present
