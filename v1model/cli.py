@@ -68,9 +68,6 @@ def _run(options: SwitchOptions) -> None:
     """Serves until a signal ends it."""
     # gRPC reads this when it is imported. What it has to say of an address, ServerError says better.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    # Without gRPC's event engine the thread that waits for a request reads it itself. A gRPC that does not
-    # know these names leaves it as it is.
-    os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")
     from v1model.p4runtime.server import P4RuntimeServer
 
     stopped = threading.Event()

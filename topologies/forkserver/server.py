@@ -32,7 +32,6 @@ def main(arguments: Sequence[str]) -> int:
     """The exit code of the server, or of the program in a child."""
     link = socket.socket(fileno=int(arguments[0]))
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as v1model.cli, which sets it before it imports gRPC
-    os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")  # so, too
     for module in arguments[1:]:
         importlib.import_module(module)
     gc.collect()
