@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from controller.block_id import block_id, key_of
+from controller.block_id import key_of
 from controller.config import ON_THE_WAY
 from controller.costs import PoolCounts
 from controller.fill import Fills
 from controller.governor import ReportGovernor
 from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
-from controller.operations import Install, Remove, Result, SetThreshold, written
-from controller.pace import Pace
+from controller.news import News
+from controller.operations import Install, Remove, Result, SetThreshold
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
 from controller.policies.fate import Fate
 from controller.push import Push
@@ -28,10 +28,7 @@ from controller.spotlight import Spotlight
 from controller.stories import Stories
 from controller.turnover import Turnover
 from hostlib import wire
-from hostlib.errors import MalformedError
 from hostlib.homes import home_of
-from hostlib.members import HEARTBEAT_S
-from hostlib.news import read_news
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -103,11 +100,8 @@ class Pool:
         self._adapter, self._log, self._admits = adapter, log, admits
         self._residual = residual
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
-        self._heard: list[HotMiss] = []
-        """New blocks that homes told of, which the policy has not heard of yet."""
-        self._heard_s = 0.0
-        self._news = Pace(thresholds.max_digests_per_s, 1.0)
         self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.blocks))
+        self._news = News(self._known, thresholds.max_digests_per_s)
         self._hits = HitMeter()
         share = thresholds.tenant_share
         self._quota = Quota(int(share * size.blocks) if share < 1 else None)
@@ -126,12 +120,7 @@ class Pool:
     @property
     def in_motion(self) -> bool:
         """Whether `tick` has something to send before long."""
-        return (
-            bool(self.reclaims)
-            or bool(self.fills)
-            or bool(self._heard or self._finished)
-            or self.push is not None
-        )
+        return any((self.reclaims, self.fills, self._news, self._finished, self.push is not None))
 
     @property
     def due_s(self) -> float:
@@ -208,7 +197,7 @@ class Pool:
             self.counts.reclaim_bytes += wire.VALUE_FRAME_BYTES + wire.HEADER_FRAME_BYTES
         if message.op == wire.OP_KEYS:
             if answer.source in self._stores and self._thresholds.report_count:
-                self._written(answer, now_s)
+                self.counts.writes_told += self._news.heard(answer, now_s)
         elif message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
             self._nowhere(answer.block, now_s)
         elif message.flags & wire.FLAG_PUSHED:
@@ -217,31 +206,6 @@ class Pool:
             if not self._finished:
                 self._finished_s = now_s
             self._finished[finished.key] = finished
-
-    def _written(self, answer: Answer, now_s: float) -> None:
-        """A home has new blocks: who wrote one had asked for it in vain, or would have. What a home tells
-        faster than switches may report is not heard."""
-        try:
-            news = read_news(answer.message.value)
-        except MalformedError:
-            return
-        if not self._heard:
-            self._heard_s = now_s
-        for block in news:
-            if not self._news.room(now_s):
-                break
-            self._news.sent(now_s)
-            self.counts.writes_told += 1
-            known = self._known.get(block_id(block.tenant, block.key))
-            backlog_ms = answer.message.backlog_ms
-            self._heard.append(written(block, known.misses if known else 0, backlog_ms, answer.source))
-
-    def _tell_news(self, now_s: float) -> None:
-        """What homes told since the first of them did: a chain has blocks at all of them."""
-        if self._heard and now_s >= self._heard_s + HEARTBEAT_S:
-            heard, self._heard = self._heard, []
-            self.hot_misses(heard, now_s)
-            self.commit(now_s)
 
     def _home_load(self, home: IPv4Address, backlog_ms: int, now_s: float) -> None:
         """A home said how long what waits there takes to leave; policies count in real time."""
@@ -261,7 +225,9 @@ class Pool:
 
     def tick(self, now_s: float) -> None:
         """Send what is due: fills, reclaims and their repetitions, another threshold."""
-        self._tell_news(now_s)
+        if heard := self._news.due(now_s):
+            self.hot_misses(heard, now_s)
+            self.commit(now_s)
         if self._finished and now_s >= self._finished_s + GATHER_S:
             self._carry_out(now_s)
         reclaims, given_up = self.reclaims.poll(now_s)
