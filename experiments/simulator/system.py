@@ -1,0 +1,329 @@
+"""Builds what a scenario describes: network, storage, switches with their pools, nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from controller.policies import make_policy
+from controller.residual_value import ResidualValue
+from experiments.simulator.budget import BudgetNode
+from experiments.simulator.checks import (
+    cost_model,
+    decode_s,
+    ladder,
+    make_fabric,
+    pool_blocks,
+    pool_size,
+    rungs,
+    sizes,
+    spare_blocks,
+)
+from experiments.simulator.client import Client, ClientOptions
+from experiments.simulator.control import SwitchControl
+from experiments.simulator.cpu import Cpu, Process, Timers
+from experiments.simulator.decoders import DecoderPool
+from experiments.simulator.direct import DirectClient, DirectPool
+from experiments.simulator.events import Loop
+from experiments.simulator.front import Front, Whole
+from experiments.simulator.gpu import Gpu
+from experiments.simulator.hints import Hints, NodeHints
+from experiments.simulator.lane import lane_options
+from experiments.simulator.link import Link
+from experiments.simulator.messages import Block, Put
+from experiments.simulator.network import Network
+from experiments.simulator.node import Fetcher, Node, Streams
+from experiments.simulator.peers import PeerHints, PeerPool
+from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
+from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
+from experiments.simulator.store import Store
+from experiments.simulator.switch import Switch, SwitchOptions
+from experiments.simulator.warm import hottest, push
+from experiments.simulator.workload import Demand, Library
+from hostlib.streamer import BandwidthMeter
+from hostlib.tier_rules import make_rule
+from hostlib.tiers import LocalTiers
+
+US = 1e-6
+
+
+class System:
+    """Everything that a scenario describes, at rest; `router` decides which node serves a request."""
+
+    def __init__(self, scenario: Scenario, demand: Demand) -> None:
+        self.scenario = scenario
+        self.loop = Loop()
+        self.demand = demand
+        self.cost = cost_model(scenario, self.demand.block_tokens)
+        self.fabric = make_fabric(scenario)
+        stored = scenario.storage.kind == "stores"
+        self.sizes = sizes(scenario, self.cost)
+        self.library = Library(
+            scenario,
+            self.demand.block_tokens,
+            self.fabric if stored else None,
+            self.sizes.parts,
+            ladder(scenario, self.cost),
+        )
+        latency_s = scenario.network.latency_us * US
+        machine, seed = scenario.machine, scenario.workload.seed
+        self.network = Network(
+            self.loop,
+            self.fabric,
+            self.sizes,
+            latency_s,
+            machine.link_burst_s,
+            scenario.network.requests_first,
+        )
+        self._cpu = Cpu(self.loop, machine.cores, machine.slowdown, seed) if machine.cores else None
+        self.nodes: list[Node] = []
+        self.stores: list[Store] = []
+        self.switches: list[Switch] = []
+        self.controls: list[SwitchControl] = []
+        self._control_of: dict[str, SwitchControl] = {}
+        self._clients: dict[str, Client] = {}
+        self._holds: dict[str, Callable[[bytes], bool]] = {}
+        """By storage node: whether it holds a block."""
+        self.direct: DirectPool | None = None
+        self.peers: PeerPool | None = None
+        self.decoders: DecoderPool | None = None
+        if scenario.decoders.count:
+            self.decoders = DecoderPool(
+                self.loop,
+                self.cost,
+                scenario.decoders,
+                scenario.nodes.count,
+                scenario.network.link_gbit_s,
+            )
+        self._hints: Hints | None = None
+        self._build()
+
+    def _build(self) -> None:
+        scenario = self.scenario
+        past = self.library.by_recency(self.demand.past)
+        if scenario.storage.kind == "direct":
+            self.direct = DirectPool(
+                self.loop, scenario.direct, self.sizes.block_bytes, scenario.nodes.count, self._front()
+            )
+            self.direct.preload(block.key for block in past)
+        elif scenario.storage.kind == "peers":
+            self.peers = PeerPool(self.loop, scenario, self.sizes.block_bytes, self.network, self._front())
+        else:
+            self._build_switches()
+            self._build_stores(past)
+        for place, name in enumerate(self.fabric.nodes):
+            self.nodes.append(self._node(place, name))
+        if self.peers is not None and scenario.nodes.gate != "never":
+            self.peers.preload(block.key for block in past)
+        parts = ClusterParts(
+            self.nodes,
+            self.stores,
+            self.controls,
+            self.peers or self.direct,
+            self.library,
+            self.cost,
+        )
+        self.router = Router(scenario, SimulatedCluster(self.loop, parts))
+
+    def _front(self) -> Front | None:
+        """What stands before a pool that is read directly."""
+        front, pool = self.scenario.direct.front, self.scenario.pool
+        if front == "none":
+            return None
+        size_gb = pool.size_gb * len(self.fabric.switches)
+        blocks = int(size_gb * GB / self.sizes.block_bytes) if front == "pool" else 0
+        memory = Link("front memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
+        kind = Whole if front == "whole" else Front
+        fragments = self.scenario.network.fragments if self.scenario.storage.kind == "peers" else 1
+        return kind(blocks, memory, self.sizes.block_bytes, fragments)
+
+    def _hints_of(self, place: int, name: str) -> NodeHints | PeerHints | None:
+        """What a node is told before it asks; a pool that is read directly tells nothing."""
+        scenario, kind = self.scenario, self.scenario.nodes.hints
+        if kind == "answers" or scenario.nodes.gate != "compare":
+            return None
+        if self.peers is not None:
+            return PeerHints(self.peers, self.loop, place)
+        if not self.stores:
+            return None
+        if self._hints is None:
+            homes = {store.name: store.holds for store in self.stores}
+            switches = {switch.name: switch for switch in self.switches}
+            block_s = self.cost.fetch_s(self.cost.stored_bytes, scenario.network.link_gbit_s * 1e9)
+            hop_s = scenario.network.latency_us * US
+            self._hints = Hints(self.loop, self.network, homes, switches, kind == "switch", block_s, hop_s)
+        return NodeHints(self._hints, name)
+
+    def _build_switches(self) -> None:
+        pool, machine = self.scenario.pool, self.scenario.machine
+        options = SwitchOptions(
+            merging=pool.merging and pool.memory != "none",
+            multicast=pool.multicast,
+            pending_cells=pool.pending_cells,
+            pending_timeout_s=pool.pending_timeout_s,
+            sketch_epoch_s=pool.sketch_epoch_s,
+            recirculation_bytes_per_s=self.scenario.network.link_gbit_s * GBIT_BYTES,
+            packet_s=machine.switch_packet_s,
+        )
+        for name in self.fabric.switches:
+            memory = None
+            if pool.memory == "dram":
+                memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
+            process = Process(self._cpu, machine.switch_wake_s)
+            switch = Switch(self.loop, name, self.network, options, memory, process)
+            self.network.attach(name, switch)
+            self.switches.append(switch)
+            if pool_blocks(self.scenario, self.cost):
+                self._build_control(switch)
+
+    def _build_control(self, switch: Switch) -> None:
+        scenario = self.scenario
+        homes = {name: self.fabric.hosts[name].ipv4 for name in self.fabric.stores}
+        size = pool_size(scenario, self.cost, self.sizes)
+        capacity_blocks, capacity_slots = size.capacity(spare_blocks(scenario, size.whole_blocks))
+        policy = make_policy(
+            scenario.pool.policy,
+            capacity_blocks,
+            seed=scenario.workload.seed,
+            cost=self.cost,
+            capacity_slots=capacity_slots if self.library.streams else None,
+        )
+        residual = ResidualValue(self.cost, scenario.network.link_gbit_s * 1e9)
+        control = SwitchControl(self.loop, switch, policy, size, scenario.control, homes, residual)
+        self._control_of[switch.name] = control
+        self.controls.append(control)
+
+    def _build_stores(self, past: Sequence[Block]) -> None:
+        storage, block_bytes = self.scenario.storage, self.cost.stored_bytes
+        for name in self.fabric.stores:
+            store = Store(
+                self.loop,
+                name,
+                self.network,
+                max(1, int(storage.dram_gb * GB / block_bytes)),
+                int(storage.ssd_gb * GB / block_bytes),
+                storage.ssd_gbyte_s * GB,
+                self._acknowledged,
+                self.scenario.machine,
+                Process(self._cpu, self.scenario.machine.host_wake_s),
+            )
+            store.preload(block.key for block in past if block.home == name)
+            self.network.attach(name, store)
+            self.network.keepers[name] = store.put
+            self._holds[name] = store.holds
+            self.stores.append(store)
+
+    def _node(self, place: int, name: str) -> Node:
+        scenario, cost = self.scenario, self.cost
+        options = scenario.nodes
+        token_bytes = cost.model.kv_bytes_per_token
+        running_tokens = options.running_gb * GB / token_bytes
+        budget = options.decode == "budget"
+        gpu = Gpu(
+            self.loop,
+            cost,
+            options.decode != "apart",
+            options.budget_tokens if budget else running_tokens,
+            options.chunk_tokens,
+        )
+        tiers: LocalTiers[bytes] = LocalTiers(
+            int(options.gpu_gb * GB / cost.block_bytes),
+            int(options.dram_gb * GB / cost.block_bytes),
+            make_rule(options.tiers, cost.block_prefill_s),
+        )
+        process = Process(self._cpu, scenario.machine.host_wake_s)
+        fetcher: Fetcher | None = None
+        if options.gate != "never":
+            fetcher = self._fetcher(place, name, process, tiers)
+        return (BudgetNode if budget else Node)(
+            self.loop,
+            options,
+            cost,
+            tiers,
+            gpu,
+            fetcher,
+            scenario.network.link_gbit_s * 1e9 * (scenario.direct.peer_share if self.peers else 1.0),
+            process,
+            scenario.machine.node_block_s,
+            decode_s(scenario, cost),
+            self._streams(),
+            scenario.model.decoding == "gpu",
+            place,
+            self.decoders,
+            self._hints_of(place, name),
+            self._timers(place),
+        )
+
+    def _timers(self, place: int) -> Timers | None:
+        """Of one node of a machine; elsewhere what happens happens in time."""
+        tick_s = self.scenario.machine.timer_s
+        return Timers(tick_s, f"{self.scenario.workload.seed} {place}") if tick_s else None
+
+    def _is_held(self, block: Block) -> bool:
+        """A node that computed what it might have fetched stores it again: its first fragments leave."""
+        return self._holds[block.home](block.key)
+
+    def _streams(self) -> Streams | None:
+        """What a node needs to stream; None where blocks have one level."""
+        scenario = self.scenario
+        levels = tuple(rungs(scenario, self.cost, self.sizes.value_bytes))
+        if not levels:
+            return None
+        target_s = scenario.workload.ttft_slo_s or 0.0
+        meter = BandwidthMeter(scenario.network.link_gbit_s * GBIT_BYTES, target_s)
+        return Streams(levels, target_s, meter, self.library)
+
+    def _fetcher(self, place: int, name: str, process: Process, tiers: LocalTiers[bytes]) -> Fetcher:
+        if self.peers is not None:
+            return self.peers.join(name, tiers)
+        if self.direct is not None:
+            return DirectClient(self.loop, self.direct, place)
+        machine = self.scenario.machine
+        lane = lane_options(self.scenario.network.target_backlog_ms, machine.pace)
+        options = ClientOptions(
+            lane,
+            fragment_s=machine.node_fragment_s,
+            is_held=self._is_held,
+            # Fragments of 512 bytes are nothing beside a real block; an emulated one has few.
+            before_held=1 if process.free else lane.initial_window,
+        )
+        client = Client(self.loop, name, self.network, options, process)
+        self.network.attach(name, client)
+        self._clients[name] = client
+        return client
+
+    def _acknowledged(self, put: Put) -> None:
+        if put.reclaim:
+            self._control_of[put.sender].acknowledged(put)
+        else:
+            self._clients[put.sender].acknowledged(put)
+
+    def warm(self) -> None:
+        """Nodes hold what the past used most, or get it now, if they are to begin warm."""
+        kind = self.scenario.nodes.warm
+        if kind == "no":
+            return
+        count = int(self.scenario.nodes.warm_gb * GB / self.cost.block_bytes)
+        blocks = hottest(self.library, self.demand.past, count)
+        nodes = dict(zip(self.fabric.nodes, self.nodes, strict=True))
+        if kind == "there":
+            for node in nodes.values():
+                for block in reversed(blocks):  # the hottest were used last
+                    node.place(block.key)
+        elif self.stores:
+            push(self.loop, self.network, nodes, blocks, kind == "multicast")
+
+    def gpus(self) -> Iterator[Gpu]:
+        """Of all who decode."""
+        yield from (node.gpu for node in self.nodes)
+        if self.decoders is not None:
+            yield from self.decoders.gpus
+
+    def links(self) -> Iterator[Link]:
+        """All that carry blocks."""
+        yield from self.network.links.values()
+        if self.decoders is not None:
+            yield from self.decoders.links
+        if self.peers is not None:
+            yield from (*self.peers.out_links, *self.peers.in_links)
+        if self.direct is not None:
+            yield from (*self.direct.devices, *self.direct.readers, *self.direct.writers)
