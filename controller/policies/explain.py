@@ -14,8 +14,8 @@ class Standing:
 
     name: str
     saved_s: float
-    weight: float
-    """Part of all votes."""
+    followed: bool
+    """The pool does as this one does, and asks the others where it is indifferent."""
     holds: bool
 
 
@@ -38,7 +38,7 @@ class Account:
     cheapest_value: float | None
     experts: Sequence[Standing]
     votes: float
-    """Part of all votes that it has."""
+    """Weight of the experts that hold it; only what is more or less says something."""
     votes_needed: float
     """What the next block to leave has; 0 where there is room."""
     parent: Key | None
@@ -65,7 +65,7 @@ def in_words(account: Account) -> list[str]:
         _by_value(account),
         "Saved so far by each expert's own pool: "
         + ", ".join(
-            f"{expert.name} {expert.saved_s:.2f} s ({expert.weight:.0%} of the votes)"
+            f"{expert.name} {expert.saved_s:.2f} s{' (followed)' if expert.followed else ''}"
             for expert in account.experts
         )
         + ".",
@@ -74,14 +74,13 @@ def in_words(account: Account) -> list[str]:
 
 def _reason(account: Account) -> str:
     holders = ", ".join(expert.name for expert in account.experts if expert.holds) or "no expert"
-    wants = f"{holders} would have it, with {account.votes:.0%} of the votes"
+    followed = " and ".join(expert.name for expert in account.experts if expert.followed)
+    wants = f"{holders} would have it, and the pool follows {followed}"
     if account.in_pool and account.votes <= account.votes_needed:
         return f"and among the next to leave: {wants}"
-    if account.in_pool:
-        return f"because {wants}; what leaves first has {account.votes_needed:.0%}"
-    if account.votes and account.votes >= account.votes_needed:
+    if not account.in_pool and account.votes and account.votes >= account.votes_needed:
         return f"although {wants}: it enters when it is asked for again"
-    return f"because {wants}; what leaves first has {account.votes_needed:.0%}"
+    return f"because {wants}"
 
 
 def _by_value(account: Account) -> str:

@@ -139,7 +139,7 @@ class Reuse(Policy):
         """Why the block is in the pool or not; `explain.in_words` makes sentences of it."""
         count, ticks, place, value, parent, parent_held = self.core.facts(key) or (0, 0, 0, 0.0, None, False)
         home, compute_s, fetch_s = self._worth.describe(place)
-        holders, total = self.core.holders(key), sum(self.votes.weights)
+        holders = self.core.holders(key)
         next_to_leave = [] if self.room.fits(1) else self.core.least(1)
         return Account(
             key=key,
@@ -154,13 +154,11 @@ class Reuse(Policy):
             value=value,
             cheapest_value=self.core.cheapest_value(),
             experts=[
-                Standing(name, saved_s, weight / total, bool(holders >> number & 1))
-                for number, (name, saved_s, weight) in enumerate(
-                    zip(self._names, self.votes.saved_s, self.votes.weights, strict=True)
-                )
+                Standing(name, saved_s, number == self.votes.followed, bool(holders >> number & 1))
+                for number, (name, saved_s) in enumerate(zip(self._names, self.votes.saved_s, strict=True))
             ],
-            votes=self.votes.of_set[holders] / total,
-            votes_needed=self.votes.of_set[next_to_leave[0][1]] / total if next_to_leave else 0.0,
+            votes=self.votes.of_set[holders],
+            votes_needed=self.votes.of_set[next_to_leave[0][1]] if next_to_leave else 0.0,
             parent=parent,
             parent_held=parent_held,
         )
