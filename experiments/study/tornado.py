@@ -73,17 +73,18 @@ class Bar:
 
 
 def bars(found: Mapping[str, Mapping[str, tuple[Point, Sample]]]) -> list[Bar]:
-    """Change -> system -> sample: all bars, those of the prices included."""
+    """Change -> system -> sample: all bars, those of the prices included, as far as they were played."""
+    base = found.get(BASE, {})
+    rivals = [kind for kind, _ in RIVALS if kind in base and "switch" in base]
     made = []
     for change, samples in found.items():
-        made += [_bar(change, samples["switch"], samples[kind]) for kind, _ in RIVALS if kind in samples]
-    base = found[BASE]
+        there = [kind for kind in rivals if kind in samples and "switch" in samples]
+        made += [_bar(change, samples["switch"], samples[kind]) for kind in there]
     for price in fields(Prices):
         for word, factor in FACTORS.items():
             prices = {price.name: getattr(Prices(), price.name) * factor}
-            for kind, _ in RIVALS:
-                label = f"price {price.name} {word}"
-                made.append(_bar(label, base["switch"], base[kind], prices))
+            label = f"price {price.name} {word}"
+            made += [_bar(label, base["switch"], base[kind], prices) for kind in rivals]
     return made
 
 
@@ -104,8 +105,10 @@ def _bar(
 
 
 def swings(made: Sequence[Bar], rival: str) -> list[tuple[str, Bar, Bar]]:
-    """What is changed -> halved, doubled; the widest swing first."""
+    """What is changed -> halved, doubled; the widest swing first. A change of which only one was played is
+    left out."""
     mine = {bar.change: bar for bar in made if bar.rival == rival}
     names = [change.removesuffix(" halved") for change in mine if change.endswith(" halved")]
-    rows = [(name, mine[f"{name} halved"], mine[f"{name} doubled"]) for name in names]
+    both = [name for name in names if f"{name} doubled" in mine]
+    rows = [(name, mine[f"{name} halved"], mine[f"{name} doubled"]) for name in both]
     return sorted(rows, key=lambda row: -abs(row[1].net_dollars.mean - row[2].net_dollars.mean))

@@ -1,0 +1,43 @@
+"""Bars of the tornado plot, also where the budget ended in the middle of it."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from experiments.study.design_rules import tornado_claim
+from experiments.study.point import Point
+from experiments.study.sample import Sample
+from experiments.study.systems import Setting
+from experiments.study.tornado import bars, swings, tornado_points
+from tests.experiments.study.made import run
+
+PLAYED = list(tornado_points(Setting(), quick=True))
+
+
+def found(count: int) -> dict[str, dict[str, tuple[Point, Sample]]]:
+    """The first so many points, as if they had been played."""
+    made: dict[str, dict[str, tuple[Point, Sample]]] = {}
+    for place, point in enumerate(PLAYED[:count]):
+        runs = tuple(run(0.2 + 0.01 * place + 0.001 * seed) for seed in range(3))
+        made.setdefault(str(point.value), {})[point.system] = (point, Sample(runs))
+    return made
+
+
+@pytest.mark.parametrize("count", range(len(PLAYED) + 1))
+def test_as_much_is_told_as_was_played(count: int) -> None:
+    made = bars(found(count))
+    for rival in {bar.rival for bar in made}:
+        for _, halved, doubled in swings(made, rival):
+            assert halved.rival == doubled.rival == rival
+        assert tornado_claim(made, rival).text
+
+
+def test_all_changes_have_two_bars_in_the_end() -> None:
+    made = bars(found(len(PLAYED)))
+    rivals = {bar.rival for bar in made}
+    assert len(rivals) > 1
+    changes = {bar.change.rsplit(" ", 1)[0] for bar in made if bar.change.endswith((" halved", " doubled"))}
+    for rival, other in itertools.pairwise(rivals):
+        assert len(swings(made, rival)) == len(swings(made, other)) == len(changes)
