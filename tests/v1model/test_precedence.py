@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,9 +72,7 @@ def test_batch_work_runs_in_short_turns_where_the_kernel_has_them() -> None:
 
 
 def test_a_thread_that_has_ended_is_an_error() -> None:
-    thread = threading.Thread(target=lambda: None)
-    thread.start()
-    thread.join()
-    assert thread.native_id is not None
+    with subprocess.Popen(("true",)) as ended:
+        ended.wait()
     with pytest.raises(OSError, match="No such process"):
-        precedence.take_short_turns(thread.native_id)
+        precedence.take_short_turns(ended.pid)
