@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from v1model.precedence import take_short_turns
-
 HIGHEST: Final = -20
 BEHIND: Final = 10
 BEHIND_COMMAND: Final = ("chrt", "--batch", "0", "nice", "-n", str(BEHIND))
@@ -45,12 +43,8 @@ def put_session_first(pid: int) -> None:
 
 
 def put_session_behind(pid: int) -> None:
-    """The session that this process leads comes after those that nobody put anywhere; the process's threads
-    run in short turns."""
+    """The session that this process leads comes after those that nobody put anywhere."""
     _put_session(pid, BEHIND)
-    with contextlib.suppress(OSError):  # some may have ended
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            take_short_turns(int(thread.name))
 
 
 def _put_session(pid: int, nice: int) -> None:

@@ -37,6 +37,7 @@ from experiments.policies.switch_model import Entry, SwitchModel, Wanted
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 from hostlib.news import NewBlock, News
+from v1model.binding.digests import EAGER
 
 CONTROLLER_S: Final = 0.004
 """From a list of digests in the switch to the entries that it leads to, with one digest in it."""
@@ -104,7 +105,7 @@ class ToldPool:
         self._news: dict[IPv4Address, News] = {}
         """That wait for a heartbeat."""
         self._list: list[HotMiss] = []
-        self._list_number = 0
+        self._list_number, self._list_left_s = 0, float("-inf")
         self._ticking = False
         self._now_s = 0.0
         self.pool.read_back(0.0)
@@ -147,7 +148,10 @@ class ToldPool:
         self._list.append(wanted.report(times, nodes, backlog_ms))
         if len(self._list) == 1:
             self._list_number += 1
-            self._later(self._telling.gather_s, self._close_list, self._list_number)
+            gather_s = self._telling.gather_s
+            if now_s - self._list_left_s > gather_s:  # as v1model.binding.digests
+                gather_s /= EAGER
+            self._later(gather_s, self._close_list, self._list_number)
         if len(self._list) == DIGEST_LIST_SIZE:
             self._close_list(self._list_number)
 
@@ -167,6 +171,7 @@ class ToldPool:
     def _close_list(self, number: int) -> None:
         if number == self._list_number and self._list:
             reports, self._list = self._list, []
+            self._list_left_s = self._now_s
             self._later(CONTROLLER_S + (len(reports) - 1) * DIGEST_S, self._hear, reports)
 
     def _later(self, delay_s: float, do: Callable[..., None], *what: Any) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,20 +56,3 @@ def test_the_kernel_knows_the_thread_that_forwards_by_name() -> None:
     thread.start()
     thread.join()
     assert names == [precedence.FORWARDING]
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call")
-def test_batch_work_runs_in_short_turns_where_the_kernel_has_them() -> None:
-    nice = os.getpriority(os.PRIO_PROCESS, 0)
-    precedence.take_short_turns()
-    found = precedence.Attributes()
-    assert not ctypes.CDLL(None).syscall(315, 0, ctypes.byref(found), ctypes.sizeof(found), 0)
-    assert (found.policy, found.nice) == (os.SCHED_BATCH, nice)
-    assert found.runtime in {0, precedence.TURN_NS}
-
-
-def test_a_thread_that_has_ended_is_an_error() -> None:
-    with subprocess.Popen(("true",)) as ended:
-        ended.wait()
-    with pytest.raises(OSError, match="No such process"):
-        precedence.take_short_turns(ended.pid)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 DEFAULT_LIST_SIZE = 1024  # simple_switch's for a max_list_size of 0
 MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest
 
+EAGER = 8
+"""After a pause of max_timeout_ns a list waits for an eighth of it, so that the first reports in a while are
+heard soon; a stream of reports still costs few lists. P4Runtime's timeout is the longest delay."""
+
 Sample = tuple[int, ...]
 
 
@@ -30,6 +34,8 @@ class Collector:
     config: DigestConfig
     samples: list[Sample] = field(default_factory=list)
     first_ns: int = 0
+    sent_ns: int | None = None
+    """When the last list left."""
     lists: int = 0
     unacknowledged: deque[tuple[int, int, Sample]] = field(default_factory=deque)  # sent at, list, sample
     remembered: set[Sample] = field(default_factory=set)
@@ -62,13 +68,16 @@ class Collector:
 
     def flush(self, now_ns: int) -> DigestList:
         self.lists += 1
+        self.sent_ns = now_ns
         data, self.samples = tuple(self.samples), []
         return DigestList(self.digest.name, self.lists, now_ns, data)
 
     def deadline_ns(self) -> int | None:
         if not self.samples or not self.config.max_timeout_ns:
             return None
-        return self.first_ns + self.config.max_timeout_ns
+        timeout_ns = self.config.max_timeout_ns
+        paused = self.sent_ns is None or self.first_ns - self.sent_ns > timeout_ns
+        return self.first_ns + (timeout_ns // EAGER if paused else timeout_ns)
 
     def _forget(self, now_ns: int) -> None:
         """Drops samples whose acknowledgement is overdue."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.v1model.switch.conftest import frame, trace
+from v1model.binding.digests import Collector
 from v1model.dataplane import (
     CounterValue,
     DataPlaneError,
@@ -282,3 +283,18 @@ def test_a_packet_for_the_controller_does_not_wait_for_digests(make: Make) -> No
     waiter.join(10)
     assert not waiter.is_alive()
     assert [type(event) for event in seen] == [Output]
+
+
+def test_the_first_list_after_a_pause_leaves_sooner_than_those_of_a_stream() -> None:
+    ms = 10**6
+    collector = Collector(digest=None, widths=[8], config=DigestConfig(80 * ms, 100))  # type: ignore[arg-type]
+    collector.add(b"\x01", 1000 * ms)
+    assert collector.deadline_ns() == 1010 * ms
+    collector.samples.clear()
+    collector.sent_ns = 1010 * ms
+    collector.add(b"\x02", 1020 * ms)
+    assert collector.deadline_ns() == 1100 * ms
+    collector.samples.clear()
+    collector.sent_ns = 1100 * ms
+    collector.add(b"\x03", 1181 * ms)
+    assert collector.deadline_ns() == 1191 * ms
