@@ -37,7 +37,7 @@ from experiments.policies.switch_model import Entry, SwitchModel, Wanted
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 from hostlib.news import NewBlock, News
-from v1model.binding.digests import EAGER
+from v1model.binding.digests import longest_wait
 
 CONTROLLER_S: Final = 0.004
 """From a list of digests in the switch to the entries that it leads to, with one digest in it."""
@@ -148,9 +148,7 @@ class ToldPool:
         self._list.append(wanted.report(times, nodes, backlog_ms))
         if len(self._list) == 1:
             self._list_number += 1
-            gather_s = self._telling.gather_s
-            if now_s - self._list_left_s > gather_s:  # as v1model.binding.digests
-                gather_s /= EAGER
+            gather_s = longest_wait(self._telling.gather_s, now_s - self._list_left_s)
             self._later(gather_s, self._close_list, self._list_number)
         if len(self._list) == DIGEST_LIST_SIZE:
             self._close_list(self._list_number)

@@ -27,6 +27,7 @@ from hostlib.native import Core
 from hostlib.native.build import BuildError, build, library
 from hostlib.transfer import BlockRef, FetchedBlock
 from hostlib.transport import Receiver
+from tests.hostlib.bursts import Counting, spoil
 from tests.hostlib.sealed import SEAL, TENANT, derived_fragments
 
 KEY = bytes(range(16))
@@ -129,21 +130,12 @@ class Hearsay:
         burst, self._due = self._due[:count], self._due[count:]
         for _ in range(chance.choice([0, 0, 1, 5]) if burst else 0):
             at = chance.randrange(len(burst))
-            match chance.randrange(5):
-                case 0:
-                    burst.insert(chance.randrange(len(burst)), burst[at])
-                case 1:
-                    chance.shuffle(burst)
-                case 2 if burst[at]:
-                    damaged = bytearray(burst[at])
-                    damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
-                    burst[at] = bytes(damaged)
-                case 3:
-                    burst[at] = chance.randbytes(chance.choice([0, 80, 592]))
-                case _:  # another write, or another tenant's
-                    other = bytearray(burst[at].ljust(wire.KV_HEADER_BYTES))
-                    other[chance.choice([33, 47])] ^= 1
-                    burst.insert(at, bytes(other))
+            if (how := chance.randrange(5)) < 4:
+                spoil(burst, at, how, chance, (0, 80, 592))
+            else:  # another write, or another tenant's
+                other = bytearray(burst[at].ljust(wire.KV_HEADER_BYTES))
+                other[chance.choice([33, 47])] ^= 1
+                burst.insert(at, bytes(other))
         return burst
 
 
@@ -210,23 +202,12 @@ def play(seed: int, how: str) -> list[Any]:
 def test_bursts_change_nothing_but_the_cost(
     compiled: Core, monkeypatch: pytest.MonkeyPatch, seed: int, how: str
 ) -> None:
-    taken = 0
-
-    class Counting:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(compiled, name)
-
-        def take_values(self, *arguments: Any) -> Any:
-            nonlocal taken
-            run = compiled.take_values(*arguments)
-            taken += run[0] if run else 0
-            return run
-
+    counting = Counting(compiled, "take_values")
     monkeypatch.setattr(native, "core", lambda: None)
     reference = play(seed, how)
-    monkeypatch.setattr(native, "core", Counting)
+    monkeypatch.setattr(native, "core", lambda: counting)
     assert play(seed, how) == reference
-    assert taken > 10
+    assert counting.taken > 10
 
 
 def test_without_a_compiler_the_hosts_run_in_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from hostlib.members import Members
 from hostlib.native import Core
 from hostlib.transfer import BlockRef
 from hostlib.transport import Receiver
+from tests.hostlib.bursts import Counting, spoil
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments
 from tests.hostlib.world import PATIENT
 
@@ -80,17 +81,7 @@ class Homes:
         burst, self._due[home] = self._due[home][:count], self._due[home][count:]
         for _ in range(chance.choice([0, 0, 1, 5]) if burst else 0):
             at = chance.randrange(len(burst))
-            match chance.randrange(4):
-                case 0:
-                    burst.insert(chance.randrange(len(burst)), burst[at])
-                case 1:
-                    chance.shuffle(burst)
-                case 2 if burst[at]:
-                    damaged = bytearray(burst[at])
-                    damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
-                    burst[at] = bytes(damaged)
-                case _:
-                    burst[at] = chance.randbytes(chance.choice([0, 80, 592]))
+            spoil(burst, at, chance.randrange(4), chance, (0, 80, 592))
         return home, burst
 
 
@@ -145,24 +136,13 @@ def play(seed: int, replicas: int) -> list[Any]:
 def test_bursts_change_nothing_but_the_cost(
     compiled: Core, monkeypatch: pytest.MonkeyPatch, seed: int, replicas: int
 ) -> None:
-    acknowledged = 0
-
-    class Counting:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(compiled, name)
-
-        def take_acks(self, *arguments: Any) -> Any:
-            nonlocal acknowledged
-            run = compiled.take_acks(*arguments)
-            acknowledged += run[0] if run else 0
-            return run
-
+    counting = Counting(compiled, "take_acks")
     monkeypatch.setattr(native, "core", lambda: None)
     reference = play(seed, replicas)
-    monkeypatch.setattr(native, "core", Counting)
+    monkeypatch.setattr(native, "core", lambda: counting)
     for number, (theirs, ours) in enumerate(zip(play(seed, replicas), reference, strict=True)):
         assert theirs == ours, number
-    assert acknowledged > 50
+    assert counting.taken > 50
 
 
 @pytest.mark.parametrize("length", LENGTHS)

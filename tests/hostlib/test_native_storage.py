@@ -18,6 +18,7 @@ from hostlib.native import Core
 from hostlib.storage_node import StorageNode, StorageOptions
 from hostlib.store import BlockStore, StoreOptions
 from hostlib.transport import Receiver
+from tests.hostlib.bursts import spoil
 from tests.hostlib.sealed import SEAL, TENANT, fragments
 
 LENGTHS = [1, 512, 513, 3000, 9000]
@@ -82,17 +83,7 @@ def damage(burst: list[bytes], chance: random.Random) -> None:
     """Now and then something twice, out of order, damaged or of no sense."""
     for _ in range(chance.choice([0, 0, 1, 3])):
         at = chance.randrange(len(burst))
-        match chance.randrange(4):
-            case 0:
-                burst.insert(chance.randrange(len(burst)), burst[at])
-            case 1:
-                chance.shuffle(burst)
-            case 2 if burst[at]:
-                damaged = bytearray(burst[at])
-                damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
-                burst[at] = bytes(damaged)
-            case _:
-                burst[at] = chance.randbytes(chance.choice([0, 79, 80, 592]))
+        spoil(burst, at, chance.randrange(4), chance, (0, 79, 80, 592))
 
 
 def play(seed: int, dram_bytes: int, tenant_bytes: int = 0) -> list[Any]:

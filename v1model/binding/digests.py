@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 from v1model.backend.layout import value_width, wire_bytes
@@ -25,6 +26,11 @@ heard soon; a stream of reports still costs few lists. P4Runtime's timeout is th
 Sample = tuple[int, ...]
 
 
+def longest_wait(timeout: float, pause: float) -> float:
+    """How long a list waits that begins so long after the last one left; in the unit of both."""
+    return timeout / EAGER if pause > timeout else timeout
+
+
 @dataclass(slots=True)
 class Collector:
     """The samples of one digest. All times in nanoseconds of the switch's clock."""
@@ -34,7 +40,7 @@ class Collector:
     config: DigestConfig
     samples: list[Sample] = field(default_factory=list)
     first_ns: int = 0
-    sent_ns: int | None = None
+    sent_ns: float = -inf
     """When the last list left."""
     lists: int = 0
     unacknowledged: deque[tuple[int, int, Sample]] = field(default_factory=deque)  # sent at, list, sample
@@ -75,9 +81,7 @@ class Collector:
     def deadline_ns(self) -> int | None:
         if not self.samples or not self.config.max_timeout_ns:
             return None
-        timeout_ns = self.config.max_timeout_ns
-        paused = self.sent_ns is None or self.first_ns - self.sent_ns > timeout_ns
-        return self.first_ns + (timeout_ns // EAGER if paused else timeout_ns)
+        return self.first_ns + int(longest_wait(self.config.max_timeout_ns, self.first_ns - self.sent_ns))
 
     def _forget(self, now_ns: int) -> None:
         """Drops samples whose acknowledgement is overdue."""
