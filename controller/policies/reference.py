@@ -29,7 +29,7 @@ class Reference:
         prefix: bool,
     ) -> None:
         self._blocks, self._slots = capacity_blocks, capacity_slots
-        self._model = ReuseModel(Parts())
+        self._model = ReuseModel()
         self._history = History(self._model, remembered)
         room = Room(capacity_blocks, capacity_slots or None)
         self._learned = LearnedValue(room, self._model, self._history, hurdle, prefix)

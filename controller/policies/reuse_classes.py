@@ -1,8 +1,9 @@
 """The classes in which reuse is learned: how often a block was asked for, what it grew from, its place.
 
 - a block asked for once that ends its chain: usually partial, so the next turn replaces it;
-- another block asked for once, by its lineage: how often the block it grew from was asked for, which is the
-  turn of a conversation, or a shared head;
+- another block asked for once, by its lineage: of a block from which others grew before, how many of those
+  were asked for again, which tells documents that are read once from conversations behind another system
+  prompt; else how often it was asked for, which is the turn of a conversation, or a shared head;
 - a block asked for again, by the mean gap between the times it was asked for, and within that by how often.
 
 Counts alone tell too little: what comes in a burst and then never again has the counts of what is asked for
@@ -21,7 +22,14 @@ GAP_CLASSES = 12
 """Classes of mean gap, each twice as long as the next: from a quarter of a tick to 512 ticks and more."""
 
 LAST = 0
-LINEAGES = len(COUNT_EDGES) + 1
+MIN_CHILDREN = 4
+"""Children of a block from which on they tell what becomes of the next one."""
+MAX_CHILDREN = 256
+"""Of so many children half are forgotten: what they became counts of late."""
+CHILD_EDGES = (2, 4, 16, 64)
+"""Children for each that was asked for again, at which a lineage begins."""
+COUNT_LINEAGES = len(COUNT_EDGES) + 1
+LINEAGES = COUNT_LINEAGES + len(CHILD_EDGES) + 1
 FIRST_GAP_CLASS = 1 + LINEAGES
 LEVEL_COUNTS = (4, 9)
 """Counts at which a level within a class of gaps begins."""
@@ -31,9 +39,12 @@ CLASSES = FIRST_GAP_CLASS + GAP_CLASSES * LEVELS
 _LINEAGE = tuple(bisect_right(COUNT_EDGES, count) for count in range(COUNT_EDGES[-1]))
 
 
-def lineage_of(count: int) -> int:
-    """Lineage of what grows from a block asked for `count` times; 0 stands for once or unknown."""
-    return _LINEAGE[count] if count < len(_LINEAGE) else LINEAGES - 1
+def lineage_of(count: int, children: int = 0, again: int = 0) -> int:
+    """Lineage of what grows from a block asked for `count` times, of whose children so many were asked for
+    again; 0 stands for once or unknown."""
+    if children >= MIN_CHILDREN:
+        return COUNT_LINEAGES + bisect_right(CHILD_EDGES, (children + 2) // (again + 1))
+    return _LINEAGE[count] if count < len(_LINEAGE) else COUNT_LINEAGES - 1
 
 
 def new_class(lineage: int, is_last: bool) -> int:

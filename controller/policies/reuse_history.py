@@ -10,7 +10,7 @@ from collections import OrderedDict
 from weakref import WeakValueDictionary
 
 from controller.policies.events import Key
-from controller.policies.reuse_classes import CLASSES, class_of, lineage_of, new_class
+from controller.policies.reuse_classes import CLASSES, MAX_CHILDREN, class_of, lineage_of, new_class
 from controller.policies.reuse_model import AGE_EDGES, ReuseModel, bucket_of
 
 GAP_MEMORY = 32
@@ -23,6 +23,8 @@ class Block:
 
     __slots__ = (
         "__weakref__",
+        "again",
+        "born",
         "children",
         "column",
         "count",
@@ -64,10 +66,17 @@ class Block:
         self.count = 0
         self.gap_ticks = 0.0
         """Mean time between the times it was asked for, the last GAP_MEMORY of them above all."""
+        self.born = self.again = 0
+        """Blocks that grew from it, and those of them that were asked for again."""
         self.lineage = 0
-        """How often the block it grew from had been asked for, as a class."""
+        """What became of others that grew from the same block, or how often that one had been asked for."""
         if parent is not None:
-            self.lineage = parent.lineage if parent.count == 1 else lineage_of(parent.count)
+            is_new = parent.count == 1
+            self.lineage = parent.lineage if is_new else lineage_of(parent.count, parent.born, parent.again)
+            parent.born += 1
+            if parent.born >= MAX_CHILDREN:
+                parent.born //= 2
+                parent.again //= 2
 
 
 class History:
@@ -106,6 +115,8 @@ class History:
             block.count = count = count + times
             kind = class_of(count, block.gap_ticks)
             self._model.moved(block.kind, age, kind)
+            if block.count - times == 1 and block.parent is not None:
+                block.parent.again += 1
             self.reused += 1
         else:
             block.count = count = times

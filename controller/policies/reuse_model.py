@@ -18,6 +18,7 @@ block was held or came anew.
 
 from __future__ import annotations
 
+import math
 from operator import add
 
 import numpy as np
@@ -57,9 +58,7 @@ def bucket_of(age_ticks: int) -> int:
 class ReuseModel:
     """Counts of reuse and exposure, and the tables made of them; told of what happens to blocks."""
 
-    def __init__(self, parts: Parts, tuning: Tuning | None = None) -> None:
-        self._parts = parts
-        self._tuning = tuning or Tuning()
+    def __init__(self) -> None:
         self.index: list[list[float]] = []
         """[class][bucket]: hits per tick that holding on can reach."""
         self.chance: list[list[float]] = []
@@ -67,7 +66,7 @@ class ReuseModel:
         self._reuses = _table()
         self._exposure = _table()
         self._at_risk = [[0] * BUCKETS for _ in range(CLASSES)]
-        self.refresh(0)
+        self.refresh(0.0)
 
     def entered(self, kind: int) -> None:
         """A block was asked for and is of this class now, at age 0."""
@@ -109,11 +108,7 @@ class ReuseModel:
     def refresh(self, ticks: float, parts: Parts | None = None, tuning: Tuning | None = None) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""
         reuses, exposure, index, chance = learn(
-            np.array(self._reuses),
-            np.array(self._exposure),
-            ticks,
-            parts or self._parts,
-            tuning or self._tuning,
+            np.array(self._reuses), np.array(self._exposure), ticks, parts or Parts(), tuning or Tuning()
         )
         self._reuses, self._exposure = reuses.tolist(), exposure.tolist()
         self.index, self.chance = index.tolist(), chance.tolist()
@@ -123,14 +118,12 @@ def learn(
     reuses: Floats, exposure: Floats, ticks: float, parts: Parts, tuning: Tuning
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Counts faded by `ticks`, and the index and the chance of reuse that follow, each [class, bucket]."""
-    fade = float(np.exp(-ticks / tuning.fade_ticks))
+    fade = math.exp(-ticks / tuning.fade_ticks)
     reuses, exposure = reuses * fade, exposure * fade
     hazard = _hazards(reuses, exposure, tuning.prior_reuses)
-    stay = np.exp(-hazard * _WIDTHS)
-    survival = np.concatenate([np.ones((CLASSES, 1)), np.cumprod(stay, axis=1)], axis=1)
-    held_ticks = (1.0 - stay) / hazard
-    index = _best_hit_rate(survival, held_ticks) if parts.lookahead else hazard
-    return reuses, exposure, index, 1.0 - survival[:, -1:] / np.maximum(survival[:, :-1], 1e-300)
+    risk = hazard * _WIDTHS
+    index = _best_hit_rate(hazard, risk) if parts.lookahead else hazard
+    return reuses, exposure, index, 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
 
 
 def _table() -> list[list[float]]:
@@ -167,10 +160,19 @@ def _shrunk(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
     return hazard
 
 
-def _best_hit_rate(survival: Floats, held_ticks: Floats) -> Floats:
-    """Highest rate of first hits per tick, [class, bucket], over all ages until which to hold on."""
-    held = np.concatenate([np.zeros((CLASSES, 1)), np.cumsum(survival[:, :-1] * held_ticks, axis=1)], axis=1)
-    hits = survival[:, :-1, None] - survival[:, None, 1:]
-    ticks = held[:, None, 1:] - held[:, :-1, None]
-    rates: Floats = np.where(_FROM_ON, hits / np.maximum(ticks, 1e-300), 0.0).max(axis=2)
+def _best_hit_rate(hazard: Floats, risk: Floats) -> Floats:
+    """Highest rate of first hits per tick, [class, bucket], over all ages until which to hold on.
+
+    All is relative to the beginning of the bucket from which a block is held on: of what few survive, a
+    difference to what all would do is nothing but rounding.
+    """
+    passed = np.concatenate([np.zeros((CLASSES, 1)), np.cumsum(risk, axis=1)], axis=1)
+    # From the beginning of one bucket to the end of another, how many stay; all where that is not ahead.
+    stay = np.exp(np.minimum(0.0, passed[:, :-1, None] - passed[:, None, 1:]))
+    held = -np.expm1(-risk) / hazard
+    ticks = _FROM_ON * held[:, None, :]
+    ticks[:, :, 1:] *= stay[:, :, :-1]
+    np.cumsum(ticks, axis=2, out=ticks)
+    np.maximum(ticks, 1e-300, out=ticks)
+    rates: Floats = ((1.0 - stay) / ticks).max(axis=2)
     return rates

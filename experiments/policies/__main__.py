@@ -62,7 +62,7 @@ def _bar(screen: Screen, jobs: int) -> Callable[[], None]:
         done += 1
         if done == jobs or done % max(1, jobs // 20) == 0:
             left_s = (time.monotonic() - begun_s) * (jobs - done) / done
-            screen.say(f"{done} of {jobs} replays, {left_s:.0f} s left")
+            screen.say(f"{done} of {jobs} done, {left_s:.0f} s left")
 
     return advance
 

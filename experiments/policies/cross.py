@@ -2,7 +2,9 @@
 
 Families are the generated shapes, the adversarial ones, and the quarters by time of a trace, if one is given.
 Each has several members (seeds, or quarters), so a figure has an interval. The best baseline of each member
-and size is chosen afterwards, by what it saved there: no online policy could have known it."""
+and size is chosen afterwards, by what it saved there: no online policy could have known it.
+
+Outcomes are kept in `cross/` (`kept.py`), so a run that was interrupted goes on where it ended."""
 
 from __future__ import annotations
 
@@ -16,15 +18,13 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Tuning
 from experiments.intervals import mean_interval
 from experiments.parallel import run_all
-from experiments.policies.pools import BELADY, CACHES, OWN, PolicyPool, make_pool
-from experiments.policies.replay import replay
+from experiments.policies.kept import EARLY, Kept, Member, Outcome, generated, label, measure, of_file
+from experiments.policies.pools import BELADY, CACHES, OWN
 from workload.adversarial import ADVERSARIAL
 from workload.cost import CostModel
-from workload.generate import generate
 from workload.shapes import SHAPES
 from workload.trace import Trace
 
@@ -36,23 +36,6 @@ CANDIDATES = (
     Tuning(prior_reuses=4.0, margin=0.1),
 )
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
-
-
-@dataclass(frozen=True)
-class Member:
-    """One trace of a family."""
-
-    family: str
-    trace: Trace
-
-
-@dataclass(frozen=True)
-class Run:
-    """One replay: a member, a size, and a baseline by name or a candidate by number."""
-
-    member: int
-    blocks: int
-    contender: str | int
 
 
 @dataclass(frozen=True)
@@ -72,6 +55,9 @@ class Held:
     """Least ratio of seconds saved among the members."""
     shipped: float
     """Mean ratio of seconds saved with the constants as they are, whatever was chosen."""
+    early: tuple[float, ...]
+    """The same after the first of EARLY accesses: seconds of all members in sum, to those of the baseline
+    that saved most by then."""
     best: str
     """The baselines that were best."""
 
@@ -95,12 +81,11 @@ def quarters(trace: Trace) -> list[Trace]:
 
 def members_of(seed: int, requests: int, trace: Trace | None, shapes: Iterable[str]) -> list[Member]:
     """All traces, by family."""
-    generated = [
-        Member(shape, generate(shape, number, requests))
-        for shape in shapes
-        for number in range(seed, seed + SEEDS)
+    parts = quarters(trace) if trace is not None else []
+    return [
+        *(generated(shape, number, requests) for shape in shapes for number in range(seed, seed + SEEDS)),
+        *(of_file("trace", number, part) for number, part in enumerate(parts, 1)),
     ]
-    return generated + [Member("trace", part) for part in (quarters(trace) if trace is not None else [])]
 
 
 def cross(
@@ -109,68 +94,69 @@ def cross(
     cost: CostModel,
     processes: int,
     done: Callable[[], None],
+    folder: Path,
 ) -> list[Held]:
-    """Replay everything, then leave each family out in turn."""
-    jobs = jobs_of(members, sizes)
+    """Replay what the folder does not have, then leave each family out in turn."""
 
-    def run(job: Run) -> tuple[float, float]:
-        trace = members[job.member].trace
-        if isinstance(job.contender, str):
-            pool = make_pool(job.contender, job.blocks, trace, cost)
-        else:
-            pool = PolicyPool(Reuse(job.blocks, cost, tuning=CANDIDATES[job.contender]))
-        result = replay(trace, str(job.contender), job.blocks, pool, cost)
-        return result.saved_s, result.block_hit
+    def run(member: Member) -> Kept:
+        return measure(member, sizes, (*BASELINES, *CANDIDATES), cost, folder)
 
-    measured = dict(zip(jobs, run_all(run, jobs, processes, done), strict=True))
+    measured = run_all(run, members, processes, done)
     families = list(dict.fromkeys(member.family for member in members))
     return [held for family in families for held in _leave_out(family, members, sizes, measured)]
 
 
-def jobs_of(members: Sequence[Member], sizes: Sequence[int]) -> list[Run]:
-    """All replays, what takes longest first."""
-    contenders: list[str | int] = [*range(len(CANDIDATES)), *BASELINES]
-    return [
-        Run(member, size, contender)
-        for contender in contenders
-        for size in sorted(sizes, reverse=True)
-        for member in range(len(members))
-    ]
-
-
-Measured = dict[Run, tuple[float, float]]
-
-
-def _ratio(measured: Measured, member: int, size: int, candidate: int, measure: int) -> float:
-    best = max(measured[Run(member, size, name)][measure] for name in BASELINES)
-    ours = measured[Run(member, size, candidate)][measure]
-    return ours / best if best > 0 else 1.0
-
-
 def _leave_out(
-    family: str, members: Sequence[Member], sizes: Sequence[int], measured: Measured
+    family: str, members: Sequence[Member], sizes: Sequence[int], measured: Sequence[Kept]
 ) -> Iterable[Held]:
-    inside = [number for number, member in enumerate(members) if member.family == family]
-    outside = [number for number in range(len(members)) if number not in inside]
+    inside = [kept for kept, member in zip(measured, members, strict=True) if member.family == family]
+    outside = [kept for kept, member in zip(measured, members, strict=True) if member.family != family]
 
     def score(candidate: int) -> float:
-        ratios = [_ratio(measured, m, size, candidate, 0) for m in outside for size in sizes]
+        ratios = [_ratio(kept, size, candidate, _saved_s) for kept in outside for size in sizes]
         return fmean(math.log(max(ratio, 1e-6)) for ratio in ratios) if ratios else 0.0
 
     chosen = max(range(len(CANDIDATES)), key=score)
     for size in sizes:
-        saved = [_ratio(measured, m, size, chosen, 0) for m in inside]
-        hits = [_ratio(measured, m, size, chosen, 1) for m in inside]
+        saved = [_ratio(kept, size, chosen, _saved_s) for kept in inside]
         mean = mean_interval(saved)
-        shipped = fmean(_ratio(measured, member, size, 0, 0) for member in inside)
-        best = [_best(measured, member, size) for member in inside]
-        names = ", ".join(sorted(set(best)))
-        yield Held(family, size, chosen, mean.mean, mean.half, fmean(hits), min(saved), shipped, names)
+        yield Held(
+            family=family,
+            blocks=size,
+            candidate=chosen,
+            saved=mean.mean,
+            saved_interval=mean.half,
+            hits=fmean(_ratio(kept, size, chosen, _block_hit) for kept in inside),
+            worst=min(saved),
+            shipped=fmean(_ratio(kept, size, 0, _saved_s) for kept in inside),
+            early=tuple(_early(inside, size, place) for place in range(len(EARLY))),
+            best=", ".join(
+                sorted({max(BASELINES, key=lambda b: kept[size, b].saved_s[-1]) for kept in inside})
+            ),
+        )
 
 
-def _best(measured: Measured, member: int, size: int) -> str:
-    """The baseline that saved most."""
-    return max(BASELINES, key=lambda name: measured[Run(member, size, name)][0])
+def _saved_s(outcome: Outcome) -> float:
+    return outcome.saved_s[-1]
+
+
+def _block_hit(outcome: Outcome) -> float:
+    return outcome.block_hit
+
+
+def _ratio(kept: Kept, size: int, candidate: int, measure: Callable[[Outcome], float]) -> float:
+    """To the best baseline; 1 where that has nothing."""
+    best = max(measure(kept[size, name]) for name in BASELINES)
+    ours = measure(kept[size, label(CANDIDATES[candidate])])
+    return ours / best if best > 0 else 1.0
+
+
+def _early(inside: Sequence[Kept], size: int, place: int) -> float:
+    def saved_s(contender: str) -> float:
+        return sum(kept[size, contender].saved_s[place] for kept in inside)
+
+    best_s = max(map(saved_s, BASELINES))
+    return saved_s(label(CANDIDATES[0])) / best_s if best_s > 0 else 1.0
 
 
 def print_cross(console: Console, held: Sequence[Held]) -> None:
@@ -184,6 +170,7 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
         "worst",
         "block hits",
         "as shipped",
+        *(f"first {accesses:,}" for accesses in EARLY),
         "best baselines",
         "constants",
     ):
@@ -197,6 +184,7 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
             f"{row.worst:.3f}",
             f"{row.hits:.3f}",
             f"{row.shipped:.3f}",
+            *(f"{early:.3f}" for early in row.early),
             row.best,
             str(row.candidate),
         )

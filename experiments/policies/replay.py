@@ -42,36 +42,54 @@ class Result:
     admissions: int
 
 
+class Prices:
+    """What prefix hits save, request by request: the same whatever the pool has."""
+
+    def __init__(self, trace: Trace, cost: CostModel, link_bit_s: float) -> None:
+        self.stored: set[int] = set()
+        """Blocks that were asked for before."""
+        self.without = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
+        """Homes as they are without a pool."""
+        self._prefill_s = [cost.block_prefill_s(depth) for depth in range(trace.longest_chain)]
+
+    def of(self, request: Request, blocks: int) -> list[float]:
+        """Seconds, of the first so many blocks of a request that comes now."""
+        fetches_s = self.without.fetches_s(request.arrival_s)
+        worths_s = zip(request.blocks[:blocks], self._prefill_s, strict=False)
+        return [min(prefill_s, fetches_s[home_number(block, STORES)]) for block, prefill_s in worths_s]
+
+    def add(self, request: Request) -> None:
+        """The request came."""
+        for block in request.blocks:
+            if block in self.stored:
+                self.without.fetch(block, request.arrival_s)
+        self.stored.update(request.blocks)
+
+
 class Ledger:
     """Adds up what the pool served and saved, request by request."""
 
     def __init__(self, trace: Trace, cost: CostModel, link_bit_s: float) -> None:
         self._trace = trace
         self._cost = cost
-        transfer_s = cost.fetch_s(cost.block_bytes, link_bit_s)
-        self._without, self.stores = Stores(transfer_s), Stores(transfer_s)
-        self._stored: set[int] = set()
-        self._hits = self._prefix_hits = 0
+        self._prices = Prices(trace, cost, link_bit_s)
+        self.stores = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
+        """Homes as they are with the pool."""
+        self.hits = self._prefix_hits = 0
         self._saved_prefill_s = 0.0
         self.saved_s: list[float] = []
         """Of each request."""
-        self._prefill_s = [cost.block_prefill_s(depth) for depth in range(trace.longest_chain)]
 
     def add(self, request: Request, hits: Sequence[bool]) -> None:
         """A request, and which of its blocks the pool had."""
         prefix = hits.index(False) if False in hits else len(hits)
-        fetches_s = self._without.fetches_s(request.arrival_s)
-        worths_s = zip(request.blocks[:prefix], self._prefill_s, strict=False)
-        self.saved_s.append(
-            sum(min(prefill_s, fetches_s[home_number(block, STORES)]) for block, prefill_s in worths_s)
-        )
+        prices = self._prices
+        self.saved_s.append(sum(prices.of(request, prefix)))
         for block, hit in zip(request.blocks, hits, strict=True):
-            if block in self._stored:
-                self._without.fetch(block, request.arrival_s)
-                if not hit:
-                    self.stores.fetch(block, request.arrival_s)
-        self._stored.update(request.blocks)
-        self._hits += sum(hits)
+            if not hit and block in prices.stored:
+                self.stores.fetch(block, request.arrival_s)
+        prices.add(request)
+        self.hits += sum(hits)
         self._prefix_hits += prefix
         prefix_tokens = min(prefix * self._trace.block_tokens, request.input_tokens)
         self._saved_prefill_s += self._cost.prefill_s(prefix_tokens)
@@ -82,12 +100,12 @@ class Ledger:
         return Result(
             policy,
             blocks,
-            self._hits / accesses,
+            self.hits / accesses,
             self._prefix_hits / accesses,
             self._saved_prefill_s,
-            self._without.busy_s - self.stores.busy_s,
+            self._prices.without.busy_s - self.stores.busy_s,
             sum(self.saved_s),
-            self._hits * self._cost.block_bytes,
+            self.hits * self._cost.block_bytes,
             admissions,
         )
 

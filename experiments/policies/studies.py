@@ -11,7 +11,7 @@ from rich.table import Table
 from controller.policies.reuse import Reuse
 from experiments.parallel import run_all
 from experiments.policies.bound import accesses_of, upper_bound_s
-from experiments.policies.cross import BASELINES, cross, jobs_of, members_of, print_cross, write_cross
+from experiments.policies.cross import BASELINES, cross, members_of, print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
 from experiments.policies.options import Options
 from experiments.policies.pools import BELADY, make_pool
@@ -40,8 +40,8 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     shapes = tuple(ALL_SHAPES) if options.shapes_are_default else options.shapes
     trace = load_trace(options.trace) if options.trace else None
     members = members_of(options.seed, options.requests, trace, shapes)
-    done = progress(len(jobs_of(members, options.blocks)))
-    held = cross(members, options.blocks, cost, options.processes, done)
+    done = progress(len(members))
+    held = cross(members, options.blocks, cost, options.processes, done, options.results / "cross")
     write_cross(options.results / "cross.json", held)
     print_cross(console, held)
 

@@ -12,7 +12,10 @@
 
 /* As in reuse_classes.py, reuse_model.py, reuse_history.py and shadows.py: tests compare all decisions. */
 enum {
-    FIRST_GAP_CLASS = 7,
+    COUNT_LINEAGES = 6,
+    MIN_CHILDREN = 4,
+    MAX_CHILDREN = 256,
+    FIRST_GAP_CLASS = 12,
     GAP_CLASSES = 12,
     LEVELS = 3,
     CLASSES = FIRST_GAP_CLASS + GAP_CLASSES * LEVELS,
@@ -52,6 +55,7 @@ typedef struct {
     PyObject *key; /* NULL: the number is free, and `parent` is the next free one */
     uint32_t parent, children; /* children: blocks that have it as parent */
     uint32_t count, place, column;
+    uint32_t born, again; /* blocks that grew from it, and those of them that were asked for again */
     int32_t tick, fragments, size_steps;
     double gap_ticks;
     int64_t size; /* in the shadows */
@@ -152,7 +156,7 @@ void weir_ask_arc(Core *core, uint32_t id);
 
 /* learned.c */
 void weir_prepare_buckets(Core *core);
-int weir_lineage_of(uint32_t count);
+int weir_lineage_of(const Block *grown_from);
 double weir_value(const Core *core, uint32_t id);
 uint32_t weir_cheapest(Core *core, double *value);
 void weir_ask_learned(Core *core, uint32_t id, uint32_t times);

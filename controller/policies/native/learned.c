@@ -15,11 +15,17 @@ void weir_prepare_buckets(Core *core) {
     }
 }
 
-int weir_lineage_of(uint32_t count) {
-    static const uint32_t edges[] = {2, 3, 4, 6, 9};
+int weir_lineage_of(const Block *grown_from) {
+    static const uint32_t counts[] = {2, 3, 4, 6, 9}, children[] = {2, 4, 16, 64};
     int lineage = 0;
-    while (lineage < 5 && count >= edges[lineage]) lineage++;
-    return lineage;
+    if (grown_from->count == 1) return grown_from->lineage;
+    if (grown_from->born < MIN_CHILDREN) {
+        while (lineage < 5 && grown_from->count >= counts[lineage]) lineage++;
+        return lineage;
+    }
+    uint32_t for_each = (grown_from->born + 2) / (grown_from->again + 1);
+    while (lineage < 4 && for_each >= children[lineage]) lineage++;
+    return COUNT_LINEAGES + lineage;
 }
 
 static int class_of(uint32_t count, double gap_ticks) {
@@ -127,6 +133,7 @@ static void count(Core *core, uint32_t id, uint32_t times) {
         if (cohort) --*cohort;
         double gap_ticks = (double)age / times;
         block->gap_ticks += (gap_ticks - block->gap_ticks) / (block->count < GAP_MEMORY ? block->count : GAP_MEMORY);
+        if (block->count == 1 && block->parent != NONE) core->blocks[block->parent].again++;
         block->count += times;
         kind = class_of(block->count, block->gap_ticks);
         int in = bucket(core, age);

@@ -127,11 +127,13 @@ static void begin(Core *core, uint32_t id, uint32_t parent, int is_last) {
     block->is_known = 1;
     block->is_last = (uint8_t)is_last;
     block->count = block->served = 0;
+    block->born = block->again = 0;
     block->gap_ticks = 0.0;
     block->lineage = 0;
     if (parent != NONE) {
-        const Block *grown_from = &core->blocks[parent];
-        block->lineage = grown_from->count == 1 ? grown_from->lineage : (uint8_t)weir_lineage_of(grown_from->count);
+        Block *grown_from = &core->blocks[parent];
+        block->lineage = (uint8_t)weir_lineage_of(grown_from);
+        if (++grown_from->born >= MAX_CHILDREN) grown_from->born /= 2, grown_from->again /= 2;
     }
     core->known++;
     list_add(core, &core->recent, RECENT_LINK, id);

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from controller.policies.reuse_classes import (
@@ -5,11 +6,13 @@ from controller.policies.reuse_classes import (
     FIRST_GAP_CLASS,
     LAST,
     LEVELS,
+    MAX_CHILDREN,
+    MIN_CHILDREN,
     class_of,
     lineage_of,
     new_class,
 )
-from controller.policies.reuse_history import History
+from controller.policies.reuse_history import Block, History
 from controller.policies.reuse_model import AGE_EDGES, BUCKETS, ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 
@@ -27,6 +30,31 @@ def test_classes() -> None:
     assert class_of(2, 1e9) == FIRST_GAP_CLASS
 
 
+def test_what_grows_from_a_block_is_told_by_what_grew_from_it_before() -> None:
+    history = History(ReuseModel(), remembered=1000)
+
+    def grow(key: int, parent: Block, times: int) -> int:
+        block = history.blocks.get(key) or history.begin(key, parent, False)
+        for _ in range(times):
+            history.asked(block, 1, 0)
+        return block.lineage
+
+    read_once, talked = (history.begin(key, None, False) for key in (-1, -2))
+    for parent in (read_once, talked):
+        for _ in range(2):
+            history.asked(parent, 1, 0)
+    for key in range(40):
+        grow(key, read_once, 1)
+        grow(100 + key, talked, 1 + key % 2)
+    new = grow(50, read_once, 1), grow(150, talked, 1)
+    assert new == (lineage_of(2, 40, 0), lineage_of(2, 40, 20))
+    assert new[0] > new[1] >= lineage_of(2, MIN_CHILDREN, MIN_CHILDREN) > lineage_of(10**6)
+    for key in range(1000, 1000 + 2 * MAX_CHILDREN):
+        grow(key, talked, 1)
+    assert talked.born < MAX_CHILDREN
+    assert grow(151, talked, 1) > new[1]
+
+
 def test_buckets_follow_the_edges() -> None:
     assert bucket_of(0) == 0
     for number, edge in enumerate(AGE_EDGES, 1):
@@ -36,14 +64,14 @@ def test_buckets_follow_the_edges() -> None:
 
 
 def test_before_anything_is_seen_young_and_often_is_better() -> None:
-    index = ReuseModel(Parts()).index
+    index = ReuseModel().index
     assert index[YOUNG][2] > index[YOUNG][10] > index[YOUNG][20] > 0
     assert index[class_of(9, 1.0)][8] > index[class_of(9, 30.0)][8] > index[YOUNG][8]
 
 
 def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
     """A thousand blocks; a share of them is asked for again at one age, the others never."""
-    model = ReuseModel(parts)
+    model = ReuseModel()
     blocks, reused = 1000, int(1000 * share)
     for _ in range(blocks):
         model.entered(YOUNG)
@@ -55,7 +83,7 @@ def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
             for _ in range(reused):
                 model.moved(YOUNG, edge, FIRST_GAP_CLASS)
             blocks -= reused
-    model.refresh(0.0)
+    model.refresh(0.0, parts)
     return model
 
 
@@ -86,7 +114,7 @@ def test_what_was_learned_fades() -> None:
 
 def test_every_block_at_risk_is_remembered_and_counted_once() -> None:
     """The model's blocks at risk are the history's, at their ages, whatever was forgotten meanwhile."""
-    model = ReuseModel(Parts())
+    model = ReuseModel()
     history = History(model, remembered=3000)
     for number in range(12_000):
         key = number % 5000 if number % 3 else -number
@@ -98,3 +126,13 @@ def test_every_block_at_risk_is_remembered_and_counted_once() -> None:
         expected[block.kind][bucket_of(history.tick - block.tick)] += 1
     assert model._at_risk == expected
     assert 3000 <= len(history.blocks) <= 3064
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
+def test_no_rate_is_above_all_hazards_ahead(share: float) -> None:
+    """Not even where nearly nothing survives, and differences are rounding."""
+    index = np.array(learned(Parts(), reuse_bucket=3, share=share).index)
+    hazard = np.array(learned(Parts(lookahead=False), reuse_bucket=3, share=share).index)
+    ahead = np.maximum.accumulate(hazard[:, ::-1], axis=1)[:, ::-1]
+    assert (index <= ahead * (1 + 1e-9)).all()
+    assert (index >= hazard * (1 - 1e-9)).all()

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -8,10 +9,12 @@ from rich.console import Console
 from controller.policies import Hits, Miss
 from controller.policies.eventlog import to_line
 from controller.policies.reuse import Reuse
+from controller.policies.reuse_parts import Tuning
 from experiments.policies.__main__ import main
 from experiments.policies.bound import accesses_of, upper_bound_s
-from experiments.policies.cross import BASELINES, CANDIDATES, cross, jobs_of, members_of, quarters
+from experiments.policies.cross import BASELINES, CANDIDATES, cross, members_of, quarters
 from experiments.policies.explain import ExplainError, explain_log, explain_trace
+from experiments.policies.kept import Member, label, measure
 from experiments.policies.live import TELLINGS
 from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.reclaim import Spent, spend
@@ -72,16 +75,44 @@ def test_quarters_are_all_of_a_trace() -> None:
     assert all(part.requests[0].arrival_s >= 0 and part.duration_s <= trace.duration_s / 4 for part in parts)
 
 
-def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("experiments.policies.cross.SEEDS", 2)
     monkeypatch.setattr("experiments.policies.cross.BASELINES", ("lru", "mq"))
     members = members_of(5, 40, None, ("rag", "loop"))
-    replays = []
-    held = cross(members, (30,), COST, 1, lambda: replays.append(1))
+    traces = []
+    held = cross(members, (30,), COST, 1, lambda: traces.append(1), tmp_path)
     assert [(row.family, row.blocks) for row in held] == [("rag", 30), ("loop", 30)]
     assert all(0 <= row.candidate < len(CANDIDATES) and row.worst <= row.saved for row in held)
-    assert len(replays) == len(jobs_of(members, (30,))) == 4 * (len(CANDIDATES) + 2)
+    assert len(traces) == len(members) == 4
     assert BELADY not in BASELINES
+
+
+def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
+    made = []
+
+    def make() -> Trace:
+        made.append(1)
+        return generate("scan", 1, 200)
+
+    member = Member("scan", "scan-1-200", "as it is", make)
+    first = measure(member, (60,), ("lru", "mq"), COST, tmp_path)
+    path = tmp_path / "scan-1-200.jsonl"
+    path.write_text(path.read_text()[:-10])  # interrupted while the last line was being written
+    contenders = ("lru", "mq", Tuning())
+    second = measure(member, (60,), contenders, COST, tmp_path)
+    assert measure(member, (60,), contenders, COST, tmp_path) == second
+    assert len(made) == 2
+    assert first.items() <= second.items()
+    for contender in contenders:
+        name = contender if isinstance(contender, str) else "reuse"
+        result = replay(make(), name, 60, make_pool(name, 60, make(), COST), COST)
+        found = second[60, label(contender)]
+        assert found.saved_s[-1] == pytest.approx(result.saved_s)
+        assert found.block_hit == result.block_hit
+        assert 0 < found.saved_s[0] < found.saved_s[1] <= found.saved_s[-1]
+    changed = replace(member, identity="another")
+    measure(changed, (60,), ("lru",), COST, tmp_path)
+    assert len(made) == 2 + 2 * len(contenders) + 1
 
 
 def story(tell: str) -> str:

@@ -1,0 +1,150 @@
+"""What each contender saved on a trace, kept in a file for each trace: a comparison that takes hours goes on
+where it ended, and baselines are replayed once, whatever becomes of the policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from hashlib import sha256
+from itertools import accumulate
+from math import inf
+from pathlib import Path
+from types import ModuleType
+
+import controller.policies
+import workload
+from controller.policies.reuse import Reuse
+from controller.policies.reuse_parts import Tuning
+from experiments.policies.pools import PolicyPool, Pool, make_pool
+from experiments.policies.replay import Prices, play
+from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from workload.generate import generate
+from workload.trace import Trace
+
+EARLY = (1_000, 5_000, 20_000)
+"""Accesses from a cold start after which what was saved is noted, too."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One trace of a family; made when it is needed."""
+
+    family: str
+    name: str
+    identity: str
+    """Changes when what is in the trace does."""
+    make: Callable[[], Trace]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a contender did on a trace at one size."""
+
+    saved_s: tuple[float, ...]
+    """By the first of EARLY accesses, each cut before the request that exceeds it, and by all."""
+    block_hit: float
+
+
+Contender = str | Tuning
+"""A baseline by name, or the policy with these constants."""
+Kept = dict[tuple[int, str], Outcome]
+"""By size and label of the contender."""
+
+
+def generated(shape: str, seed: int, requests: int) -> Member:
+    """A generated trace."""
+    name = f"{shape}-{seed}-{requests}"
+    return Member(shape, name, _sources(workload), partial(generate, shape, seed, requests))
+
+
+def of_file(family: str, number: int, trace: Trace) -> Member:
+    """A trace that is there already."""
+    content = repr([(request.arrival_s, request.blocks) for request in trace.requests])
+    return Member(family, f"{family}-{number}", sha256(content.encode()).hexdigest()[:16], lambda: trace)
+
+
+def label(contender: Contender) -> str:
+    """What outcomes are kept under: the policy's depend on its sources."""
+    return contender if isinstance(contender, str) else f"reuse {contender} {_sources(controller.policies)}"
+
+
+def measure(
+    member: Member, sizes: Sequence[int], contenders: Iterable[Contender], cost: CostModel, folder: Path
+) -> Kept:
+    """What all contenders did, replaying what is not in the folder yet."""
+    path = folder / f"{member.name}.jsonl"
+    about = {"trace": member.identity, "cost": sha256(repr(cost).encode()).hexdigest()[:16]}
+    kept = _read(path, about)
+    todo = [(size, one) for one in contenders for size in sizes if (size, label(one)) not in kept]
+    if not todo:
+        return kept
+    folder.mkdir(parents=True, exist_ok=True)
+    trace = member.make()
+    own_cost = replace(cost, block_tokens=trace.block_tokens)
+    worths_s = _worths_s(trace, own_cost) if any(isinstance(one, str) for _, one in todo) else []
+    with path.open("a") as lines:
+        lines.write("\n")  # ends a line that was being written when it ended
+        for size, contender in todo:
+            if isinstance(contender, str):
+                found = _of_baseline(trace, worths_s, make_pool(contender, size, trace, cost))
+            else:
+                ledger = play(trace, PolicyPool(Reuse(size, cost, tuning=contender)), own_cost)
+                found = _outcome(trace, ledger.saved_s, ledger.hits)
+            kept[size, label(contender)] = found
+            row = {"blocks": size, "contender": label(contender), "saved_s": found.saved_s}
+            lines.write(json.dumps({**about, **row, "block_hit": found.block_hit}) + "\n")
+            lines.flush()
+    return kept
+
+
+def _read(path: Path, about: dict[str, str]) -> Kept:
+    """What a file has of the very trace and costs; a line that was being written when it ended is none."""
+    kept: Kept = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if about.items() <= row.items():
+            kept[row["blocks"], row["contender"]] = Outcome(tuple(row["saved_s"]), row["block_hit"])
+    return kept
+
+
+def _worths_s(trace: Trace, cost: CostModel) -> list[list[float]]:
+    """Of each request's blocks, what a prefix hit saves: the same whoever has it."""
+    prices = Prices(trace, cost, DEFAULT_LINK_BIT_S)
+    worths_s = []
+    for request in trace.requests:
+        worths_s.append(prices.of(request, len(request.blocks)))
+        prices.add(request)
+    return worths_s
+
+
+def _of_baseline(trace: Trace, worths_s: Sequence[Sequence[float]], pool: Pool) -> Outcome:
+    """A replay of a policy that does not ask for loads: no home needs to be followed."""
+    saved_s, hits = [], 0
+    for request, worth_s in zip(trace.requests, worths_s, strict=True):
+        now_s, chain = request.arrival_s, request.blocks
+        had = [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)]
+        hits += sum(had)
+        saved_s.append(sum(worth_s[: had.index(False)] if False in had else worth_s))
+    return _outcome(trace, saved_s, hits)
+
+
+def _outcome(trace: Trace, saved_s: Sequence[float], hits: int) -> Outcome:
+    asked = list(accumulate(len(request.blocks) for request in trace.requests))
+    by = (sum(s for s, n in zip(saved_s, asked, strict=True) if n <= most) for most in (*EARLY, inf))
+    return Outcome(tuple(by), hits / trace.accesses)
+
+
+@cache
+def _sources(package: ModuleType) -> str:
+    """A digest of all sources of a package."""
+    folder = Path(str(package.__file__)).parent
+    digest = sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".py", ".c", ".h"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
