@@ -1,7 +1,7 @@
 """How fast hosts are: blocks requested, received and checked, or put, over UDP on the loopback interface.
 
-    python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N] [--receive-one-by-one]
-        [--send-one-by-one] [--put]
+    python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N] [--link-mbit-s RATE]
+        [--receive-one-by-one] [--send-one-by-one] [--put]
 
 One process serves and one fetches, so that the CPU time of each end is its own.
 """
@@ -16,6 +16,7 @@ import os
 import resource
 import sys
 import time
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -157,14 +158,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--blocks", type=int, default=4000)
     parser.add_argument("--block-bytes", type=int, default=16384)
     parser.add_argument("--chain", type=int, default=16)
+    parser.add_argument(
+        "--link-mbit-s", type=float, default=0, help="lumps as on a link of this rate; 0: unlimited"
+    )
     parser.add_argument("--receive-one-by-one", action="store_true", help="as behind a switch")
     parser.add_argument("--send-one-by-one", action="store_true", help="as there before Linux 6.11")
     parser.add_argument("--put", action="store_true", help="put each block instead of fetching it")
     options = parser.parse_args(arguments)
     keys = bench_keys(options.blocks if options.put else BLOCKS_KEPT)
     preloaded = [] if options.put else keys
-    endpoint_options = EndpointOptions(
-        sends_together=not options.send_one_by_one, receives_together=not options.receive_one_by_one
+    endpoint_options = replace(
+        EndpointOptions.of_link(1e6 * options.link_mbit_s),
+        sends_together=not options.send_one_by_one,
+        receives_together=not options.receive_one_by_one,
     )
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from hostlib import native
 from hostlib.errors import ConfigError
-from hostlib.wire import FRAME_HEADER_BYTES, KV_PORT, Buffer
+from hostlib.wire import FRAME_HEADER_BYTES, KV_PORT, VALUE_FRAME_BYTES, Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +45,10 @@ _RECEIVES_PER_WAKEUP = 32
 _BUFFER_BYTES = 3 * _MAX_DATAGRAM_BYTES
 """Filled from its start in each turn, so most of it is hardly ever touched."""
 _LUMP_S = 0.001
+_LONGEST_LUMP_BYTES = 65_000
+"""A lump is one datagram to the kernel, of at most 65,507 bytes."""
+_LONGEST_LUMP_DATAGRAMS = 64
+"""UDP_MAX_SEGMENTS of Linux, until 6.9."""
 _SEGMENT_SIZE = struct.Struct("=H")
 _UINT = struct.Struct("=I")
 
@@ -53,8 +57,9 @@ _UINT = struct.Struct("=I")
 class EndpointOptions:
     """Bounds of an endpoint."""
 
-    burst_datagrams: int = 8
-    """Longest burst handed to the kernel, which a shaped link sends as one lump."""
+    lump_bytes: int = 8 * VALUE_FRAME_BYTES
+    """What of a burst is handed to the kernel as one, as frames: a shaped link sends it at once. A lump has one
+    datagram at least."""
     queue_datagrams: int = 8192
     """Datagrams that wait for the socket to become writable; more are dropped and counted."""
     sends_together: bool = True
@@ -66,16 +71,19 @@ class EndpointOptions:
     send_buffer_bytes: int = 1 << 20
 
     @classmethod
-    def of_link(cls, link_bit_s: float, frame_bytes: int) -> EndpointOptions:
-        """For frames of one size before a link (0: unlimited) on which a lump should take hardly any time.
+    def of_link(cls, link_bit_s: float) -> EndpointOptions:
+        """For a link (0: unlimited) on which a lump should take hardly any time.
 
         A lump leaves before its time, as if the link were faster than it is: on a slow one a node that asks a
         little later than others would find the first answers gone that it could have shared.
         """
-        if not link_bit_s:
-            return cls()
-        fitting = int(_LUMP_S * link_bit_s / (8 * frame_bytes))
-        return cls(burst_datagrams=max(1, min(cls().burst_datagrams, fitting)))
+        fitting = int(_LUMP_S * link_bit_s / 8) if link_bit_s else _LONGEST_LUMP_BYTES
+        return cls(lump_bytes=min(_LONGEST_LUMP_BYTES, fitting))
+
+    def lump_datagrams(self, datagram_bytes: int) -> int:
+        """How many datagrams of this length are a lump."""
+        fitting = self.lump_bytes // (FRAME_HEADER_BYTES + datagram_bytes)
+        return max(1, min(_LONGEST_LUMP_DATAGRAMS, fitting))
 
 
 @dataclass(slots=True)
@@ -116,10 +124,10 @@ class _Waiting:
     datagrams: list[bytes]
     at: int = 0
 
-    def alike(self, longest: int) -> list[bytes]:
-        """The first ones, of one length, at most `longest`."""
-        some = self.datagrams[self.at : self.at + longest]
-        return list(next(groupby(some, len))[1])
+    def lump(self, options: EndpointOptions) -> list[bytes]:
+        """The first ones, of one length, as many as are a lump."""
+        longest = options.lump_datagrams(len(self.datagrams[self.at]))
+        return list(next(groupby(self.datagrams[self.at : self.at + longest], len))[1])
 
 
 class UdpEndpoint:
@@ -234,7 +242,7 @@ class UdpEndpoint:
                 if error.errno in _NO_SEGMENTATION and self._segmentation:
                     self._segmentation = False
                     continue
-                lost = waiting.alike(self._options.burst_datagrams)
+                lost = waiting.lump(self._options)
                 count, sent_bytes = len(lost), sum(map(len, lost))
                 self.stats.queue_drops += count  # no route, or the interface's queue is full
             waiting.at += count
@@ -244,13 +252,12 @@ class UdpEndpoint:
 
     def _send_now(self, waiting: _Waiting) -> tuple[int, int]:
         """Datagrams that have left, and their bytes."""
-        longest = self._options.burst_datagrams
         if self._core is not None:
             return self._core.send(
-                self._socket.fileno(), waiting.address, KV_PORT, waiting.datagrams, waiting.at, longest,
-                self._segmentation,
+                self._socket.fileno(), waiting.address, KV_PORT, waiting.datagrams, waiting.at,
+                self._options.lump_bytes, self._segmentation,
             )  # fmt: skip
-        datagrams = waiting.alike(longest if self._segmentation else 1)
+        datagrams = waiting.lump(self._options) if self._segmentation else [waiting.datagrams[waiting.at]]
         if len(datagrams) == 1:
             self._socket.sendto(datagrams[0], (waiting.address, KV_PORT))
         else:

@@ -121,9 +121,7 @@ class StorageProcess(HostProcess):
             config.dram_bytes, self._ssd, derivation(config.seal, content=content), options
         )
         self._store.preload([Place(config.tenant, key) for key in keys], config.block_bytes, lengths)
-        self._endpoint = UdpEndpoint(
-            config.address, EndpointOptions.of_link(config.link_bit_s, wire.VALUE_FRAME_BYTES)
-        )
+        self._endpoint = UdpEndpoint(config.address, EndpointOptions.of_link(config.link_bit_s))
         self._node = StorageNode(
             self._endpoint,
             self._store,

@@ -20,7 +20,7 @@ from hostlib.client_gate import ClientGate
 from hostlib.client_options import ClientOptions
 from hostlib.coder import Coder
 from hostlib.config import HostConfig, check_address, check_positive
-from hostlib.endpoint import UdpEndpoint
+from hostlib.endpoint import EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.health import HealthOptions
 from hostlib.inference import InferenceNode, InferenceOptions, fetch_all, fetch_none
@@ -136,7 +136,8 @@ class WorkerProcess(HostProcess):
         self._routed: RoutedNode | None = None
         cost, scale = config.cost, config.scale
         self._tiers = config.make_tiers()
-        self._endpoint = UdpEndpoint(config.address)
+        lumps = EndpointOptions.of_link(config.link_bit_s) if config.link_bit_s else None
+        self._endpoint = UdpEndpoint(config.address, lumps)
         self._pushed = PushedBlocks(config.seal, self._tiers.__contains__, self._tiers.place)
         self._client = Client(
             self._endpoint,

@@ -24,7 +24,7 @@ from rich.table import Table
 from experiments.command import Screen, run_command
 from experiments.errors import ExperimentError
 from experiments.intervals import mean_interval
-from experiments.options import Option, list_of, one_of, parse_into, whole
+from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
 from hostlib import native
@@ -42,6 +42,7 @@ class Options:
     blocks: int
     block_bytes: int
     chain: int
+    link_mbit_s: float
     works: tuple[str, ...]
     cores: tuple[str, ...]
     modes: tuple[str, ...]
@@ -63,6 +64,7 @@ _OPTIONS = (
     Option("BLOCKS", whole(1, 1_000_000), 4000, "blocks fetched or put in a round"),
     Option("BLOCK_BYTES", whole(1, 1 << 20), 16384, "bytes of a block"),
     Option("CHAIN", whole(1, 256), 16, "blocks asked for at once"),
+    Option("LINK_MBIT_S", number(0, 1e6), 0.0, "lumps of datagrams as on a link of this rate; 0: unlimited"),
     Option("WORKS", list_of(one_of(tuple(WORKS))), tuple(WORKS), "GET, PUT or both"),
     Option("CORES", list_of(one_of(tuple(CORES))), tuple(CORES), "python, compiled or both"),
     Option("MODES", list_of(one_of(tuple(MODES))), tuple(MODES), "how datagrams pass through the kernel"),
@@ -118,7 +120,12 @@ def name_of(work: str, mode: str, core: str) -> str:
 
 def measure(options: Options, work: str, mode: str, core: str) -> dict[str, float]:
     """One play."""
-    given = {"--blocks": options.blocks, "--block-bytes": options.block_bytes, "--chain": options.chain}
+    given = {
+        "--blocks": options.blocks,
+        "--block-bytes": options.block_bytes,
+        "--chain": options.chain,
+        "--link-mbit-s": options.link_mbit_s,
+    }
     arguments = [part for name, value in given.items() for part in (name, str(value))]
     done = subprocess.run(
         [sys.executable, "-m", "hostlib.bench", *arguments, *WORKS[work], *MODES[mode]],
@@ -169,6 +176,7 @@ def _about(options: Options) -> dict[str, Any]:
         "blocks": options.blocks,
         "block_bytes": options.block_bytes,
         "chain": options.chain,
+        "link_mbit_s": options.link_mbit_s,
     }
 
 

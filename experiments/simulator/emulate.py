@@ -25,7 +25,7 @@ from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
 from hostlib.tier_rules import DEFAULT_RULE
-from hostlib.wire import VALUE_BYTES, VALUE_FRAME_BYTES
+from hostlib.wire import KV_HEADER_BYTES, VALUE_BYTES, VALUE_FRAME_BYTES
 from topologies.engines import make_engine
 from topologies.network import Network, burst_bytes, check_root
 from workload.compression import NONE
@@ -201,7 +201,7 @@ def _machine(run: RunScenario) -> dict[str, Any]:
     """What the emulator runs on, in real seconds."""
     speed = run.scale.speed
     rate_bit_s = run.fabric.link_rate_bit_s(run.fabric.stores[0])
-    lump = EndpointOptions.of_link(rate_bit_s, VALUE_FRAME_BYTES).burst_datagrams
+    lump = EndpointOptions.of_link(rate_bit_s).lump_datagrams(KV_HEADER_BYTES + VALUE_BYTES)
     return {
         "pace": speed,
         "link_burst_s": burst_bytes(rate_bit_s) * 8 / rate_bit_s * speed,

@@ -41,7 +41,7 @@ class Core(Protocol):
         port: int,
         datagrams: list[bytes],
         at: int,
-        longest: int,
+        lump_bytes: int,
         together: bool,
         /,
     ) -> tuple[int, int]:

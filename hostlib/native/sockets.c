@@ -18,11 +18,12 @@
 #endif
 
 enum {
-    SLOTS = 16,
+    SLOTS = 32,
     SLOT_BYTES = 65536 + 640, /* not a power of two, so that slots do not share lines of the cache */
     MOST_CALLS = 4,
     ENOUGH_BYTES = 2 * 65536,
-    MOST_SENT = 64,
+    MOST_SENT = 128,
+    LUMP_DATAGRAMS = 64, /* the most that UDP_SEGMENT takes before Linux 6.9 */
 };
 
 /* Pages that are never written take no memory. The interpreter's lock is held while it is in use. */
@@ -94,17 +95,17 @@ static int take(Arrived *arrived, const uint8_t *data, size_t length, size_t seg
 }
 
 static int receive_all(Arrived *arrived, int socket, int port) {
-    struct mmsghdr messages[SLOTS];
-    struct iovec vectors[SLOTS];
-    struct sockaddr_in from[SLOTS];
-    union {
+    static struct mmsghdr messages[SLOTS];
+    static struct iovec vectors[SLOTS];
+    static struct sockaddr_in from[SLOTS];
+    static union {
         struct cmsghdr aligned;
         uint8_t bytes[2 * CMSG_SPACE(sizeof(uint32_t))];
     } ancillary[SLOTS];
+    static int stale = SLOTS; /* the first ones, which a call may have written to */
 
     for (int call = 0; call < MOST_CALLS && arrived->received_bytes < ENOUGH_BYTES; call++) {
-        memset(messages, 0, sizeof messages);
-        for (int i = 0; i < SLOTS; i++) {
+        for (int i = 0; i < stale; i++) {
             vectors[i] = (struct iovec){slots[i], 65535};
             from[i].sin_family = AF_UNSPEC;
             messages[i].msg_hdr = (struct msghdr){
@@ -113,6 +114,7 @@ static int receive_all(Arrived *arrived, int socket, int port) {
             };
         }
         int count = recvmmsg(socket, messages, SLOTS, MSG_DONTWAIT, NULL);
+        stale = count < 0 ? 1 : count < SLOTS ? count + 1 : SLOTS;
         if (count < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
             continue; /* an ICMP error of an earlier send */
@@ -141,60 +143,71 @@ PyObject *weir_receive(PyObject *module, PyObject *arguments) {
                          arrived.foreign, arrived.drops);
 }
 
-static int send_segments(int socket, struct msghdr *header, size_t segment) {
-    union {
-        struct cmsghdr aligned;
-        uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
-    } ancillary;
-    memset(&ancillary, 0, sizeof ancillary);
-    header->msg_control = &ancillary;
-    header->msg_controllen = sizeof ancillary;
+typedef union {
+    struct cmsghdr aligned;
+    uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
+} Segmented;
+
+static void cut_into(struct msghdr *header, Segmented *ancillary, size_t segment) {
+    memset(ancillary, 0, sizeof *ancillary);
+    header->msg_control = ancillary;
+    header->msg_controllen = sizeof *ancillary;
     struct cmsghdr *control = CMSG_FIRSTHDR(header);
     control->cmsg_level = IPPROTO_UDP;
     control->cmsg_type = UDP_SEGMENT;
     control->cmsg_len = CMSG_LEN(sizeof(uint16_t));
     uint16_t bytes = (uint16_t)segment;
     memcpy(CMSG_DATA(control), &bytes, sizeof bytes);
-    return sendmsg(socket, header, MSG_DONTWAIT) < 0 ? -1 : (int)header->msg_iovlen;
 }
 
-/* As many datagrams from there on as one call takes; -1 with errno. `together`: those of one length, at most
-   `longest`, with UDP_SEGMENT. */
-static int send_some(int socket, const struct sockaddr_in *to, const struct iovec *vectors, size_t count,
-                     size_t longest, int together) {
+/* How many of these are one lump: of one length, and their frames no more than so many bytes. */
+static size_t lump_of(const struct iovec *vectors, size_t count, size_t lump_bytes) {
+    size_t length = vectors[0].iov_len, longest = lump_bytes / (FRAME_HEADER_BYTES + length), alike = 1;
+    if (longest > LUMP_DATAGRAMS) longest = LUMP_DATAGRAMS;
+    while (alike < count && alike < longest && vectors[alike].iov_len == length) alike++;
+    return alike;
+}
+
+/* As many of these datagrams as one call takes, lump by lump; -1 with errno. `more` follow, so that the last lump
+   may be longer than it looks from here. */
+static int send_some(int socket, const struct sockaddr_in *to, struct iovec *vectors, size_t count, int more,
+                     size_t lump_bytes) {
     struct mmsghdr messages[MOST_SENT];
-    size_t alike = 1;
-    while (alike < count && alike < longest && vectors[alike].iov_len == vectors[0].iov_len) alike++;
-    if (together && alike > 1) {
-        struct msghdr header = {.msg_name = (void *)to, .msg_namelen = sizeof *to,
-                                .msg_iov = (struct iovec *)vectors, .msg_iovlen = alike};
-        return send_segments(socket, &header, vectors[0].iov_len);
+    Segmented ancillary[MOST_SENT];
+    unsigned lumps = 0;
+    for (size_t at = 0; at < count; lumps++) {
+        size_t alike = lump_of(vectors + at, count - at, lump_bytes);
+        if (more && lumps > 0 && at + alike == count) break;
+        struct msghdr *header = &messages[lumps].msg_hdr;
+        *header = (struct msghdr){.msg_name = (void *)to, .msg_namelen = sizeof *to,
+                                  .msg_iov = vectors + at, .msg_iovlen = alike};
+        if (alike > 1) cut_into(header, &ancillary[lumps], vectors[at].iov_len);
+        at += alike;
     }
-    if (together) count = 1;
-    memset(messages, 0, count * sizeof *messages);
-    for (size_t i = 0; i < count; i++)
-        messages[i].msg_hdr = (struct msghdr){.msg_name = (void *)to, .msg_namelen = sizeof *to,
-                                              .msg_iov = (struct iovec *)&vectors[i], .msg_iovlen = 1};
-    return sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT);
+    int sent = sendmmsg(socket, messages, lumps, MSG_DONTWAIT), datagrams = 0;
+    if (sent < 0) return -1;
+    for (int i = 0; i < sent; i++) datagrams += (int)messages[i].msg_hdr.msg_iovlen;
+    return datagrams;
 }
 
-/* send(fd, address, port, datagrams, at, longest, together) -> (how many of those from `at` on have left, at least
-   one; their bytes); OSError if not even one could. */
+/* send(fd, address, port, datagrams, at, lump_bytes, together) -> (how many of those from `at` on have left, at least
+   one; their bytes); OSError if not even one could. `together`: those of one length whose frames are no more than
+   `lump_bytes` as one, with UDP_SEGMENT. */
 PyObject *weir_send(PyObject *module, PyObject *arguments) {
     (void)module;
     int socket, port, together;
     const char *address;
     PyObject *datagrams;
-    Py_ssize_t at, longest;
-    if (!PyArg_ParseTuple(arguments, "isiO!nnp", &socket, &address, &port, &PyList_Type, &datagrams, &at, &longest,
+    Py_ssize_t at, lump_bytes;
+    if (!PyArg_ParseTuple(arguments, "isiO!nnp", &socket, &address, &port, &PyList_Type, &datagrams, &at, &lump_bytes,
                           &together))
         return NULL;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
         return PyErr_Format(PyExc_ValueError, "%s is no IPv4 address", address);
     Py_ssize_t total = PyList_GET_SIZE(datagrams), bytes = 0, done = at;
-    if (at < 0 || at > total || longest < 1 || longest > MOST_SENT)
-        return PyErr_Format(PyExc_ValueError, "%zd at a time from %zd on of %zd", longest, at, total);
+    if (at < 0 || at > total || lump_bytes < 0)
+        return PyErr_Format(PyExc_ValueError, "lumps of %zd bytes from %zd on of %zd", lump_bytes, at, total);
     while (done < total) {
         struct iovec vectors[MOST_SENT];
         size_t count = 0;
@@ -203,7 +216,8 @@ PyObject *weir_send(PyObject *module, PyObject *arguments) {
             if (!PyBytes_CheckExact(datagram)) return PyErr_Format(PyExc_TypeError, "datagrams are bytes");
             vectors[count] = (struct iovec){PyBytes_AS_STRING(datagram), (size_t)PyBytes_GET_SIZE(datagram)};
         }
-        int sent = send_some(socket, &to, vectors, count, (size_t)longest, together);
+        int more = done + (Py_ssize_t)count < total;
+        int sent = send_some(socket, &to, vectors, count, more, together ? (size_t)lump_bytes : 0);
         if (sent < 0 && done == at) return PyErr_SetFromErrno(PyExc_OSError);
         if (sent <= 0) break;
         for (int i = 0; i < sent; i++) bytes += (Py_ssize_t)vectors[i].iov_len;

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import errno
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from itertools import count
 
 import pytest
 
 from hostlib import native
-from hostlib.endpoint import EndpointOptions, UdpEndpoint
+from hostlib.endpoint import UDP_GRO, EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.native import Core
 from hostlib.wire import KV_PORT, Buffer
@@ -63,10 +64,10 @@ UDP_NO_CHECK6_RX = 102
 MIXED = [bytes([n]) * length for n, length in enumerate([560] * 20 + [48] * 3 + [1] + [560] * 9)]
 
 
-@pytest.mark.parametrize("burst", [1, 8, 64])
-def test_datagrams_arrive_as_they_were_sent(burst: int) -> None:
+@pytest.mark.parametrize("lump_bytes", [1, 8 * 602, 64_000])
+def test_datagrams_arrive_as_they_were_sent(lump_bytes: int) -> None:
     async def main() -> None:
-        with Pair(EndpointOptions(burst_datagrams=burst)) as pair:
+        with Pair(EndpointOptions(lump_bytes=lump_bytes)) as pair:
             pair.sender.send(pair.destination, MIXED)
             await until(lambda: len(pair.arrived) == len(MIXED))
             assert pair.arrived == MIXED
@@ -79,9 +80,41 @@ def test_datagrams_arrive_as_they_were_sent(burst: int) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("link_bit_s", "datagrams"), [(0.0, 8), (1e9, 8), (20e6, 4), (5e6, 1), (1e3, 1)])
+@pytest.mark.parametrize(("link_bit_s", "datagrams"), [(0.0, 64), (1e9, 64), (20e6, 4), (5e6, 1), (1e3, 1)])
 def test_a_lump_takes_no_more_than_a_millisecond_of_the_link(link_bit_s: float, datagrams: int) -> None:
-    assert EndpointOptions.of_link(link_bit_s, frame_bytes=602).burst_datagrams == datagrams
+    assert EndpointOptions.of_link(link_bit_s).lump_datagrams(560) == datagrams
+
+
+SMALL_AND_LARGE = [bytes(80)] * 100 + [bytes(592)] * 100
+
+
+@pytest.mark.parametrize(
+    ("link_bit_s", "lumps"),
+    [
+        (0.0, [(64, 80), (36, 80), (64, 592), (36, 592)]),
+        (40e6, [(40, 80), (40, 80), (20, 80), *[(7, 592)] * 14, (2, 592)]),
+        (1e6, [(1, 80)] * 100 + [(1, 592)] * 100),
+    ],
+)
+def test_what_leaves_as_one_is_bounded_in_bytes(link_bit_s: float, lumps: list[tuple[int, int]]) -> None:
+    """How many datagrams of which length: the loopback interface gives as one what was sent as one."""
+
+    def receive(receiver: socket.socket) -> tuple[int, int]:
+        data, ancillary, _, _ = receiver.recvmsg(65_535, socket.CMSG_SPACE(4), socket.MSG_DONTWAIT)
+        one = int.from_bytes(ancillary[0][2], sys.byteorder) if ancillary else len(data)
+        return len(data) // one, one
+
+    async def main() -> list[tuple[int, int]]:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+            receiver.bind((own_address(), KV_PORT))
+            receiver.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+            sender = UdpEndpoint(own_address(), EndpointOptions.of_link(link_bit_s))
+            with contextlib.closing(sender):
+                sender.send(receiver.getsockname()[0], SMALL_AND_LARGE)
+                await until(lambda: sender.stats.sent == len(SMALL_AND_LARGE))
+            return [receive(receiver) for _ in lumps]
+
+    assert asyncio.run(main()) == lumps
 
 
 class UnwillingCore:
@@ -92,12 +125,12 @@ class UnwillingCore:
         self._send, self._refuses = core.send, refuses
 
     def send(
-        self, fd: int, address: str, port: int, datagrams: list[bytes], at: int, longest: int, together: bool
+        self, fd: int, address: str, port: int, datagrams: list[bytes], at: int, lump_bytes: int, together: bool
     ) -> tuple[int, int]:
         error = self._refuses(together and len(datagrams) - at > 1)
         if error is not None:
             raise error
-        return self._send(fd, address, port, datagrams[: at + 3], at, longest, together)
+        return self._send(fd, address, port, datagrams[: at + 3], at, lump_bytes, together)
 
 
 def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(
@@ -136,7 +169,7 @@ def test_a_full_socket_makes_datagrams_wait_in_order(
             return super().sendmsg(*arguments)  # type: ignore[arg-type]  # passed through
 
     async def main() -> None:
-        with Pair(EndpointOptions(burst_datagrams=4)) as pair:
+        with Pair(EndpointOptions(lump_bytes=4 * 602)) as pair:
             for _ in range(5):
                 pair.sender.send(pair.destination, MIXED)
             assert pair.sender.queued_bytes >= 5 * sum(map(len, MIXED))
