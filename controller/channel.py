@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from controller.config import ClientTls
 
 
-LOOK_S: Final = 1.0
+LOOK_S: Final = 10.0
 """Between two looks of gRPC's threads that wait for a stream; what comes wakes them at once."""
 
 

@@ -54,6 +54,11 @@ class Fills:
         self._jobs.clear()
         self._next_fragment = 0
 
+    @property
+    def due_s(self) -> float:
+        """When `poll` has something to send, if nothing happens before."""
+        return self._pace.due_s if self._jobs else float("inf")
+
     def poll(self, now_s: float) -> list[Fill]:
         """What to send now."""
         requests: list[Fill] = []

@@ -47,9 +47,14 @@ class News:
             self._heard.append(written(block, misses, answer.message.backlog_ms, answer.source))
         return len(self._heard) - before
 
+    @property
+    def due_s(self) -> float:
+        """When something is told."""
+        return self._since_s + HEARTBEAT_S if self._heard else float("inf")
+
     def due(self, now_s: float) -> list[HotMiss]:
         """What is told now."""
-        if not self._heard or now_s < self._since_s + HEARTBEAT_S:
+        if now_s < self.due_s:
             return []
         heard, self._heard = self._heard, []
         return heard

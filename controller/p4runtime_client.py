@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
+import grpc.experimental
 
 from controller.channel import open_channel
 from controller.counting_channel import CountingChannel
@@ -35,6 +36,10 @@ _CHANNEL_OPTIONS: Final = (
     # The errors of a write come as trailing metadata, one for each update.
     ("grpc.max_metadata_size", 1 << 20),
     ("grpc.absolute_max_metadata_size", 1 << 20),
+    # No pings that measure how much is on its way: messages are few and small, and a ping wakes both ends.
+    ("grpc.http2.bdp_probe", 0),
+    # Who reads takes what comes; otherwise a thread is started for each Read.
+    (grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1),
     # Otherwise a new channel to the same address inherits the old one's growing back-off.
     ("grpc.use_local_subchannel_pool", 1),
     # How long a connection that never answers keeps its socket after the session was given up; else 20 s.

@@ -18,6 +18,12 @@ class Pace:
             self._sent_s.popleft()
         return len(self._sent_s) < self._max_fragments
 
+    @property
+    def due_s(self) -> float:
+        """When there is room: at once, or when what was sent first is so long ago."""
+        full = len(self._sent_s) >= self._max_fragments
+        return self._sent_s[0] + self._interval_s if full else float("-inf")
+
     def sent(self, now_s: float) -> None:
         """One was sent."""
         self._sent_s.append(now_s)

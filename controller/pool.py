@@ -119,13 +119,14 @@ class Pool:
 
     @property
     def in_motion(self) -> bool:
-        """Whether `tick` has something to send before long."""
+        """Whether something is on its way, or waits for its turn."""
         return any((self.reclaims, self.fills, self._news, self._finished, self.push is not None))
 
     @property
     def due_s(self) -> float:
-        """When `tick` should look, otherwise, though nothing happened."""
-        return self._governor.due_s
+        """When `tick` has something to do though nothing happens before; pushes have to be looked for."""
+        gathered_s = self._finished_s + GATHER_S if self._finished else float("inf")
+        return min(self._governor.due_s, self.reclaims.due_s, self.fills.due_s, self._news.due_s, gathered_s)
 
     # What happens.
 

@@ -84,6 +84,16 @@ class Reclaims:
         """Fragments that were asked for and not acknowledged yet."""
         return sum(len(transfer.waiting) for transfer in self._transfers.values())
 
+    @property
+    def due_s(self) -> float:
+        """When `poll` has something to send or gives up a block, if nothing is answered before."""
+        waiting = [attempt.deadline_s for one in self._transfers.values() for attempt in one.waiting.values()]
+        if len(waiting) < self._max_fragments and any(
+            one.next_fragment < one.allowed for one in self._transfers.values()
+        ):
+            return float("-inf")
+        return min(waiting, default=float("inf"))
+
     def start(self, key: bytes, fragments: int, store: IPv4Address) -> bool:
         """Begin with a block; False if there are too many already."""
         if key in self._transfers or len(self._transfers) >= self._max_blocks:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.02
-"""Between two looks at what is due, while something is on its way or waits for its turn."""
+"""Between two looks at what there is to push."""
 LEAST_WAIT_S: Final = 0.001
 WATCH_S: Final = 1.5 * HEARTBEAT_S
 """Between two looks at storage nodes that are heard: a heartbeat comes before. HEARTBEAT_S when none came."""
@@ -155,14 +155,14 @@ class SwitchWorker:
     @property
     def patience_s(self) -> float:
         """How long to wait for the switch to say something: until the next thing is due."""
-        if self.pool.in_motion:
-            return TICK_S
         due_s = min(self._next_outcomes_s, self._announcements.due_s, self.pool.due_s)
         if self.pool.resident:
             due_s = min(due_s, self._next_hits_s)
         if self.pool.needs_read_back:
             due_s = min(due_s, self._next_read_back_s)
         patience_s = max(LEAST_WAIT_S, due_s - self._clocks.monotonic_s())
+        if self.pool.push is not None:
+            patience_s = min(patience_s, TICK_S)
         if self._stores and self._membership.counts_heartbeats:
             patience_s = min(patience_s, WATCH_S if self._heard_beat else HEARTBEAT_S)
         return patience_s

@@ -58,8 +58,8 @@ class EndpointOptions:
     """Bounds of an endpoint."""
 
     lump_bytes: int = 8 * VALUE_FRAME_BYTES
-    """What of a burst is handed to the kernel as one, as frames: a shaped link sends it at once. A lump has one
-    datagram at least."""
+    """What of a burst is handed to the kernel as one, counted in frames: a shaped link sends it at once. A
+    lump has one datagram at least."""
     queue_datagrams: int = 8192
     """Datagrams that wait for the socket to become writable; more are dropped and counted."""
     sends_together: bool = True

@@ -24,6 +24,8 @@ from workload.trace import Request
 IDLE_SAMPLE_S = 0.5
 BENCH_BLOCKS = 2000
 """Some two seconds for the measurement in all."""
+BENCH_LINK_MBIT_S = 40
+"""Of a node of 200 Gbit/s with sigma 5,000: hosts hand datagrams to the kernel as on such a link."""
 BENCH_TIMEOUT_S = 60.0
 PATH_FACTOR = 5.5
 """CPU of a fragment's whole way, with the switch and the kernel's links, over that of its two ends alone.
@@ -97,7 +99,9 @@ def demand_of(requests: Iterable[Request], link_bit_s: float) -> Demand:
 def measure() -> Capacity:
     """About two seconds; raises CapacityError."""
     idle_cores = (os.cpu_count() or 1) * (1 - psutil.cpu_percent(IDLE_SAMPLE_S) / 100)
-    command = [sys.executable, "-m", "hostlib.bench", "--blocks", str(BENCH_BLOCKS)]
+    given = {"--blocks": BENCH_BLOCKS, "--link-mbit-s": BENCH_LINK_MBIT_S}
+    arguments = [part for name, value in given.items() for part in (name, str(value))]
+    command = [sys.executable, "-m", "hostlib.bench", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=BENCH_TIMEOUT_S, check=True)
         said = json.loads(done.stdout)

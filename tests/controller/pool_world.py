@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING
 
 from controller.block_id import block_id, key_of
 from controller.config import PoolSize, Thresholds
-from controller.operations import (
-    HotMiss,
-)
+from controller.operations import Answer, HotMiss
 from controller.policies import Event, make_policy
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
+from hostlib import wire
+from hostlib.news import NewBlock, News
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
-
-if TYPE_CHECKING:
-    pass
-
 
 FRAGMENTS = 4
 
@@ -48,6 +43,15 @@ def hot_miss(number: int, count: int = 2, **fields: object) -> HotMiss:
         "home": STORES[0],
     }  # fmt: skip
     return HotMiss(**{**values, **fields})  # type: ignore[arg-type]
+
+
+def news(*numbers: int, source: int = 0, backlog_ms: int = 0) -> Answer:
+    """A home tells of new blocks."""
+    told = News()
+    for number in numbers:
+        told.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(number))))
+    (message,) = told.messages(backlog_ms, 0)
+    return Answer(STORES[source], wire.decode(message))
 
 
 class World:

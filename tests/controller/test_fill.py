@@ -18,10 +18,13 @@ def test_no_more_than_the_window_is_asked_for_within_an_interval() -> None:
     fills = Fills(3, 1.0, 10)
     fills.start(key(1), 2, STORE)
     fills.start(key(2), 2, STORE)
+    assert fills.due_s <= 0.0
     assert sent(fills, 0.0) == [(key(1), 0), (key(1), 1), (key(2), 0)]
+    assert fills.due_s == 1.0
     assert sent(fills, 0.9) == []
     assert sent(fills, 1.0) == [(key(2), 1)]
     assert len(fills) == 0
+    assert fills.due_s == float("inf")
 
 
 def test_a_block_that_left_the_pool_is_not_asked_for_any_more() -> None:

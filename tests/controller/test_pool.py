@@ -26,9 +26,18 @@ from controller.policies.eventlog import read_events, to_line
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
 from hostlib import wire
-from hostlib.news import NewBlock, News
 from hostlib.wire import fingerprint
-from tests.controller.pool_world import COST, FRAGMENTS, OWN_POLICIES, STORES, TENANT, World, hot_miss, key
+from tests.controller.pool_world import (
+    COST,
+    FRAGMENTS,
+    OWN_POLICIES,
+    STORES,
+    TENANT,
+    World,
+    hot_miss,
+    key,
+    news,
+)
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S
 
@@ -174,15 +183,6 @@ def test_a_removal_that_failed_leaves_the_block_and_its_slots() -> None:
     assert world.pool.needs_read_back
     owners = [entry.base_slot for entry in world.adapter.entries.values()]
     assert len(owners) == len(set(owners))
-
-
-def news(*numbers: int, source: int = 0, backlog_ms: int = 0) -> Answer:
-    """A home tells of new blocks."""
-    told = News()
-    for number in numbers:
-        told.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(number))))
-    (message,) = told.messages(backlog_ms, 0)
-    return Answer(STORES[source], wire.decode(message))
 
 
 def test_a_block_that_its_home_says_is_new_is_admitted_and_counted_on_from_there() -> None:

@@ -8,23 +8,27 @@ from contextlib import contextmanager
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
+from controller.block_id import key_of
+from controller.config import PushOptions
 from controller.costs import Costs
 from controller.errors import NotPrimaryError
 from controller.hit_meter import MIN_PERIOD_S, READS_PER_S
 from controller.membership import REPEAT_S, Membership
 from controller.operations import Answer
 from controller.p4_constants import OUTCOME_NAMES
-from controller.worker import OUTCOMES_PERIOD_S, TICK_S, WATCH_S, Clocks, SwitchWorker
+from controller.pool import GATHER_S
+from controller.push import Push
+from controller.worker import LEAST_WAIT_S, OUTCOMES_PERIOD_S, TICK_S, WATCH_S, Clocks, SwitchWorker
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 from tests.controller.live import wait_until
-from tests.controller.pool_world import STORES, World, hot_miss, key
+from tests.controller.pool_world import STORES, TENANT, World, hot_miss, key, news
 from tests.controller.recording import RecordingAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from controller.operations import HotMiss
+    from controller.operations import HotMiss, PacketOperation
 
 
 class Adapter(RecordingAdapter):
@@ -132,10 +136,15 @@ class Clock:
 
 
 def worker_at(
-    hosts: tuple[IPv4Address, ...], membership: Membership, clock: Clock, switches: int = 1
+    hosts: tuple[IPv4Address, ...],
+    membership: Membership,
+    clock: Clock,
+    switches: int = 1,
+    blocks: int = 4,
+    **thresholds: object,
 ) -> tuple[SwitchWorker, World, Session]:
     """One that a test steps itself, by its clock."""
-    world = World(blocks=4)
+    world = World(blocks, **thresholds)  # type: ignore[arg-type]
     world.pool._adapter = world.adapter = Adapter()
     session = Session(world.adapter, {"ms": 0})
     session.primary.set()
@@ -183,6 +192,53 @@ def test_a_worker_sleeps_until_something_is_due_and_then_does_it() -> None:
     assert world.pool.counts.hits
     assert world.adapter.outcomes[0] == 1  # those come along with the hits
     world.pool.fills.start(key(2), 1, STORES[0])
+    assert worker.patience_s == LEAST_WAIT_S
+
+
+def test_a_worker_does_not_look_whether_what_it_waits_for_has_come() -> None:
+    """An answer wakes it; without one, what it asked for is late after a time that it knows."""
+    clock, membership = Clock(), Membership(STORES, 1, 1)
+    worker, world, session = worker_at((NODE,), membership, clock, blocks=1, eviction="reclaim")
+    for number in (1, 2):
+        session.messages.put(hot_miss(number))
+        worker.step(0)
+    (probe,) = world.adapter.packets
+    assert worker.patience_s == min(world.thresholds.answer_timeout_s, MIN_PERIOD_S)
+    session.messages.put(held(probe))
+    worker.step(0)
+    assert key(1) in world.pool.resident  # other answers may be about to come
+    assert worker.patience_s == GATHER_S
+    clock.now_s += worker.patience_s
+    worker.step(0)
+    assert key(1) not in world.pool.resident
+    assert worker.patience_s > GATHER_S
+
+
+def held(probe: PacketOperation) -> Answer:
+    flags = wire.FLAG_RECLAIM | wire.FLAG_HELD
+    parts = key_of(probe.key), probe.fragment, probe.fragments
+    return Answer(
+        probe.destination,
+        wire.Message(wire.OP_PUT_ACK, *parts, flags, sequence=probe.sequence, tenant=TENANT),
+    )
+
+
+def test_what_a_home_has_new_is_told_when_others_have_had_their_time() -> None:
+    clock, membership = Clock(), Membership(STORES, 1, 1)
+    worker, world, session = worker_at((NODE,), membership, clock)
+    session.messages.put(news(1))
+    worker.step(0)
+    assert worker.patience_s == HEARTBEAT_S
+    clock.now_s += worker.patience_s
+    worker.step(0)
+    assert world.installed == {key(1)}
+
+
+def test_pushes_are_looked_for() -> None:
+    clock, membership = Clock(), Membership(STORES, 1, 1)
+    worker, world, _ = worker_at((NODE,), membership, clock)
+    world.pool.push = Push(PushOptions(), 8, 0.1)
+    worker.step(0)
     assert worker.patience_s == TICK_S
 
 

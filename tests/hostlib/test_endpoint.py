@@ -125,7 +125,14 @@ class UnwillingCore:
         self._send, self._refuses = core.send, refuses
 
     def send(
-        self, fd: int, address: str, port: int, datagrams: list[bytes], at: int, lump_bytes: int, together: bool
+        self,
+        fd: int,
+        address: str,
+        port: int,
+        datagrams: list[bytes],
+        at: int,
+        lump_bytes: int,
+        together: bool,
     ) -> tuple[int, int]:
         error = self._refuses(together and len(datagrams) - at > 1)
         if error is not None:
