@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from controller.operations import Answer, HotMiss
 
 
-class News:
+class NewsHeard:
     """What homes said since the first of them did: a chain has blocks at all of them."""
 
     def __init__(self, known: KnownBlocks, most_per_s: int) -> None:

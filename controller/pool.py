@@ -7,18 +7,19 @@ lost connection nothing is known for sure; `read_back` takes the switch's own en
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final
 
 from controller.block_id import key_of
 from controller.config import ON_THE_WAY
 from controller.costs import PoolCounts
+from controller.decisions import Decisions, Leaving
 from controller.fill import Fills
 from controller.governor import ReportGovernor
 from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
-from controller.news import News
+from controller.news import NewsHeard
 from controller.operations import Install, Remove, Result, SetThreshold
-from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss
+from controller.policies import Found, Hits, HomeLoad, Lost, Miss
 from controller.policies.fate import Fate
 from controller.push import Push
 from controller.quota import Quota
@@ -36,28 +37,14 @@ if TYPE_CHECKING:
 
     from controller.config import PoolSize, PushOptions, Thresholds
     from controller.operations import Adapter, Answer, HotMiss, PushFragment, Subscription
-    from controller.policies import Decision, Event, Policy
+    from controller.policies import Event, Policy
     from controller.reclaim import Finished
     from controller.residual_value import ResidualValue
 
 _KNOWN_PER_BLOCK: Final = 16
 _MIN_KNOWN: Final = 65_536
-GATHER_S: Final = 0.02
-"""What homes answer about evicted blocks waits so long for other answers, and for decisions: a Write takes
-1.5 ms, however little is in it."""
 _ROUNDS: Final = 3
 """Failures may bring new decisions in the same commit; what is left after these waits for the next."""
-
-
-class Resident(NamedTuple):
-    """A block that has an entry in the pool index."""
-
-    slots: Slots
-
-    @property
-    def fragments(self) -> int:
-        """Slots that it takes."""
-        return self.slots.fragments
 
 
 class Pool:
@@ -80,7 +67,8 @@ class Pool:
         """Something failed that should not have: the switch's entries should be read back."""
         self.policy = policy
         self.spotlight = Spotlight()
-        self.resident: dict[bytes, Resident] = {}
+        self.resident: dict[bytes, Slots] = {}
+        """Blocks that have an entry in the pool index, and their slots."""
         self.stories = Stories()
         self.slots = SlotAllocator(size.usable_slots)
         self.reclaims = Reclaims(
@@ -101,32 +89,27 @@ class Pool:
         self._residual = residual
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
         self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.blocks))
-        self._news = News(self._known, thresholds.max_digests_per_s)
+        self._news = NewsHeard(self._known, thresholds.max_digests_per_s)
         self._hits = HitMeter()
         share = thresholds.tenant_share
         self._quota = Quota(int(share * size.blocks) if share < 1 else None)
-        self._admit: dict[bytes, None] = {}
-        self._evict: dict[bytes, Evict] = {}
-        self._finished: dict[bytes, Finished] = {}
-        """Evicted blocks whose homes have answered, and whose entries are still there."""
-        self._finished_s = 0.0
-        """When the first of them did."""
+        self._decisions, self._leaving = Decisions(), Leaving()
 
     @property
     def used_slots(self) -> int:
         """Slots of the blocks that have an entry."""
-        return sum(resident.fragments for resident in self.resident.values())
+        return sum(slots.fragments for slots in self.resident.values())
 
     @property
     def in_motion(self) -> bool:
         """Whether something is on its way, or waits for its turn."""
-        return any((self.reclaims, self.fills, self._news, self._finished, self.push is not None))
+        return any((self.reclaims, self.fills, self._news, self._leaving, self.push is not None))
 
     @property
     def due_s(self) -> float:
         """When `tick` has something to do though nothing happens before; pushes have to be looked for."""
-        gathered_s = self._finished_s + GATHER_S if self._finished else float("inf")
-        return min(self._governor.due_s, self.reclaims.due_s, self.fills.due_s, self._news.due_s, gathered_s)
+        parts = self._governor, self.reclaims, self.fills, self._news, self._leaving
+        return min(part.due_s for part in parts)
 
     # What happens.
 
@@ -204,9 +187,7 @@ class Pool:
         elif message.flags & wire.FLAG_PUSHED:
             pass  # a slot that is not filled yet: its subscribers ask for that fragment
         elif finished := self.reclaims.answered(answer):
-            if not self._finished:
-                self._finished_s = now_s
-            self._finished[finished.key] = finished
+            self._leaving.add(finished, now_s)
 
     def _home_load(self, home: IPv4Address, backlog_ms: int, now_s: float) -> None:
         """A home said how long what waits there takes to leave; policies count in real time."""
@@ -220,7 +201,7 @@ class Pool:
     def commit(self, now_s: float) -> None:
         """Carry out what the decisions so far amount to, and the answers of homes with it."""
         for _ in range(_ROUNDS):
-            if not self._evict and not self._admit:
+            if not self._decisions:
                 break
             self._carry_out(now_s)
 
@@ -229,7 +210,7 @@ class Pool:
         if heard := self._news.due(now_s):
             self.hot_misses(heard, now_s)
             self.commit(now_s)
-        if self._finished and now_s >= self._finished_s + GATHER_S:
+        if now_s >= self._leaving.due_s:
             self._carry_out(now_s)
         reclaims, given_up = self.reclaims.poll(now_s)
         self._finish(given_up, now_s)
@@ -260,9 +241,8 @@ class Pool:
         entries = self._adapter.read_blocks()
         self.needs_read_back = False
         self.counts.read_backs += 1
-        self._admit.clear()
-        self._evict.clear()
-        self._finished.clear()
+        self._decisions.clear()
+        self._leaving.take()
         self.reclaims.clear()
         self.fills.clear()
         if self.push is not None:
@@ -287,7 +267,7 @@ class Pool:
         slots = Slots(entry.base_slot, entry.generation, entry.fragments)
         if not 0 < entry.fragments <= self._most_fragments or not self.slots.claim(slots):
             return False
-        self.resident[entry.key] = Resident(slots)
+        self.resident[entry.key] = slots
         self._quota.entered(entry.key)
         self._hits.started(entry.key, entry.base_slot, entry.fragments, settled=False)
         return True
@@ -296,36 +276,21 @@ class Pool:
         if self._log is not None:
             self._log(event)
         for decision in self.policy.handle(event):
-            self._note(decision)
-
-    def _note(self, decision: Decision) -> None:
-        """Add a decision to those collected; two that undo each other leave nothing to do."""
-        key = cast("bytes", decision.key)  # a replay's keys are ints; here every event had bytes
-        if isinstance(decision, Evict):
-            if key in self._admit:
-                del self._admit[key]
-            else:
-                self._evict[key] = decision
-        elif isinstance(decision, Admit):
-            if key in self._evict:
-                del self._evict[key]
-            elif key in self.resident:
-                self.reclaims.cancel(key)
-                self._finished.pop(key, None)
-            else:
-                self._admit[key] = None
+            if (stays := self._decisions.note(decision, self.resident)) is not None:
+                self.reclaims.cancel(stays)
+                self._leaving.keep(stays)
 
     def _carry_out(self, now_s: float) -> None:
-        finished, self._finished = self._finished, {}
+        finished = self._leaving.take()
         self._count_ends(finished.values())
         leaving = [key for key in finished if key in self.resident]
-        evicted, self._evict = self._evict, {}
+        evicted = self._decisions.take_evicted()
         leaving += [
             key
             for key, evict in evicted.items()
             if key in self.resident and not self._reclaim(key, evict.reuse_chance, now_s)
         ]
-        admitted, self._admit = self._admit, {}
+        admitted = self._decisions.take_admitted()
         for key in self._turn_over(leaving, admitted, now_s):
             leaving = self._in_the_way(self._fragments(key))
             for held in leaving:
@@ -342,7 +307,7 @@ class Pool:
         """
         if self.slots.free_slots < fragments:
             return []
-        holders = {resident.slots: held for held, resident in self.resident.items()}
+        holders = {slots: held for held, slots in self.resident.items()}
 
         def may_go(slots: Slots) -> bool:
             held = holders.get(slots)
@@ -385,7 +350,7 @@ class Pool:
     def _turn_over(self, leaving: Iterable[bytes], coming: Iterable[bytes], now_s: float) -> Sequence[bytes]:
         """Remove entries and install others; tell the policy of what failed. Returns who found no slots."""
         outcome = Turnover(self._adapter, self.slots).write(
-            {key: self.resident[key].slots for key in leaving}, {key: self._fragments(key) for key in coming}
+            {key: self.resident[key] for key in leaving}, {key: self._fragments(key) for key in coming}
         )
         for key in outcome.left:
             self._left(key, now_s)
@@ -402,7 +367,7 @@ class Pool:
 
     def _left(self, key: bytes, now_s: float) -> None:
         """The switch confirmed that an entry is gone."""
-        slots = self.resident.pop(key).slots
+        slots = self.resident.pop(key)
         self._quota.left(key)
         self._hits.ended(slots.base_slot)
         self.fills.cancel(key)
@@ -418,7 +383,7 @@ class Pool:
         self.stories.turned(install.key, now_s, "admitted")
         self.spotlight.admitted(install.key, self._depth(install.key))
         slots = Slots(install.base_slot, install.generation, install.fragments)
-        self.resident[install.key] = Resident(slots)
+        self.resident[install.key] = slots
         self._quota.entered(install.key)
         if self._thresholds.fill != ON_THE_WAY and self._stores:
             home = self._home(install.key)

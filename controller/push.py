@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from controller.config import PushOptions
-    from controller.pool import Resident
+    from controller.slots import Slots
 
 FIRST_GROUP: Final = 2
 """Group 1 is that of all ports."""
@@ -139,7 +139,7 @@ class Push:
             if group_of(root) == change.group:
                 prefix.group = frozenset()
 
-    def due(self, now_s: float, resident: Mapping[bytes, Resident]) -> Iterator[PushFragment]:
+    def due(self, now_s: float, resident: Mapping[bytes, Slots]) -> Iterator[PushFragment]:
         """Fragments to push now, within the bound of what may be on its way."""
         self._plan(now_s, resident)
         while self._jobs and self._pace.room(now_s):
@@ -151,7 +151,7 @@ class Push:
                     parent=place.parent,
                 )  # fmt: skip
 
-    def _plan(self, now_s: float, resident: Mapping[bytes, Resident]) -> None:
+    def _plan(self, now_s: float, resident: Mapping[bytes, Slots]) -> None:
         options = self._options
         for prefix in self._prefixes.values():
             if len(prefix.group) < options.subscribers or now_s < prefix.pushed_s + options.interval_s:

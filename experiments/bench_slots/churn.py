@@ -86,7 +86,7 @@ def play(trace: Trace, policy: str, sizes: BlockSizes, size: PoolSize, seed: int
                 pool.hot_miss(miss, request.arrival_s)
                 pool.commit(request.arrival_s)
             else:
-                slot = resident.slots.base_slot
+                slot = resident.base_slot
                 switch.hits[slot] = switch.hits.get(slot, 0) + resident.fragments
         pool.read_hits(request.arrival_s)
         if number >= WARM * len(trace.requests):

@@ -142,7 +142,7 @@ def test_a_restarted_controller_goes_on_with_what_the_switch_holds(switch: LiveS
         assert {entry.key for entry in worker.session.adapter.read_blocks()} == {key(1), key(2)}
         assert_served(switch, key(1))
         admit(switch, worker, 3)
-        assert worker.pool.resident[key(3)].slots.generation > worker.pool.resident[key(1)].slots.generation
+        assert worker.pool.resident[key(3)].generation > worker.pool.resident[key(1)].generation
 
 
 def test_the_controller_that_was_started_last_is_the_primary_one(switch: LiveSwitch) -> None:

@@ -153,8 +153,8 @@ class PoolMachine(RuleBasedStateMachine):
     def the_record_is_the_switch_s(self) -> None:
         if not self.world.adapter.lost and not self.world.pool.needs_read_back:
             assert {
-                entry: (block.slots.base_slot, block.slots.generation)
-                for entry, block in self.world.pool.resident.items()
+                entry: (slots.base_slot, slots.generation)
+                for entry, slots in self.world.pool.resident.items()
             } == {
                 entry.key: (entry.base_slot, entry.generation)
                 for entry in self.world.adapter.entries.values()

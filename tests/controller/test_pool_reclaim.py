@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controller.block_id import key_of
+from controller.decisions import GATHER_S
 from controller.operations import (
     Answer,
 )
 from controller.policies import HomeLoad
-from controller.pool import GATHER_S
 from hostlib import wire
 from tests.controller.pool_world import COST, FRAGMENTS, STORES, TENANT, World, hot_miss, key
 

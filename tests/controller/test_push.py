@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from controller.block_id import block_id
 from controller.config import PushOptions
 from controller.operations import PushFragment, SetGroup
-from controller.pool import Resident
 from controller.push import FIRST_GROUP, GROUPS, Push, group_of
 from controller.slots import Slots
 from hostlib import wire
@@ -25,7 +24,7 @@ def key(number: int, tenant: int = 0) -> bytes:
 
 
 ROOT, CHILD, GRANDCHILD = key(1), key(2), key(3)
-POOL = {block: Resident(Slots(0, 1, FRAGMENTS)) for block in (ROOT, CHILD, GRANDCHILD)}
+POOL = {block: Slots(0, 1, FRAGMENTS) for block in (ROOT, CHILD, GRANDCHILD)}
 
 
 @pytest.fixture

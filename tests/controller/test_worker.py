@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from controller.block_id import key_of
 from controller.config import PushOptions
 from controller.costs import Costs
+from controller.decisions import GATHER_S
 from controller.errors import NotPrimaryError
 from controller.hit_meter import MIN_PERIOD_S, READS_PER_S
 from controller.membership import REPEAT_S, Membership
 from controller.operations import Answer
 from controller.p4_constants import OUTCOME_NAMES
-from controller.pool import GATHER_S
 from controller.push import Push
 from controller.worker import LEAST_WAIT_S, OUTCOMES_PERIOD_S, TICK_S, WATCH_S, Clocks, SwitchWorker
 from hostlib import wire
