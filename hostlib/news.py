@@ -36,7 +36,7 @@ class NewBlock(NamedTuple):
     key: bytes
 
 
-class News:
+class NewsToTell:
     """Blocks that wait to be told."""
 
     def __init__(self) -> None:

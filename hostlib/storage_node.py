@@ -16,7 +16,7 @@ from hostlib.errors import DiskError, MalformedError, UnreadableError
 from hostlib.joining import Joining
 from hostlib.listing import Listing
 from hostlib.members import Members, is_later
-from hostlib.news import NewBlock, News
+from hostlib.news import NewBlock, NewsToTell
 from hostlib.ssd_reader import SsdReader
 from hostlib.store import BlockStore, Kept
 from hostlib.successors import Successors
@@ -108,9 +108,9 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
-        self._news: News | None = None
+        self._news: NewsToTell | None = None
         if options.tells_writes:
-            self._news = News()
+            self._news = NewsToTell()
             self.joining.beating = self._tell_news
         self._listing = Listing(store, lambda: self.members, self._on_page)
         self._core = native.core()

@@ -36,7 +36,7 @@ from controller.worker import TICK_S
 from experiments.policies.switch_model import Entry, SwitchModel, Wanted
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
-from hostlib.news import NewBlock, News
+from hostlib.news import NewBlock, NewsToTell
 from v1model.binding.digests import longest_wait
 
 CONTROLLER_S: Final = 0.004
@@ -102,7 +102,7 @@ class ToldPool:
         self._chooser = Random(seed)
         self._due: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._numbers = count()
-        self._news: dict[IPv4Address, News] = {}
+        self._news: dict[IPv4Address, NewsToTell] = {}
         """That wait for a heartbeat."""
         self._list: list[HotMiss] = []
         self._list_number, self._list_left_s = 0, float("-inf")
@@ -132,7 +132,7 @@ class ToldPool:
         if self._telling.tells_writes and self._arrives():
             news = self._news.get(wanted.home)
             if news is None:
-                news = self._news[wanted.home] = News()
+                news = self._news[wanted.home] = NewsToTell()
                 self.at((self._now_s // HEARTBEAT_S + 1) * HEARTBEAT_S, self._beat, wanted.home)
             parts = wanted.depth, wanted.chain_blocks, wanted.parent, wanted.key
             news.add(NewBlock(0, wanted.fragments, *parts))

@@ -12,7 +12,7 @@ from controller.policies import Event, make_policy
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
 from hostlib import wire
-from hostlib.news import NewBlock, News
+from hostlib.news import NewBlock, NewsToTell
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
@@ -47,7 +47,7 @@ def hot_miss(number: int, count: int = 2, **fields: object) -> HotMiss:
 
 def news(*numbers: int, source: int = 0, backlog_ms: int = 0) -> Answer:
     """A home tells of new blocks."""
-    told = News()
+    told = NewsToTell()
     for number in numbers:
         told.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(number))))
     (message,) = told.messages(backlog_ms, 0)

@@ -25,7 +25,7 @@ from controller.p4_constants import (
 from controller.process import ControllerProcess
 from hostlib import wire
 from hostlib.members import Members, State
-from hostlib.news import NewBlock, News
+from hostlib.news import NewBlock, NewsToTell
 from hostlib.scapy_layer import KV
 from tests.controller.live import (
     CONTROLLER,
@@ -179,7 +179,7 @@ def test_each_update_of_a_batch_has_its_own_result(switch: LiveSwitch) -> None:
 
 def test_a_block_that_its_home_says_is_new_is_there_before_anyone_asks(switch: LiveSwitch) -> None:
     with controller(switch, fill="idle", answer_timeout_s=10) as worker:
-        news = News()
+        news = NewsToTell()
         news.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(1))))
         (message,) = news.messages(0, 0)
         switch.send(STORE, CONTROLLER.ipv4, Raw(message))

@@ -9,7 +9,7 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.errors import MalformedError
-from hostlib.news import ENTRIES, MAX_MESSAGES, MAX_WAITING, NewBlock, News, read_news
+from hostlib.news import ENTRIES, MAX_MESSAGES, MAX_WAITING, NewBlock, NewsToTell, read_news
 from tests.hostlib.sealed import TENANT
 from tests.hostlib.world import FRAGMENTS, World, content, key, ref
 
@@ -23,7 +23,7 @@ def block(number: int) -> NewBlock:
 
 
 def test_a_heartbeat_takes_so_many_and_the_next_the_rest() -> None:
-    news = News()
+    news = NewsToTell()
     blocks = [block(number) for number in range(MAX_MESSAGES * ENTRIES + 3)]
     for one in blocks:
         news.add(one)
@@ -36,7 +36,7 @@ def test_a_heartbeat_takes_so_many_and_the_next_the_rest() -> None:
 
 
 def test_of_too_many_the_youngest_are_told() -> None:
-    news = News()
+    news = NewsToTell()
     for number in range(MAX_WAITING + 1):
         news.add(block(number % 60_000))
     assert len(news) == MAX_WAITING
