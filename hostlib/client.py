@@ -20,7 +20,8 @@ from hostlib.exchange import Exchange
 from hostlib.fetch import Fetch
 from hostlib.fetches import Fetches
 from hostlib.members import Members
-from hostlib.offer import Offer, Offers
+from hostlib.offer import Offer
+from hostlib.offers import Offers
 from hostlib.presence import Presence
 from hostlib.pushed import PushedBlocks
 from hostlib.seal import Seal

@@ -1,7 +1,7 @@
 """What moves the packets of a client: sends requests within windows, hands replies on, watches the homes.
 
-A request belongs to an `Asker`: a block being fetched (`hostlib.fetch`), offered to one home
-(`hostlib.offer`) or asked about (`hostlib.presence`). Nothing waits for ever: a fragment has a deadline
+A request belongs to an `Asker` (`hostlib.asker`): a block being fetched (`hostlib.fetch`), offered to one
+home (`hostlib.offer`) or asked about (`hostlib.presence`). Nothing waits for ever: a fragment has a deadline
 (`hostlib.lane`), so has all of a transfer, and what waits for a home that fell silent is told so
 (`hostlib.health`).
 """
@@ -13,9 +13,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from hostlib import native, wire
+from hostlib.asker import Asker, Encoder, Handler, Taker
 from hostlib.client_options import ClientOptions, ClientStats
 from hostlib.errors import MalformedError, TransferError
 from hostlib.gate import Backlogs
@@ -23,6 +24,7 @@ from hostlib.health import Health
 from hostlib.lane import Lane, LaneOptions, Request, RoundTrips
 from hostlib.members import Members, hello, is_later
 from hostlib.node_window import NodeWindow
+from hostlib.timer import Timer
 from hostlib.transport import Transport
 
 POOL = "pool"
@@ -30,51 +32,6 @@ POOL = "pool"
 HELLO_EVERY_S = 1.0
 OVERDUE_LOOK_S = 1.0
 """How often transfers are looked for that have taken longer than they may."""
-
-Handler = Callable[[wire.Message, str, float], None]
-"""Of a message, the address it came from, and the time."""
-Taker = Callable[[Sequence[wire.Buffer], int, str, float], "Taken | None"]
-"""Of datagrams, of which those from a place on may be a run that can be taken at once; the address they came
-from, and the time."""
-
-
-Encoder = Callable[[list[Request[Any]], int, int, float], list[bytes]]
-"""Of requests from a place on, as many as it can encode, numbered from a sequence on; and the time."""
-
-
-class Taken(NamedTuple):
-    """A run of datagrams that was dealt with."""
-
-    datagrams: int
-    heard: bool
-    """Whether the host that they came from sent any of them itself; then they had this epoch."""
-    epoch: int
-
-
-class Asker(Protocol):
-    """What a request belongs to."""
-
-    @property
-    def until_s(self) -> float:
-        """When it has taken as long as it may."""
-
-    def overdue(self) -> None:
-        """It has: end it."""
-
-    def address(self) -> str:
-        """Where its requests go."""
-
-    def datagrams(self, requests: Sequence[Request[Any]], sequence: int, now_s: float) -> list[bytes]:
-        """Requests as they are sent now, numbered from `sequence` on."""
-
-    def retried(self, request: Request[Any]) -> None:
-        """The request was not answered in time, and is queued again."""
-
-    def gave_up(self, request: Request[Any]) -> None:
-        """The request was not answered before its deadline."""
-
-    def silent(self, home: str) -> None:
-        """The home has been silent for too long; it may be another than this one's."""
 
 
 class Exchange:
@@ -112,13 +69,13 @@ class Exchange:
         self._trips: dict[str, RoundTrips] = {}
         self._sequence = 0
         self._pump_due = False
-        self._ticks = _Timer(self.loop, self._on_tick)
+        self._ticks = Timer(self.loop, self._on_tick)
         self._patience_s = max(
             options.tick_s,
             min(self.health.patience_s, options.lane.min_timeout_s, options.lane.max_timeout_s),
         )
         """For so long after a request was sent, `_on_tick` has nothing to say of it."""
-        self._signs = _Timer(self.loop, self._on_probe_time)
+        self._signs = Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
         self._overdue_look_s = 0.0
         transport.set_receiver(self._on_datagrams)
@@ -370,34 +327,6 @@ _owner_of = attrgetter("owner")
 def _address_of(request: Request[Any]) -> str:
     address: str = request.owner.address()
     return address
-
-
-class _Timer:
-    """Calls `function(how late)` once, at the earliest of the times asked for."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[float], None]) -> None:
-        self._loop, self._function = loop, function
-        self._handle: asyncio.TimerHandle | None = None
-
-    @property
-    def is_set(self) -> bool:
-        return self._handle is not None
-
-    def at_latest(self, when_s: float) -> None:
-        if self._handle is not None:
-            if self._handle.when() <= when_s:
-                return
-            self._handle.cancel()
-        self._handle = self._loop.call_at(when_s, self._fire, when_s)
-
-    def cancel(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-
-    def _fire(self, due_s: float) -> None:
-        self._handle = None
-        self._function(self._loop.time() - due_s)
 
 
 def fail(future: asyncio.Future[Any], error: TransferError) -> None:

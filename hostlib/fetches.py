@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hostlib import wire
+from hostlib.asker import Taken
 from hostlib.client_options import RateLimit
 from hostlib.errors import (
     BlockNotFoundError,
@@ -25,7 +26,7 @@ from hostlib.errors import (
     TransferError,
     TransferTimeoutError,
 )
-from hostlib.exchange import POOL, Exchange, Taken, fail
+from hostlib.exchange import POOL, Exchange, fail
 from hostlib.fetch import Fetch
 from hostlib.lane import Request
 from hostlib.native import COMPLETE, LEARNED

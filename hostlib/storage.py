@@ -26,7 +26,8 @@ from hostlib.members import Members
 from hostlib.process import HostProcess, main
 from hostlib.seal import Seal
 from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore, StoreOptions
 from hostlib.tenancy import seal_of
 

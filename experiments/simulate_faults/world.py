@@ -20,7 +20,8 @@ from hostlib.pushed import PushedBlocks
 from hostlib.seal import Seal
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore
 
 if TYPE_CHECKING:

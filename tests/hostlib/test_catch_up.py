@@ -21,7 +21,8 @@ from hostlib.listing import LOOK_S, REST, SORT_S
 from hostlib.members import Members, State
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore, StoreOptions
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, place

@@ -17,7 +17,8 @@ from hostlib.content import derivation
 from hostlib.health import HealthOptions
 from hostlib.lane import LaneOptions
 from hostlib.members import Members
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import chain_references
 from hostlib.wire import VALUE_FRAME_BYTES

@@ -15,7 +15,8 @@ from hostlib.block import Place
 from hostlib.content import block_content, derivation, derived_write
 from hostlib.members import Members
 from hostlib.native import Core
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore, StoreOptions
 from hostlib.transport import Receiver
 from tests.hostlib.bursts import spoil

@@ -19,7 +19,8 @@ from hostlib.members import Members
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
 from hostlib.ssd_reader import SsdReader
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
 from tests.hostlib.network import MemoryNetwork, commit_in_virtual_time

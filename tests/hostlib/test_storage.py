@@ -17,7 +17,8 @@ from hostlib.endpoint import UdpEndpoint
 from hostlib.errors import BlockNotFoundError, ConfigError
 from hostlib.members import Members
 from hostlib.storage import read_keys, read_preload
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
 from tests.hostlib.loopback import own_address, until

@@ -14,7 +14,8 @@ from hostlib.health import HealthOptions
 from hostlib.members import Members, State
 from hostlib.simulated_disk import SimulatedDisk
 from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore, StoreOptions
 from hostlib.transfer import BlockRef
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork, commit_in_virtual_time

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hostlib.endpoint import UdpEndpoint
 from hostlib.process import main
 from hostlib.storage import StorageConfig, StorageProcess
-from hostlib.storage_node import StorageNode, StorageOptions
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
 from hostlib.transport import Receiver
 
 LATE_S = 0.4
