@@ -36,16 +36,19 @@ CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
 CLASS_GROWTH = 1.5
 """Before anything is seen, a class of blocks asked for again is reused that much more than the one before."""
-START_REUSES, START_TICKS = 0.8, 8.0
+START_HAZARD = 0.1
+"""Per tick at age 0, before anything is seen."""
 START_FALL = 0.75
-"""Before anything is seen, the hazard is START_REUSES / START_TICKS / (1 + age) ** START_FALL. With 1 what
-came last is worth most for long, which loses where most is asked for once; with 0.5 what came first is, which
-loses 3 to 12 % in pools of 10,000 blocks and more."""
+"""Before anything is seen, the hazard falls with the age to this power. With 1 what came last is worth most
+for long, which loses where most is asked for once; with 0.5 what came first is, which loses 3 to 12 % in
+pools of 10,000 blocks and more."""
 
 Floats = NDArray[np.float64]
 
 _WIDTHS = np.diff(np.array((0, *AGE_EDGES, 2 * AGE_EDGES[-1]), dtype=float))
 _MIDDLES = np.array((0, *AGE_EDGES), dtype=float) + _WIDTHS / 2
+_START = START_HAZARD / (1.0 + _MIDDLES) ** START_FALL
+_FALL = np.append(1.0, _START[1:] / _START[:-1])
 _BUCKET_OF_AGE = [sum(age >= edge for edge in AGE_EDGES) for age in range(AGE_EDGES[-1] + 1)]
 _FROM_ON = np.triu(np.ones((BUCKETS, BUCKETS), dtype=bool))
 
@@ -148,7 +151,7 @@ def _by_gaps(counts: Floats) -> Floats:
 
 def _shrunk(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
     """Hazard per tick by class and bucket, shrunk towards proportional hazards."""
-    of_all = (reuses.sum(0) + START_REUSES / (1.0 + _MIDDLES) ** START_FALL) / (exposure.sum(0) + START_TICKS)
+    of_all = _of_all(reuses.sum(0), exposure.sum(0), prior_reuses)
     expected = (exposure * of_all).sum(1)
     relative = (reuses.sum(1) + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
     for kind in range(FIRST_GAP_CLASS + 1, len(relative)):
@@ -158,6 +161,21 @@ def _shrunk(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
     weight = prior_reuses / prior_hazard
     hazard: Floats = (reuses + prior_reuses) / (exposure + weight)
     return hazard
+
+
+def _of_all(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
+    """Hazard per tick by bucket, of all classes together.
+
+    An age that nothing has reached yet is midway, in octaves, between what is assumed of any and what follows
+    from the age before: what was assumed alone keeps the oldest blocks of a large pool for ever.
+    """
+    hazards: list[float] = []
+    prior = START_HAZARD
+    for reused, exposed, start, fall in zip(reuses, exposure, _START, _FALL, strict=True):
+        if hazards:
+            prior = math.sqrt(start * hazards[-1] * fall)
+        hazards.append((reused + prior_reuses) / (exposed + prior_reuses / prior))
+    return np.array(hazards)
 
 
 def _best_hit_rate(hazard: Floats, risk: Floats) -> Floats:

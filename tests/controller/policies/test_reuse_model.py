@@ -136,3 +136,22 @@ def test_no_rate_is_above_all_hazards_ahead(share: float) -> None:
     ahead = np.maximum.accumulate(hazard[:, ::-1], axis=1)[:, ::-1]
     assert (index <= ahead * (1 + 1e-9)).all()
     assert (index >= hazard * (1 - 1e-9)).all()
+
+
+def test_an_age_that_nothing_reached_is_judged_by_the_ages_before() -> None:
+    """Where few blocks came again at any age, those older than the trace are not the best ones."""
+    seldom, often = (learned_at_all_ages(share) for share in (0.01, 0.5))
+    beyond = bucket_of(200)
+    assert seldom.index[YOUNG][beyond] < 0.5 * often.index[YOUNG][beyond]
+    assert seldom.index[YOUNG][beyond] < ReuseModel().index[YOUNG][beyond]
+
+
+def learned_at_all_ages(share: float) -> ReuseModel:
+    """A block comes each tick, and after 1, 2, 3, … 99 ticks that share of what is left comes again."""
+    model, left = ReuseModel(), 1000.0
+    for age in range(100):
+        model._exposure[YOUNG][bucket_of(age)] += left
+        model._reuses[YOUNG][bucket_of(age)] += share / 10 * left
+        left *= 1 - share / 10
+    model.refresh(0.0)
+    return model
