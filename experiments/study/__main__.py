@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.progress import TextColumn
@@ -20,6 +21,7 @@ from experiments.study.options import SWEEPS, StudyOptions, parse_options
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found
 from experiments.study.plan import points
+from experiments.study.played import read_records
 from experiments.study.player import Player
 from experiments.study.report import write_page
 from experiments.study.results import ResultStore
@@ -71,7 +73,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
         for sweep in (name for name in SWEEPS if name in options.sweeps):
             progress.update(task, description=sweep)
             player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
-    found = player.found()
+    found = replace(player.found(), live=read_records(options.live))
     _write(options, about(options, found, began_s), found)
     told = answers(found)
     for number, answer in enumerate(told, 1):
@@ -102,7 +104,7 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
 def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> None:
     everything = points_table(found.done)
     made = panels(found)
-    own = [panel.table for panel in made if panel.table.name.startswith(("map", "ledger", "tornado", SPACE))]
+    own = [panel.table for panel in made if panel.table.name.startswith(("map", "ledger", "tornado", "live", SPACE))]
     for table in (everything, *own):
         (options.results / f"{table.name}.csv").write_text(table.csv())
     record = summary(facts, found.done, options.seed, found.coarse, own)

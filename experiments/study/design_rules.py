@@ -10,10 +10,13 @@ from experiments.intervals import Interval, mean_interval
 from experiments.study.atlas import Standing, Verdicts
 from experiments.study.claims import Claim, Fact, joined, share, told
 from experiments.study.ledger import Entry
+from experiments.study.played import DESIGNS, Gain
 from experiments.study.sample import MEAN, TOLD_SHARE, Sample, below, figure, ratio
 from experiments.study.tornado import Bar, swings
 
 UNDECIDED = ", not decided."
+LIVE_MARK, SIMULATED_MARK = " (live)", " (simulated)"
+"""Behind the names of values that a plot shows of plays on the emulator, and of their simulations."""
 
 Labelled = Mapping[str, Sample]
 """Label -> sample, all of the same place."""
@@ -92,6 +95,32 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
     if last.against_recompute_s.high < 0:
         text += f"; against recomputing it loses {told(0 - last.against_recompute_s, 's', 0)}"
     return Claim(text + ".")
+
+
+def live_claim(found: Sequence[Gain]) -> Claim:
+    """What each design gained live and simulated, and where the two are surely apart."""
+    claims = [_live_gain(gain) for gain in found]
+    apart = [gain for gain in found if gain.apart is not None and not gain.apart.low <= 0 <= gain.apart.high]
+    if apart:
+        names = "; ".join(
+            f"{gain.design.label}, by {share(gain.apart)} of the mean" for gain in apart if gain.apart
+        )
+        claims.append(Claim(f"Live and simulated gains are surely apart (live less simulated): {names}."))
+    elif any(gain.apart is not None for gain in found):
+        claims.append(Claim("No gain is surely apart from the simulated one."))
+    return joined(claims)
+
+
+def _live_gain(gain: Gain) -> Claim:
+    against = DESIGNS[gain.design.against].label
+    simulated = "not simulated" if gain.simulated is None else f"simulated {share(gain.simulated)}"
+    text = f"{gain.design.label}: {share(gain.live)} sooner live than {against}, {simulated}."
+    less, more = gain.design.label + LIVE_MARK, against + LIVE_MARK
+    if gain.live.low > 0:
+        return Claim(text, (Fact(less, more),))
+    if gain.live.high < 0:
+        return Claim(text.replace("sooner live than", "live, that is later than"), (Fact(more, less),))
+    return Claim(text.removesuffix(".") + UNDECIDED)
 
 
 def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:

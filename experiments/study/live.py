@@ -1,8 +1,9 @@
 """The designs live: each played on the packet-level emulator, and simulated as that emulator carries it out.
 
-    python -m experiments.study.live SEEDS=1,2,3 DESIGNS=...      # as root; about 45 s a play
+    python -m experiments.study.live --seeds=1,2,3 --designs=...      # as root; about 45 s a play
 
-What was played is kept in RESULTS and not played again; the table at the end has everything that is there.
+What was played is kept in RESULTS and not played again; table and report have everything that is there, and
+`make study` takes it into its own report. Designs follow one another in turns, forwards and backwards by seed.
 Times are real seconds to the first token. A push has no counterpart: the simulator pushes what the past used
 most when a run begins, the live controller what nodes keep asking for.
 """
@@ -11,15 +12,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table as Shown
+
 from experiments.command import Screen, run_command
-from experiments.intervals import Interval, mean_interval
 from experiments.logs import OpenNetworks
-from experiments.options import Option, OptionError, number, parse_into
+from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.page import Page
+from experiments.page.report import NAME
 from experiments.run.emulation import Emulation
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
@@ -27,6 +32,22 @@ from experiments.run.result import revision
 from experiments.simulator.emulate import PROGRAM, Emulator
 from experiments.simulator.scenario import GB, Scenario
 from experiments.simulator.simulation import simulate
+from experiments.study.panels.live import live
+from experiments.study.played import (
+    DESIGNS,
+    MEAN_S,
+    P99_S,
+    PLAYED,
+    RECORDS,
+    RESULTS,
+    SIMULATED,
+    Design,
+    complaints,
+    read_records,
+    record_name,
+)
+from experiments.study.report import add_panel, shown_rows
+from experiments.study.results import code_hash
 from topologies.engines import make_engine
 from topologies.network import check_root
 
@@ -37,31 +58,7 @@ NODES, STORES, REQUESTS, LINK_GBIT_S = 8, 1, 240, 100.0
 GPU_BLOCKS, DRAM_BLOCKS, POOL_BLOCKS, STORE_BLOCKS = 64, 128, 512, 50_000
 NEVER = 0x8000
 """A count of misses that no block reaches, so that nothing is admitted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """One of those that are compared."""
-
-    label: str
-    against: str
-    """The design without it."""
-    mode: str
-    gate: str = "compare"
-    coded: bool = False
-    push: bool = False
-
-
-FORWARDS, CODED = "no_pool", "coded"
-DESIGNS = {
-    FORWARDS: Design("the switch forwards", "", "no_pool"),
-    "ungated": Design("nodes fetch without a gate", FORWARDS, "no_pool", gate="always"),
-    "merging": Design("merging alone", FORWARDS, "merging"),
-    "pool": Design("merging and pool", FORWARDS, "pool"),
-    "push": Design("pool, and hot prefixes pushed", "pool", "pool", push=True),
-    CODED: Design("blocks compressed fourfold", FORWARDS, "no_pool", coded=True),
-    "coded_pool": Design("blocks compressed fourfold, pool", CODED, "pool", coded=True),
-}
+TITLE = "The designs live, each beside its simulation"
 
 
 def scenario(design: Design, seed: int) -> Scenario:
@@ -98,7 +95,7 @@ def simulated(emulator: Emulator, design: Design) -> dict[str, float] | None:
     if design.mode == "merging":
         matched = matched.changed(control={"report_count": NEVER})
     found = simulate(matched)
-    return {"mean_s": found.ttft_s.mean, "p99_s": found.ttft_s.p99}
+    return {MEAN_S: found.ttft_s.mean, P99_S: found.ttft_s.p99}
 
 
 def played(emulator: Emulator, design: Design, opened: OpenNetworks) -> dict[str, Any]:
@@ -118,79 +115,17 @@ def played(emulator: Emulator, design: Design, opened: OpenNetworks) -> dict[str
     ]
     result = evaluate(measured)
     return {
-        "mean_s": sum(ttfts) / len(ttfts),
-        "p99_s": emulator.speed * result.ttft_ms.p99 / 1000,
+        MEAN_S: sum(ttfts) / len(ttfts),
+        P99_S: emulator.speed * result.ttft_ms.p99 / 1000,
         "completed": result.completed,
         "from_pool": result.blocks.pool,
         "complaints": list(result.complaints),
+        "revision": revision(),
     }
 
 
 def _silent(completed: int, total: int, blocks: dict[str, int]) -> None:
     """Progress that nobody wants to see."""
-
-
-Found = Mapping[str, Mapping[str, Any]]
-"""By design and seed, "merging 1": what was played, with `simulated` beside it."""
-
-
-def values(found: Found, design: str, world: str, figure: str) -> dict[int, float]:
-    """One figure by seed; `world` is "played" or "simulated"."""
-    mine = {}
-    for name, record in found.items():
-        key, _, seed = name.partition(" ")
-        part = record[world]
-        if key == design and part is not None:
-            mine[int(seed)] = float(part[figure])
-    return mine
-
-
-def gain(found: Found, design: str, world: str) -> Interval | None:
-    """How much sooner its mean first token is than without it, seed by seed."""
-    with_it = values(found, design, world, "mean_s")
-    without = values(found, DESIGNS[design].against, world, "mean_s")
-    seeds = sorted(with_it.keys() & without.keys())
-    return mean_interval([1 - with_it[seed] / without[seed] for seed in seeds]) if seeds else None
-
-
-def table(found: Found) -> str:
-    """Each design that was played, as Markdown."""
-    lines = [
-        "| design | seeds | mean first token live, s | simulated, s | sooner live than without | simulated | "
-        "p99 live; simulated, s |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    for key, design in DESIGNS.items():
-        live = values(found, key, "played", "mean_s")
-        if not live:
-            continue
-        against = f" (against: {DESIGNS[design.against].label})" if design.against else ""
-        cells = [
-            design.label + against,
-            str(len(live)),
-            _mean(live),
-            _mean(values(found, key, "simulated", "mean_s")),
-            _share(gain(found, key, "played")) if design.against else "",
-            _share(gain(found, key, "simulated")) if design.against else "",
-            f"{_mean(values(found, key, 'played', 'p99_s'))}; "
-            f"{_mean(values(found, key, 'simulated', 'p99_s'))}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _mean(mine: Mapping[int, float]) -> str:
-    return f"{sum(mine.values()) / len(mine):.3f}" if mine else "none"
-
-
-def _share(found: Interval | None) -> str:
-    if found is None:
-        return "none"
-    return (
-        f"{found.mean:+.1%} ({found.low:+.1%} to {found.high:+.1%})"
-        if found.half < 10
-        else f"{found.mean:+.1%}"
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,29 +135,16 @@ class LiveOptions:
     designs: tuple[str, ...]
     seeds: tuple[int, ...]
     scale: float
+    minutes: float
     results: Path
 
 
-def _designs(text: str) -> tuple[str, ...]:
-    names = tuple(name for name in text.split(",") if name)
-    for name in names:
-        if name not in DESIGNS:
-            raise OptionError(f"there is no design {name!r}: name some of {', '.join(DESIGNS)}")
-    return names
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part)
-    except ValueError:
-        raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
-
-
 _OPTIONS = (
-    Option("DESIGNS", _designs, tuple(DESIGNS), f"joined by commas, of {', '.join(DESIGNS)}; default: all"),
-    Option("SEEDS", _seeds, (1, 2, 3), "joined by commas"),
+    Option("DESIGNS", list_of(one_of(tuple(DESIGNS))), tuple(DESIGNS), "joined by commas"),
+    Option("SEEDS", list_of(whole(0, 2**31)), (1, 2, 3), "joined by commas"),
     Option("SCALE", number(1, 1e9), 20_000.0, "sigma of the emulator"),
-    Option("RESULTS", Path, Path("results/designs"), "folder for what was played"),
+    Option("MINUTES", number(0, 10_000), 60.0, "after which no play is begun; 0: simulations only"),
+    Option("RESULTS", Path, RESULTS, "folder for what was played"),
 )
 
 
@@ -235,30 +157,58 @@ def main(arguments: Sequence[str]) -> int:
     )
 
 
+def in_turns(designs: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """All designs of a seed side by side, every other seed backwards: what drifts favours none."""
+    for turn, seed in enumerate(seeds):
+        for key in designs if turn % 2 == 0 else reversed(designs):
+            yield key, seed
+
+
 def _run(screen: Screen, options: LiveOptions) -> int:
-    file = options.results / "designs.json"
-    found: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file.exists() else {}
+    began_s = time.monotonic()
+    found = read_records(options.results)
     opened = OpenNetworks(screen, options.results, {"revision": revision()})
-    for seed in options.seeds:
-        for key in options.designs:
-            name = f"{key} {seed}"
-            if name in found:
-                continue
+    turns = list(in_turns(options.designs, options.seeds))
+    for key, seed in turns:
+        record = found.setdefault(record_name(key, seed), {})
+        if record.get("code") != code_hash():
+            emulator = Emulator(scenario(DESIGNS[key], seed), options.scale)
+            record |= {SIMULATED: simulated(emulator, DESIGNS[key]), "code": code_hash()}
+            _keep(options.results, found)
+    for key, seed in turns:
+        record = found[record_name(key, seed)]
+        if PLAYED not in record and time.monotonic() - began_s < 60 * options.minutes:
             check_root()
             screen.say(f"playing: {DESIGNS[key].label}, seed {seed}")
             emulator = Emulator(scenario(DESIGNS[key], seed), options.scale)
-            found[name] = {
-                "played": played(emulator, DESIGNS[key], opened),
-                "simulated": simulated(emulator, DESIGNS[key]),
-                "revision": revision(),
-            }
-            options.results.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(found, indent=1))
-    print(table(found))
-    for name, record in found.items():
-        for complaint in record["played"]["complaints"]:
-            screen.warn(f"{name}: {complaint}")
+            record[PLAYED] = played(emulator, DESIGNS[key], opened)
+            _keep(options.results, found)
+    _show(screen, options, found)
     return 0
+
+
+def _keep(folder: Path, found: dict[str, dict[str, Any]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORDS).write_text(json.dumps(found, indent=1))
+
+
+def _show(screen: Screen, options: LiveOptions, found: dict[str, dict[str, Any]]) -> None:
+    """All that was played, in the terminal and as a page."""
+    panel = live(found)
+    shown = Shown(title=TITLE, title_justify="left")
+    for place, column in enumerate(panel.table.columns):
+        shown.add_column(column, justify="right" if place else "left")
+    for row in shown_rows(panel.table):
+        shown.add_row(*map(str, row))
+    screen.show(shown)
+    screen.show(panel.claim.text)
+    for complaint in complaints(found):
+        screen.warn(complaint)
+    page = Page(TITLE)
+    page.text(f"revision: {revision()}; engine: embedded; sigma: {options.scale:g}.")
+    add_panel(page, panel)
+    page.write(options.results / NAME)
+    screen.say(f"Report: {options.results / NAME}")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.options import Option, OptionError, number, parse_into, whole
+from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
 from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS
 from experiments.study.plan import AXES
+from experiments.study.played import RESULTS as LIVE_RESULTS
 from experiments.study.space import SPACE
 
 QUICK_REQUESTS = 400
@@ -54,6 +55,7 @@ class StudyOptions:
     sweeps: tuple[str, ...]
     points: int
     results: Path
+    live: Path
 
     @property
     def requests_played(self) -> int:
@@ -66,18 +68,8 @@ class StudyOptions:
         return self.seeds or (QUICK_SEEDS if self.quick else None)
 
 
-def _sweeps(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    for name in names:
-        if name not in SWEEPS:
-            raise OptionError(
-                f"there is no sweep {name!r}: name some of {', '.join(SWEEPS)}, joined by commas"
-            )
-    return names
-
-
 _OPTIONS = (
-    Option("QUICK", lambda text: text not in ("0", "no"), False, "1: a small study, to see that all works"),
+    Option("QUICK", yes_or_no, False, "1: a small study, to see that all works"),
     Option(
         "SCHEDULER", str, None, "a Dask scheduler, tcp://host:port; default: a local cluster on all cores"
     ),
@@ -106,12 +98,13 @@ _OPTIONS = (
     ),
     Option(
         "SWEEPS",
-        _sweeps,
+        list_of(one_of(SWEEPS)),
         USUAL,
         f"what to compute, joined by commas: {', '.join(SWEEPS)}; default: all but {SPACE}",
     ),
     Option("POINTS", whole(10, 1_000_000), POINTS, f"small simulations of the sweep {SPACE}"),
     Option("RESULTS", Path, Path("results/study"), "folder for points, tables and the report"),
+    Option("PLAYED", Path, LIVE_RESULTS, "folder of what experiments.study.live played, for the report"),
 )
 
 

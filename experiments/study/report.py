@@ -29,15 +29,20 @@ def write_page(
     if coarse:
         page.folded(f"Left wider than ±1 %, or out: {len(coarse)} comparisons", coarse_lines(coarse))
     for panel in made:
-        page.heading(panel.title)
-        page.text(panel.claim.text)
-        for figure, description in panel.plots:
-            page.plot(figure, description)
-        page.text(f"Against it: {panel.against}")
-        page.table(panel.table.name, panel.table.columns, [_shown(row) for row in panel.table.rows])
+        add_panel(page, panel)
     page.heading("All simulations")
-    page.table(everything.name, everything.columns, [_shown(row) for row in everything.rows])
+    page.table(everything.name, everything.columns, shown_rows(everything))
     page.write(path)
+
+
+def add_panel(page: Page, panel: Panel) -> None:
+    """Its claim, its plots, what argues against it, and its table."""
+    page.heading(panel.title)
+    page.text(panel.claim.text)
+    for figure, description in panel.plots:
+        page.plot(figure, description)
+    page.text(f"Against it: {panel.against}")
+    page.table(panel.table.name, panel.table.columns, shown_rows(panel.table))
 
 
 def coarse_lines(coarse: Sequence[Coarse]) -> list[str]:
@@ -50,8 +55,10 @@ def coarse_lines(coarse: Sequence[Coarse]) -> list[str]:
     ]
 
 
-def _shown(row: Sequence[object]) -> list[object]:
+def shown_rows(table: Table) -> list[list[object]]:
     """Numbers with four digits that count."""
-    return [
-        f"{value:.4g}" if isinstance(value, float) else "none" if value is None else value for value in row
-    ]
+    return [[_shown(value) for value in row] for row in table.rows]
+
+
+def _shown(value: object) -> object:
+    return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else value

@@ -12,6 +12,7 @@ from experiments.study import figures
 from experiments.study.adaptive import Coarse
 from experiments.study.atlas import Verdicts
 from experiments.study.claims import Claim, Plotted, must_hold
+from experiments.study.played import Live
 from experiments.study.point import Point
 from experiments.study.rivals import STEADY_MARK, Done
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
@@ -19,6 +20,7 @@ from experiments.study.systems import NAMES
 from experiments.study.table import Table, points_table
 
 TTFT = "mean time to first token, s"
+TAIL = "p99 of the time to first token, s"
 FAVOURED = (
     "the CXL pool waits at no CPU and in no fabric here, and a switch in front of it or of distributed DRAM "
     "has neither digests nor limits of its tables, which favours them"
@@ -52,6 +54,8 @@ class Found:
     around: int = 0
     """Of the verdicts those whose settings were drawn around others."""
     coarse: Sequence[Coarse] = field(default_factory=tuple)
+    live: Live = field(default_factory=dict)
+    """The designs as they were played on the emulator."""
 
 
 def places(done: Done, sweep: str) -> list[Any]:

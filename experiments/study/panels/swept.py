@@ -8,15 +8,13 @@ from typing import Any
 from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.claims import Claim
-from experiments.study.panels.panel import FAVOURED, TTFT, Panel, by_system, part, table
+from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, table
 from experiments.study.plan import Axis
 from experiments.study.rivals import Done
 from experiments.study.rules import ablation_sentence, axis_sentence, control_sentence, systems_sentence
 from experiments.study.sample import MEAN, P99, Sample, ratio
 from experiments.study.systems import NAMES
 from experiments.study.table import shares_table
-
-TAIL = "p99 of the time to first token, s"
 
 
 def systems(done: Done) -> Panel:

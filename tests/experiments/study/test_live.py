@@ -1,23 +1,30 @@
-"""The designs live: what would be played, and what the table makes of it."""
+"""The designs live: what would be played, and what is made and said of it."""
 
 from typing import Any
 
 import pytest
 
 from experiments.simulator.emulate import Emulator
-from experiments.study.live import DESIGNS, Found, gain, main, scenario, simulated, table
+from experiments.study.claims import Fact
+from experiments.study.design_rules import live_claim
+from experiments.study.live import in_turns, main, scenario, simulated
+from experiments.study.panels.live import live
+from experiments.study.played import DESIGNS, Live, complaints, gains
 
 
-def record(live_s: float, simulated_s: float | None) -> dict[str, Any]:
-    return {
-        "played": {"mean_s": live_s, "p99_s": 3 * live_s, "complaints": []},
-        "simulated": None if simulated_s is None else {"mean_s": simulated_s, "p99_s": 3 * simulated_s},
+def record(live_s: float | None, simulated_s: float | None) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "simulated": None if simulated_s is None else {"mean_s": simulated_s, "p99_s": 3 * simulated_s}
     }
+    if live_s is not None:
+        made["played"] = {"mean_s": live_s, "p99_s": 3 * live_s, "complaints": []}
+    return made
 
 
-FOUND: Found = {
+FOUND: Live = {
     "no_pool 1": record(0.4, 0.4),
     "no_pool 2": record(0.5, 0.5),
+    "no_pool 3": record(None, 0.5),
     "pool 1": record(0.2, 0.3),
     "pool 2": record(0.26, 0.25),
     "pool 3": record(0.1, 0.1),
@@ -25,23 +32,62 @@ FOUND: Found = {
 }
 
 
+def of(live: Live, label: str) -> Any:
+    return next(gain for gain in gains(live) if gain.design.label == label)
+
+
 def test_a_gain_is_that_of_pairs_with_the_same_seed() -> None:
-    live, model = gain(FOUND, "pool", "played"), gain(FOUND, "pool", "simulated")
-    assert live is not None
-    assert live.mean == pytest.approx((0.5 + 0.48) / 2)
-    assert live.low < 0.48 < 0.5 < live.high
-    assert model is not None
-    assert model.mean == pytest.approx((0.25 + 0.5) / 2)
+    gain = of(FOUND, "merging and pool")
+    assert gain.live.mean == pytest.approx((0.5 + 0.48) / 2)
+    assert gain.live.low < 0.48 < 0.5 < gain.live.high
+    assert gain.simulated.mean == pytest.approx((0.25 + 0.5) / 2)  # the third seed was not played without
+    assert gain.apart.mean == pytest.approx((0.25 - 0.02) / 2)
 
 
 def test_the_table_has_what_was_played_and_says_what_has_no_counterpart() -> None:
-    lines = table(FOUND).splitlines()
-    assert len(lines) == 2 + 3
-    assert lines[2].startswith("| the switch forwards | 2 | 0.450 | 0.450 | |".replace("| |", "|  |"))
-    push = lines[-1].split("|")
-    assert push[4].strip() == "none"
-    assert push[5].strip() == "+25.0%"  # one seed, no interval
-    assert push[6].strip() == "none"
+    table = live(FOUND).table
+    rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    assert list(rows) == ["the switch forwards", "merging and pool", "pool, and hot prefixes pushed"]
+    assert rows["the switch forwards"]["seeds"] == 2
+    assert rows["the switch forwards"]["simulated_mean_s"] == pytest.approx(0.45)  # of the seeds played
+    push = rows["pool, and hot prefixes pushed"]
+    assert push["simulated_mean_s"] is None
+    assert push["live_sooner"] == pytest.approx(0.25)
+    assert push["live_low"] is None  # one seed, no interval
+
+
+def many(live_s: tuple[float, ...], simulated_s: tuple[float, ...]) -> Live:
+    made = {}
+    for seed, (mine, model) in enumerate(zip(live_s, simulated_s, strict=True)):
+        made[f"no_pool {seed}"] = record(0.4, 0.4)
+        made[f"merging {seed}"] = record(mine, model)
+    return made
+
+
+def test_what_is_surely_sooner_live_must_be_seen_in_the_plot() -> None:
+    claim = live_claim(list(gains(many((0.3, 0.31, 0.3), (0.3, 0.3, 0.31)))))
+    assert claim.facts == (Fact("merging alone (live)", "the switch forwards (live)"),)
+    assert "No gain is surely apart" in claim.text
+    later = live_claim(list(gains(many((0.5, 0.51, 0.5), (0.3, 0.3, 0.3)))))
+    assert later.facts == (Fact("the switch forwards (live)", "merging alone (live)"),)
+    assert "that is later than" in later.text
+    assert "surely apart (live less simulated): merging alone, by -50.8%" in later.text
+    open_ = live_claim(list(gains(many((0.3, 0.5, 0.4), (0.3, 0.3, 0.3)))))
+    assert not open_.facts
+    assert "not decided" in open_.text
+
+
+def test_designs_take_turns() -> None:
+    assert list(in_turns(("no_pool", "pool"), (1, 2))) == [
+        ("no_pool", 1), ("pool", 1), ("pool", 2), ("no_pool", 2),
+    ]  # fmt: skip
+
+
+def test_a_play_that_does_not_count_is_named() -> None:
+    late = record(0.4, 0.4)
+    late["played"]["complaints"] = ["timers were 30 ms late"]
+    assert complaints({"pool 1": late, "pool 2": record(None, 0.4)}) == ["pool 1: timers were 30 ms late"]
+    assert "did not keep up in 1 plays: pool 1" in live({"no_pool 1": record(0.4, 0.4), "pool 1": late}).against
 
 
 def test_every_design_can_be_played_and_all_but_the_push_simulated() -> None:
@@ -56,7 +102,10 @@ def test_every_design_can_be_played_and_all_but_the_push_simulated() -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("--designs=pool,magic", "no design 'magic'"), ("--seeds=1,two", "whole numbers")],
+    [
+        ("--designs=pool,magic", "DESIGNS there is no 'magic'"),
+        ("--seeds=1,two", "SEEDS must be a whole number, not 'two'"),
+    ],
 )
 def test_what_is_not_there_is_refused(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([given]) == 2

@@ -1,0 +1,94 @@
+"""The designs as they were played on the packet-level emulator, each beside its simulation."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+from experiments.intervals import Interval
+from experiments.study import figures
+from experiments.study.design_rules import LIVE_MARK, SIMULATED_MARK, live_claim
+from experiments.study.panels.panel import TAIL, TTFT, Panel
+from experiments.study.played import (
+    DESIGNS,
+    MEAN_S,
+    P99_S,
+    PLAYED,
+    SIMULATED,
+    Live,
+    complaints,
+    figure_of,
+    gains,
+    values,
+)
+from experiments.study.table import Table
+
+MARKS = {PLAYED: LIVE_MARK, SIMULATED: SIMULATED_MARK}
+
+
+def live(found: Live) -> Panel:
+    """Means and p99 live and simulated, and what each design gains in both."""
+    means, tails = _by_world(found, MEAN_S), _by_world(found, P99_S)
+    plotted = {name + MARKS[world]: value for world, mine in means.items() for name, value in mine.items()}
+    kept_up = complaints(found)
+    return Panel(
+        "The designs live",
+        live_claim(list(gains(found))),
+        "eight nodes and one storage node, one queue a port, and nodes that ask nobody before they fetch; a "
+        "push of what nodes keep asking for has no simulated counterpart"
+        + (f"; the machine did not keep up in {len(kept_up)} plays: {'; '.join(kept_up)}." if kept_up else "."),
+        [figures.dots(what, mine) for what, mine in ((TTFT, means), (TAIL, tails))],
+        plotted,
+        live_table(found),
+    )
+
+
+def live_table(found: Live) -> Table:
+    """Each design that was played; of one play no interval."""
+    columns = (
+        "design", "seeds", "live_mean_s", "simulated_mean_s", "live_p99_s", "simulated_p99_s",
+        "against", "live_sooner", "live_low", "live_high", "simulated_sooner", "simulated_low",
+        "simulated_high",
+    )  # fmt: skip
+    gained = {gain.design.label: gain for gain in gains(found)}
+    rows: list[tuple[Any, ...]] = []
+    for key, design in DESIGNS.items():
+        seeds = values(found, key, PLAYED, MEAN_S)
+        if not seeds:
+            continue
+        gain = gained.get(design.label)
+        rows.append(
+            (
+                design.label,
+                len(seeds),
+                *(
+                    _mean(figure_of(found, key, world, figure))
+                    for figure in (MEAN_S, P99_S)
+                    for world in (PLAYED, SIMULATED)
+                ),
+                DESIGNS[design.against].label if design.against else "",
+                *_parts(gain.live if gain else None),
+                *_parts(gain.simulated if gain else None),
+            )
+        )
+    return Table("live", columns, tuple(rows))
+
+
+def _by_world(found: Live, figure: str) -> dict[str, dict[str, Interval]]:
+    """Live and simulated -> design -> figure."""
+    made: dict[str, dict[str, Interval]] = {}
+    for world in (PLAYED, SIMULATED):
+        mine = {design.label: figure_of(found, key, world, figure) for key, design in DESIGNS.items()}
+        made[world] = {label: value for label, value in mine.items() if value is not None}
+    return made
+
+
+def _mean(value: Interval | None) -> float | None:
+    return None if value is None else value.mean
+
+
+def _parts(value: Interval | None) -> tuple[float | None, float | None, float | None]:
+    if value is None:
+        return None, None, None
+    known = isfinite(value.half)
+    return value.mean, value.low if known else None, value.high if known else None
