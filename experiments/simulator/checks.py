@@ -8,7 +8,7 @@ from dataclasses import replace
 from controller.config import PoolSize, Thresholds
 from experiments.run.scenario import SPARE_SHARE
 from experiments.simulator.messages import Sizes
-from experiments.simulator.scenario import GB, Model, Scenario
+from experiments.simulator.scenario import GB, SWITCHES, Model, Scenario
 from experiments.simulator.schema import Document, ScenarioError
 from hostlib.streamer import Rung
 from topologies.errors import TopologyError
@@ -67,9 +67,11 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield "storage.count", "there is no storage: blocks need at least one storage node"
         if scenario.storage.dram_gb * GB < block_bytes:
             yield "storage.dram_gb", f"{block}: the DRAM of a storage node does not hold one"
-        if scenario.pool.memory != "none":
-            yield from _pool_impossibilities(scenario, int(scenario.pool.size_gb * GB / block_bytes), block)
-    elif scenario.storage.kind == "direct" and scenario.direct.size_gb * GB < block_bytes:
+    if scenario.switched and scenario.pool.memory != "none":
+        yield from _pool_impossibilities(scenario, int(scenario.pool.size_gb * GB / block_bytes), block)
+    if scenario.direct.front == SWITCHES:
+        yield from _lending_impossibilities(scenario)
+    if scenario.storage.kind == "direct" and scenario.direct.size_gb * GB < block_bytes:
         yield "direct.size_gb", f"{block}: the pool does not hold one"
     if scenario.nodes.gpu_gb * GB < block_bytes:
         yield "nodes.gpu_gb", f"{block}: the GPU memory for blocks does not hold one"
@@ -119,6 +121,16 @@ def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterat
         yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
 
 
+def _lending_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """What does not go with nodes that answer one another's GETs."""
+    if scenario.storage.kind != "peers":
+        yield "direct.front", f'"{SWITCHES}" stand before nodes that lend their memory: kind = "peers"'
+    if scenario.workload.scheduler == CONDUCTOR:
+        yield "workload.scheduler", f'the conductor does not look through front = "{SWITCHES}": use another'
+    if scenario.control.eviction != "drop":
+        yield "control.eviction", "nodes keep nothing for others, so nothing can be reclaimed: use drop"
+
+
 def _half_models(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """A model's own shape is given in full or not at all."""
     missing = [name for name in SHAPE if getattr(scenario.model, name) is None]
@@ -134,7 +146,7 @@ def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
     rates = [("network.link_gbit_s", scenario.network.link_gbit_s)]
     if scenario.storage.kind == "stores" and scenario.storage.ssd_gb:
         rates.append(("storage.ssd_gbyte_s", scenario.storage.ssd_gbyte_s))
-    if scenario.storage.kind == "stores" and scenario.pool.memory == "dram":
+    if scenario.switched and scenario.pool.memory == "dram":
         rates.append(("pool.memory_gbyte_s", scenario.pool.memory_gbyte_s))
     if scenario.pool.memory != "none":
         rates.append(("control.writes_per_s", scenario.control.writes_per_s))
@@ -240,7 +252,7 @@ def pool_size(scenario: Scenario, cost: CostModel, cut: Sizes) -> PoolSize:
 def pool_blocks(scenario: Scenario, cost: CostModel) -> int:
     """Blocks that the pool of one switch holds, of their mean size; 0: there is none."""
     pool = scenario.pool
-    if pool.memory == "none" or scenario.storage.kind != "stores" or scenario.nodes.gate == "never":
+    if pool.memory == "none" or not scenario.switched or scenario.nodes.gate == "never":
         return 0
     return min(pool.index_entries, int(pool.size_gb * GB / cost.stored_bytes))
 

@@ -55,7 +55,7 @@ class Hints:
         """Where each block comes from, up to the first that is nowhere."""
         found: list[Hashable] = []
         for block in blocks:
-            if self._by_switch and self._pooled(node, block):
+            if self._by_switch and self.pooled(node, block):
                 found.append(POOLED)
             elif self._by_switch and self._coming_s.get(block.key, 0.0) > self._loop.now:
                 found.append(block.key)
@@ -82,7 +82,7 @@ class Hints:
         hops = 1 if self._by_switch else max(len(self._path(node, block.home)) + 1 for block in blocks)
         return 2 * hops * self._hop_s
 
-    def _pooled(self, node: str, block: Block) -> bool:
+    def pooled(self, node: str, block: Block) -> bool:
         """Whether a switch on the way holds all of it."""
         parts = len(self._network.sizes.parts)
         for name in self._path(node, block.home):

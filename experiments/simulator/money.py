@@ -44,13 +44,13 @@ def bill(scenario: Scenario, switches: int) -> Bill:
     elif storage.kind == "stores":
         memory = storage.dram_gb * prices.dram_per_gb + storage.ssd_gb * prices.ssd_per_gb
         storage_dollars = storage.count * (prices.store_server + prices.nic + memory)
-        if scenario.pool.memory != "none":
-            pool_dollars = _pool_dollars(scenario, switches, scenario.pool.memory == "dram")
     elif storage.kind == "peers":
         own_dollars = nodes.count * min(storage.own_gb, nodes.dram_gb) * prices.dram_per_gb
         storage_dollars, dram_dollars = dram_dollars - own_dollars, own_dollars
     else:
         storage_dollars = _direct_dollars(scenario)
+    if nodes.gate != "never" and scenario.switched and scenario.pool.memory != "none":
+        pool_dollars = _pool_dollars(scenario, switches, scenario.pool.memory == "dram")
     if nodes.gate != "never" and storage.kind != "stores" and scenario.direct.front in ("merge", "pool"):
         pool_dollars = _pool_dollars(scenario, switches, scenario.direct.front == "pool")
     if nodes.gate != "never" and scenario.model.decoding == "smartnic":

@@ -16,6 +16,7 @@ from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import NodeHints
+from experiments.simulator.lenders import LenderHints
 from experiments.simulator.messages import Block
 from experiments.simulator.peers import PeerHints
 from experiments.simulator.scenario import Nodes
@@ -102,7 +103,7 @@ class Node:
         decodes_on_gpu: bool = False,
         place: int = 0,
         decoders: DecoderPool | None = None,
-        hints: NodeHints | PeerHints | None = None,
+        hints: NodeHints | PeerHints | LenderHints | None = None,
         timers: Timers | None = None,
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.

@@ -21,7 +21,8 @@ def outcome(system: System, cpu_s: float) -> SimResult:
     records.sort(key=lambda record: record.arrival_s)
     duration_s = max(1e-9, system.loop.now - min((record.arrival_s for record in records), default=0.0))
     links = {link.name: link for link in system.links()}
-    egress = [link for (source, _), link in system.network.links.items() if source in system.fabric.stores]
+    senders = system.fabric.nodes if system.lenders else system.fabric.stores
+    egress = [link for (source, _), link in system.network.links.items() if source in senders]
     served_bytes = sum(switch.stats.served_bytes for switch in system.switches)
     saved_s = sum(record.saved_s for record in records)
     streamed = (record.levels for record in records if record.levels)

@@ -14,6 +14,7 @@ from typing import Any
 
 from experiments.simulator.events import Loop
 from experiments.simulator.front import Front
+from experiments.simulator.holders import Holders
 from experiments.simulator.link import AT_ONCE_S, Link, Passage
 from experiments.simulator.messages import Block
 from experiments.simulator.network import Network
@@ -47,18 +48,15 @@ class PeerPool:
         """Whether no block waits for another node's adapter, nor between switches."""
         self._head_bytes = block_bytes / scenario.network.fragments
         self._names: list[str] = []
-        self._tiers: list[LocalTiers[bytes]] = []
         self._coming: list[int] = []
         """By node: blocks that are on their way to it."""
         self._ways: dict[tuple[int, int], tuple[Link, ...]] = {}
-        self._holders: dict[bytes, dict[int, None]] = {}
-        """Nodes that held a block when it was noted; who no longer does is dropped when it is looked up."""
+        self._holders = Holders()
 
     def join(self, name: str, tiers: LocalTiers[bytes]) -> PeerClient:
         """A further node, a vertex of the network that holds blocks in these tiers."""
-        node = len(self._tiers)
+        node = self._holders.join(tiers)
         self._names.append(name)
-        self._tiers.append(tiers)
         self._coming.append(0)
         self.out_links.append(Link(f"node {node} out", self._rate, self.latency_s))
         self.in_links.append(Link(f"node {node} in", self._rate, self.latency_s))
@@ -66,29 +64,14 @@ class PeerPool:
 
     def preload(self, keys: Iterable[bytes]) -> None:
         """Spread these blocks over the nodes' DRAM, the most recently used last."""
-        for key in keys:
-            node = int.from_bytes(key[:4], "big") % len(self._tiers)
-            self._tiers[node].place(key)
-            self.note(node, key)
+        self._holders.spread(keys)
 
     def note(self, node: int, key: bytes) -> None:
         """A node holds a block."""
-        if key in self._tiers[node]:
-            self._holders.setdefault(key, {})[node] = None
-
-    def holders(self, key: bytes) -> list[int]:
-        """Nodes that hold a block now."""
-        noted = self._holders.get(key)
-        if noted is None:
-            return []
-        for node in [node for node in noted if key not in self._tiers[node]]:
-            del noted[node]
-        if not noted:
-            del self._holders[key]
-        return list(noted)
+        self._holders.note(node, key)
 
     def __contains__(self, key: bytes) -> bool:
-        return self.fronted(key) or bool(self.holders(key))
+        return self.fronted(key) or bool(self._holders.of(key))
 
     def fronted(self, key: bytes) -> bool:
         """Whether no node has to send a block, because a switch holds it or it is on its way past one."""
@@ -96,7 +79,7 @@ class PeerPool:
 
     def source(self, key: bytes, asker: int) -> int | None:
         """Who sends a block: of the holders the one whose adapter is free first."""
-        others = [node for node in self.holders(key) if node != asker]
+        others = [node for node in self._holders.of(key) if node != asker]
         return min(others, key=lambda node: (self.out_links[node].free_s, node), default=None)
 
     def transfer_s(self, asker: int, blocks: Sequence[Block]) -> float:

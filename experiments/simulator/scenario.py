@@ -35,6 +35,8 @@ SWITCH_DIGEST_CPU_S = 58e-6
 """Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
+SWITCHES = "switches"
+"""Of `direct.front`: no idealised one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +292,10 @@ class Direct:
     """Fixed cost of moving one block."""
     peer_share: float = number(1.0, 0.01, 1.0)
     """Of a link's rate that a node's transfers to others reach."""
-    front: str = choice("none", ("none", "merge", "pool", "whole"))
+    front: str = choice("none", ("none", "merge", "pool", "whole", SWITCHES))
     """A switch in front of it that merges reads, or that also keeps blocks in a pool of `pool.size_gb` a
-    switch; whole: has every block that anybody has, a bound."""
+    switch; whole: has every block that anybody has, a bound. These are idealised, and one switch. switches:
+    peers answer GETs that pass the network's switches, which have the pool of [pool] and its controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +373,16 @@ class Scenario:
     direct: Direct = field(default_factory=Direct)
     prices: Prices = field(default_factory=Prices)
     machine: Machine = field(default_factory=Machine)
+
+    @property
+    def lends(self) -> bool:
+        """Whether nodes answer one another's GETs, past the network's switches."""
+        return self.storage.kind == "peers" and self.direct.front == SWITCHES
+
+    @property
+    def switched(self) -> bool:
+        """Whether GETs pass switches that could have a pool."""
+        return self.storage.kind == "stores" or self.lends
 
     def changed(self, **tables: dict[str, Any]) -> "Scenario":
         """A copy with other values in some tables: changed(nodes={"count": 16})."""

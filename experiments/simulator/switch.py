@@ -147,14 +147,17 @@ class Switch:
             waiters: Sequence[str] = claim.waiters if claim is not None else ()
             if reply.found and entry is None and ask.part == PROBE:
                 self._count_miss(reply, len(waiters))
-            for target in waiters or (ask.asker,):
-                port = ports[target]
+            targets = [ports[waiter] for waiter in waiters]
+            addressed = ports[ask.asker]
+            if addressed not in targets:  # forwarded without a claim, which someone else has made since
+                targets.append(addressed)
+            for port in targets:
                 if port in onward:
                     onward[port].append(reply)
                 else:
                     onward[port] = [reply]
-            if len(waiters) > 1:
-                self.stats.copies += (len(waiters) - 1) * ask.fragments
+            if len(targets) > 1:
+                self.stats.copies += (len(targets) - 1) * ask.fragments
                 reply.merged = True
         first = True
         for port, group in onward.items():

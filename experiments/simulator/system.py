@@ -28,6 +28,7 @@ from experiments.simulator.front import Front, Whole
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import Hints, NodeHints
 from experiments.simulator.lane import lane_options
+from experiments.simulator.lenders import Lender, LenderHints, Lenders
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block, Put
 from experiments.simulator.network import Network
@@ -82,9 +83,10 @@ class System:
         self._control_of: dict[str, SwitchControl] = {}
         self._clients: dict[str, Client] = {}
         self._holds: dict[str, Callable[[bytes], bool]] = {}
-        """By storage node: whether it holds a block."""
+        """By who answers GETs: whether it holds a block."""
         self.direct: DirectPool | None = None
         self.peers: PeerPool | None = None
+        self.lenders: Lenders | None = None
         self.decoders: DecoderPool | None = None
         if scenario.decoders.count:
             self.decoders = DecoderPool(
@@ -105,6 +107,10 @@ class System:
                 self.loop, scenario.direct, self.sizes.block_bytes, scenario.nodes.count, self._front()
             )
             self.direct.preload(block.key for block in past)
+        elif scenario.lends:
+            self._build_switches()
+            lookup_s = scenario.direct.lookup_s
+            self.lenders = Lenders(self.loop, self.network, lookup_s, self._block_s)
         elif scenario.storage.kind == "peers":
             self.peers = PeerPool(self.loop, scenario, self.sizes.block_bytes, self.network, self._front())
         else:
@@ -114,6 +120,8 @@ class System:
             self.nodes.append(self._node(place, name))
         if self.peers is not None and scenario.nodes.gate != "never":
             self.peers.preload(block.key for block in past)
+        if self.lenders is not None and scenario.nodes.gate != "never":
+            self.lenders.holders.spread(block.key for block in past)
         parts = ClusterParts(
             self.nodes,
             self.stores,
@@ -136,21 +144,31 @@ class System:
         fragments = self.scenario.network.fragments if self.scenario.storage.kind == "peers" else 1
         return kind(blocks, memory, self.sizes.block_bytes, fragments)
 
-    def _hints_of(self, place: int, name: str) -> NodeHints | PeerHints | None:
+    @property
+    def _block_s(self) -> float:
+        """Of a block on a link."""
+        return self.cost.fetch_s(self.cost.stored_bytes, self.scenario.network.link_gbit_s * 1e9)
+
+    def _hints_of(
+        self, place: int, name: str, fetcher: Fetcher | None
+    ) -> NodeHints | PeerHints | LenderHints | None:
         """What a node is told before it asks; a pool that is read directly tells nothing."""
         scenario, kind = self.scenario, self.scenario.nodes.hints
         if kind == "answers" or scenario.nodes.gate != "compare":
             return None
         if self.peers is not None:
             return PeerHints(self.peers, self.loop, place)
-        if not self.stores:
+        if not self.stores and self.lenders is None:
             return None
+        hop_s = scenario.network.latency_us * US
         if self._hints is None:
-            homes = {store.name: store.holds for store in self.stores}
             switches = {switch.name: switch for switch in self.switches}
-            block_s = self.cost.fetch_s(self.cost.stored_bytes, scenario.network.link_gbit_s * 1e9)
-            hop_s = scenario.network.latency_us * US
-            self._hints = Hints(self.loop, self.network, homes, switches, kind == "switch", block_s, hop_s)
+            self._hints = Hints(
+                self.loop, self.network, self._holds, switches, kind == "switch", self._block_s, hop_s
+            )
+        if self.lenders is not None and isinstance(fetcher, Lender):
+            self.lenders.hints = self._hints
+            return LenderHints(self._hints, fetcher, name, hop_s)
         return NodeHints(self._hints, name)
 
     def _build_switches(self) -> None:
@@ -177,7 +195,8 @@ class System:
 
     def _build_control(self, switch: Switch) -> None:
         scenario = self.scenario
-        homes = {name: self.fabric.hosts[name].ipv4 for name in self.fabric.stores}
+        answering = self.fabric.nodes if scenario.lends else self.fabric.stores
+        homes = {name: self.fabric.hosts[name].ipv4 for name in answering}
         size = pool_size(scenario, self.cost, self.sizes)
         capacity_blocks, capacity_slots = size.capacity(spare_blocks(scenario, size.whole_blocks))
         policy = make_policy(
@@ -249,7 +268,7 @@ class System:
             scenario.model.decoding == "gpu",
             place,
             self.decoders,
-            self._hints_of(place, name),
+            self._hints_of(place, name, fetcher),
             self._timers(place),
         )
 
@@ -287,6 +306,9 @@ class System:
             before_held=1 if process.free else lane.initial_window,
         )
         client = Client(self.loop, name, self.network, options, process)
+        if self.lenders is not None:
+            self._holds[name] = tiers.__contains__
+            return self.lenders.join(client, tiers)
         self.network.attach(name, client)
         self._clients[name] = client
         return client

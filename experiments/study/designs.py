@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from experiments.study.point import Point
-from experiments.study.systems import BOUND, FRONTS, SHARES, Setting, system
+from experiments.study.systems import ANSWERED, BOUND, FRONTS, SHARES, Setting, system
 
 GATE_FAN_INS = (16, 32, 60)
 DESIGN_FAN_INS = (16, 32, 46)
@@ -52,7 +52,7 @@ def gate_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 def design_points(centre: Setting, quick: bool) -> Iterator[Point]:
     """Merging and a pool before each kind of memory, and a pool that spares the scheduler its knowledge."""
-    names = ("recompute", "stores", "merging", "switch", "distributed", "lent", "cxl", *FRONTS)
+    names = ("recompute", "stores", "merging", "switch", "distributed", "lent", "cxl", *FRONTS, *ANSWERED)
     for nodes in QUICK_FAN_INS if quick else DESIGN_FAN_INS:
         setting = replace(centre, nodes=nodes)
         for name in (*names, BOUND):

@@ -12,7 +12,16 @@ from experiments.study.designs import codec_points, design_points, engine_points
 from experiments.study.ledger import ledger_points
 from experiments.study.point import Point
 from experiments.study.space import space_points
-from experiments.study.systems import BASELINES, BOUND, LENT, MOST_STORES, SHARES, Setting, system
+from experiments.study.systems import (
+    ANSWERED,
+    BASELINES,
+    BOUND,
+    LENT,
+    MOST_STORES,
+    SHARES,
+    Setting,
+    system,
+)
 from experiments.study.tornado import tornado_points
 from workload.schedule import SCHEDULERS
 from workload.shapes import ALL_SHAPES
@@ -141,7 +150,7 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
-        for name in (*BASELINES, *LENT, BOUND):
+        for name in (*BASELINES, *LENT, *ANSWERED, BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
         for variant, share in SHARES.items():
             slower = replace(setting, peer_share=share)

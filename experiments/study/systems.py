@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.base_state import DIGEST_TIMEOUT_NS
-from experiments.simulator.scenario import Control, Scenario
+from experiments.simulator.scenario import SWITCHES, Control, Scenario
 
 MERGING_GB = 0.5
 """A pool that holds a few blocks of any model here, and is never told to keep one."""
@@ -42,6 +42,9 @@ NAMES = {
     "lent": "the nodes' own DRAM, lent",
     "lent_merge": "the nodes' own DRAM, lent, merging switch",
     "lent_pool": "the nodes' own DRAM, lent, pool in front",
+    "answered": "the nodes' own DRAM, lent by GETs",
+    "answered_merge": "the nodes' own DRAM, lent by GETs, merging switches",
+    "answered_pool": "the nodes' own DRAM, lent by GETs, pool in the switches",
     "cxl_merge": "CXL pool, merging switch",
     "cxl_pool": "CXL pool, pool in front",
     "ideal": "bound: no queue but at the node's own link",
@@ -56,7 +59,10 @@ FRONTS = (
 )
 LENT = ("lent", "lent_merge", "lent_pool")
 """Without memory of their own: cheaper than distributed DRAM, and as fast while the nodes' DRAM suffices."""
-POOLS = ("sram", "switch", "merging", *FRONTS)
+ANSWERED = ("answered", "answered_merge", "answered_pool")
+"""Lent as well, but over the network that storage nodes have: with the switches' own pools, controllers, digests
+and pending tables, where FRONTS have an idealised switch."""
+POOLS = ("sram", "switch", "merging", "answered_merge", "answered_pool", *FRONTS)
 """Those with a switch that does more than forward."""
 CENTRAL = ("recompute", "stores", "switch")
 """What is left where nodes lend no DRAM and there is no CXL."""
@@ -166,14 +172,22 @@ def system(name: str, setting: Setting) -> Scenario:
         found = _cxl(base, setting) if kind == "cxl" else _peers(base, setting, shared_gb)
         pool = {"size_gb": setting.pool_gb}
         return found.changed(direct={"front": front}, pool=pool) if front else found
+    if kind == "answered":
+        found = _peers(base, setting, 0.0).changed(direct={"front": SWITCHES})
+        return _pooled(found, front, setting, told) if front else found
     if name == "sram":
         return base.changed(pool={"memory": "sram", "size_gb": 0.064}, nodes=told)
-    if name == "merging":
+    if name in ("merging", "switch"):
+        return _pooled(base, "merge" if name == "merging" else "pool", setting, told)
+    return base
+
+
+def _pooled(base: Scenario, kind: str, setting: Setting, told: dict[str, str]) -> Scenario:
+    """With switches that merge, or also have a pool."""
+    if kind == "merge":
         nothing = {"memory": "sram", "size_gb": MERGING_GB}
         return base.changed(pool=nothing, nodes=told, control={"report_count": 0x8000})
-    if name == "switch":
-        return base.changed(pool={"memory": "dram", "size_gb": setting.pool_gb}, nodes=told)
-    return base
+    return base.changed(pool={"memory": "dram", "size_gb": setting.pool_gb}, nodes=told)
 
 
 def _peers(base: Scenario, setting: Setting, shared_gb: float) -> Scenario:

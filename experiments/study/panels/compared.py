@@ -72,6 +72,10 @@ def designs(done: Done, nodes: int) -> Panel:
             ("cxl_pool", "cxl"),
             ("lent_merge", "lent"),
             ("lent_pool", "lent"),
+            ("answered", "lent"),
+            ("answered_merge", "answered"),
+            ("answered_pool", "answered"),
+            ("answered_pool", "lent"),
             (BOUND, "distributed"),
         )
     ]

@@ -263,3 +263,18 @@ def test_the_conductor_works_without_storage_and_with_memory_that_nodes_read() -
     direct = busy("conductor", storage={"kind": "direct", "count": 0}, pool={"memory": "none"})
     assert direct.conductor is not None
     assert direct.conductor["fetching"] > 0
+
+
+def test_a_reply_reaches_its_asker_though_another_has_claimed_the_cell_since() -> None:
+    """With one cell most requests are forwarded without a claim; their replies went to the claim's owner alone."""
+    crowded = Scenario().changed(
+        workload={"requests": 100, "load": 8.0, "scheduler": "round_robin"},
+        nodes={"count": 8},
+        storage={"count": 1},
+        pool={"size_gb": 1.0, "pending_cells": 1},
+        network={"link_gbit_s": 50.0},
+        control={"report_count": 0x8000},
+    )
+    result = simulate(crowded)
+    assert result.completed == 100
+    assert 0 < result.merged

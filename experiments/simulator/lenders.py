@@ -1,0 +1,149 @@
+"""Nodes that hold blocks for one another and answer GETs for them, which pass the network's switches.
+
+What stands before the nodes' memory is then what stands before storage nodes: switches with a pool, pending
+table, digests and a controller (switch.py, control.py), or without. An index, asked once a chain, says who
+holds a block; of several holders the one that has promised least is asked. What no node holds any more is
+asked of who held it last, if the switch between has said that its pool has it. Nothing is written for others,
+and who answers spends no CPU on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from experiments.simulator.client import Client
+from experiments.simulator.events import Loop
+from experiments.simulator.hints import Hints
+from experiments.simulator.holders import Holders
+from experiments.simulator.messages import Ask, Block, Reply
+from experiments.simulator.network import Network
+from hostlib.tiers import LocalTiers
+
+
+class Lenders:
+    """The index, and how long a block of each node's waits."""
+
+    def __init__(self, loop: Loop, network: Network, lookup_s: float, block_s: float) -> None:
+        self.hints: Hints | None = None
+        """What nodes are told before they ask, if they are."""
+        self.lookup_s = lookup_s
+        self.holders = Holders()
+        self.names: list[str] = []
+        self.loop = loop
+        self._network, self._block_s = network, block_s
+        self._last: dict[bytes, int] = {}
+        """Who was last asked for a block."""
+
+    def join(self, client: Client, tiers: LocalTiers[bytes]) -> Lender:
+        """A further node; what it holds others may have."""
+        self.names.append(client.name)
+        lender = Lender(self, self.holders.join(tiers), client, tiers, self._network)
+        self._network.attach(client.name, lender)
+        return lender
+
+    def located(self, asker: int, blocks: Sequence[Block]) -> list[Block]:
+        """The longest prefix that can be had, each block with the node that is asked for it as its home."""
+        found: list[Block] = []
+        waits_s: dict[int, float] = {}
+        for block in blocks:
+            holder = self._holder(asker, block, waits_s)
+            if holder is None:
+                break
+            waits_s[holder] = waits_s.get(holder, self._wait_s(holder)) + self._block_s
+            self._last[block.key] = holder
+            found.append(self._at(block, holder))
+        return found
+
+    def _holder(self, asker: int, block: Block, waits_s: dict[int, float]) -> int | None:
+        others = [node for node in self.holders.of(block.key) if node != asker]
+        if others:
+            return min(others, key=lambda node: (waits_s.get(node, self._wait_s(node)), node))
+        last = self._last.get(block.key, asker)
+        if last == asker or self.hints is None:
+            return None
+        return last if self.hints.pooled(self.names[asker], self._at(block, last)) else None
+
+    def _at(self, block: Block, node: int) -> Block:
+        return Block(block.key, block.depth, block.above, self.names[node], block.parts)
+
+    def _wait_s(self, node: int) -> float:
+        """What a node has promised, or what waits to leave it."""
+        name = self.names[node]
+        if self.hints is not None:
+            return self.hints.wait_s(name)
+        switch = self._network.next_hop(name, self._network.fabric.switches[0])
+        return self._network.links[name, switch].wait_s(self.loop.now)
+
+
+class Lender:
+    """One node's way to the others' memory, and the others' way to its own; a vertex of the network."""
+
+    def __init__(
+        self, lenders: Lenders, node: int, client: Client, tiers: LocalTiers[bytes], network: Network
+    ) -> None:
+        self.get_s = client.get_s
+        self.replied = client.replied
+        self.backlog_s = client.backlog_s
+        self._lenders, self._node, self._client, self._tiers = lenders, node, client, tiers
+        switch = network.next_hop(client.name, network.fabric.switches[0])
+        self._port, self._egress = network.ports[client.name, switch], network.links[client.name, switch]
+        self._located: dict[bytes, Block] = {}
+        """Of a question whose fetch is still to begin."""
+        self._fetched: list[bytes] = []
+        """What came and is not noted yet: it is held once its request has been computed."""
+
+    def locate(self, blocks: Sequence[Block]) -> list[Block]:
+        """Ask the index; what is fetched next is asked of the same nodes."""
+        found = self._lenders.located(self._node, blocks)
+        self._located = {block.key: block for block in found}
+        return found
+
+    def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
+        """Fetch the longest prefix that other nodes, or the switches before them, have."""
+        known, self._located = self._located, {}
+        located = [known[block.key] for block in blocks if block.key in known]
+        if len(located) < len(blocks):
+            located = self._lenders.located(self._node, blocks)
+        if not located:
+            self._lenders.loop.after(self._lenders.lookup_s, finished, [])
+            return
+
+        def came(sources: list[str]) -> None:
+            self._fetched += [block.key for block in located[: len(sources)]]
+            finished(sources)
+
+        self._lenders.loop.after(self._lenders.lookup_s, self._client.fetch, located, came)
+
+    def store(self, blocks: Iterable[Block]) -> None:
+        """Say what the node has come to hold; nothing moves."""
+        for key in (*(block.key for block in blocks), *self._fetched):
+            self._lenders.holders.note(self._node, key)
+        self._fetched.clear()
+
+    def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
+        """Answer from this node's memory."""
+        backlog_ms = 1000 * self._egress.wait_s(self._lenders.loop.now)
+        for ask in asks:
+            self._port.reply([Reply(ask, ask.block.key in self._tiers, backlog_ms)])
+
+
+class LenderHints:
+    """What one node asks and is told: by the index who holds what, then by them or the switch (hints.py)."""
+
+    def __init__(self, hints: Hints, lender: Lender, name: str, latency_s: float) -> None:
+        self.wait_s = hints.wait_s
+        self._hints, self._lender, self._name, self._latency_s = hints, lender, name, latency_s
+        self._located: list[Block] = []
+
+    def places(self, blocks: Sequence[Block]) -> list[Hashable]:
+        """Where each block comes from, up to the first that is nowhere."""
+        self._located = self._lender.locate(blocks)
+        return self._hints.places(self._name, self._located)
+
+    def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
+        """These will be fetched from there."""
+        self._hints.promise(self._located[: len(blocks)], places)
+
+    def round_trip_s(self, blocks: Sequence[Block]) -> float:
+        """To the index, or to a node, and back."""
+        return 4 * self._latency_s
