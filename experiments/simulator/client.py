@@ -299,9 +299,9 @@ class Client:
     def _pump_puts(self, lane: Lane[Put]) -> None:
         if lane.in_flight >= lane.allowed:
             return
-        options = self._options
+        is_held, before_held = self._options.is_held, self._options.before_held
         for put in lane.waiting:
-            if options.is_held(put.block):
-                put.fragments = min(put.block.fragments, options.before_held)
+            if is_held(put.block):
+                put.fragments = min(put.block.fragments, before_held)
         for put in lane.take(self._loop.now):
             self._network.put(self.name, put)

@@ -7,9 +7,9 @@ which is most of what a simulation with hundreds of thousands of them spends.
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Callable, Generator
+from heapq import heappop, heappush
 from types import TracebackType
 from typing import Any
 
@@ -56,13 +56,13 @@ class Loop:
 
     def after(self, delay_s: float, action: Callable[..., object], *arguments: Any) -> None:
         """Call `action` in so many seconds."""
-        self._number += 1
-        heapq.heappush(self._heap, (self.now + delay_s, self._number, action, arguments))
+        self._number = number = self._number + 1
+        heappush(self._heap, (self.now + delay_s, number, action, arguments))
 
     def at(self, time_s: float, action: Callable[..., object], *arguments: Any) -> None:
         """Call `action` at a time that has not passed."""
-        self._number += 1
-        heapq.heappush(self._heap, (time_s, self._number, action, arguments))
+        self._number = number = self._number + 1
+        heappush(self._heap, (time_s, number, action, arguments))
 
     def event(self) -> Event:
         """One that has not happened."""
@@ -81,16 +81,16 @@ class Loop:
     def run(self, until: Event | None = None) -> None:
         """Until the event has happened, or until nothing is left to do."""
         end = Event(self) if until is None else until
-        heap, pop = self._heap, heapq.heappop
+        heap = self._heap
         while heap and not end.happened:
-            self.now, _, action, arguments = pop(heap)
+            self.now, _, action, arguments = heappop(heap)
             action(*arguments)
         if until is not None and not until.happened:
             raise RuntimeError("nothing is left to do, but the end has not come")
 
     def _begin(self, steps: Steps, ended: Event | None) -> None:
         self._number += 1
-        heapq.heappush(self._heap, (self.now, self._number - AT_ONCE, self._step, (steps, ended)))
+        heappush(self._heap, (self.now, self._number - AT_ONCE, self._step, (steps, ended)))
 
     def _step(self, steps: Steps, ended: Event | None) -> None:
         for awaited in steps:

@@ -116,6 +116,8 @@ def fragments_of(asks: Sequence[Ask]) -> int:
 
 def replies_bytes(replies: Sequence[Reply], value_bytes: float, request_bytes: float) -> float:
     """Size on the wire."""
+    if len(replies) == 1:
+        return replies[0].ask.fragments * (value_bytes if replies[0].found else request_bytes)
     size_bytes = 0.0
     for reply in replies:
         size_bytes += reply.ask.fragments * (value_bytes if reply.found else request_bytes)

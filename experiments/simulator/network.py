@@ -40,7 +40,7 @@ class Port:
     def ask(self, asks: Sequence[Ask], tail_s: float = 0.0) -> None:
         """Send GETs, as one burst."""
         loop, link, head_bytes = self._loop, self._link, self._sizes[0]
-        size_bytes = head_bytes * fragments_of(asks)
+        size_bytes = head_bytes * (asks[0].fragments if len(asks) == 1 else fragments_of(asks))
         if self._requests_first:
             tail_s = max(tail_s, loop.now + link.pass_by(size_bytes))
             loop.at(tail_s, self.asked, asks, self._source, tail_s)

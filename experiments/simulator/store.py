@@ -122,15 +122,15 @@ class Store:
             self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
 
     def _keep(self, put: Put) -> None:
-        key = put.block.key
+        key, loop = put.block.key, self._loop
         if not put.reclaim or self._is_whole(put):
-            self._reclaimed.pop(key, None)
-            self.stats.stored_blocks += key not in self
+            if self._reclaimed:
+                self._reclaimed.pop(key, None)
+            self.stats.stored_blocks += not self.holds(key)
             self._insert(key)
-        put.held = key in self
-        now_s = self._loop.now
+        put.held = self.holds(key)
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
-        self._loop.after(arrival_s - now_s, self._acknowledged, put)
+        loop.after(arrival_s - loop.now, self._acknowledged, put)
 
     def _is_whole(self, put: Put) -> bool:
         """Whether all parts of a reclaimed block have come, or were here."""
@@ -179,6 +179,8 @@ class Store:
             self._ssd.pop(key, None)
         dram[key] = None
         dram.move_to_end(key)
+        if len(dram) <= self._dram_blocks:
+            return
         while len(dram) > self._dram_blocks:
             self._ssd[dram.popitem(last=False)[0]] = None
         while len(self._ssd) > self._ssd_blocks:

@@ -112,6 +112,7 @@ class Switch:
 
     def _on_asks(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         index, ports, merging = self.index, self._ports, self._options.merging
+        alone = len(asks) == 1
         forward: dict[Port, list[Ask]] = {}
         for ask in asks:
             block = ask.block
@@ -123,6 +124,9 @@ class Switch:
                 if merging and self._merge(ask, neighbour):
                     continue
             port = ports[block.home]
+            if alone:
+                port.ask(asks, tail_s)
+                return
             if port in forward:
                 forward[port].append(ask)
             else:
@@ -131,11 +135,12 @@ class Switch:
             port.ask(rest, tail_s)
 
     def _on_replies(self, replies: Sequence[Reply], tail_s: float) -> None:
-        index, ports = self.index, self._ports
+        index, ports, pending = self.index, self._ports, self._pending
+        alone = len(replies) == 1
         onward: dict[Port, list[Reply]] = {}
         for reply in replies:
             ask = reply.ask
-            key = ask.block.key
+            key, part = ask.block.key, ask.part
             entry = index.get(key) if reply.found else None
             if entry is not None:
                 self._pass_value(ask, entry)
@@ -143,14 +148,17 @@ class Switch:
                 if not reply.found and self.on_nowhere is not None:
                     self.on_nowhere(ask.block)
                 continue
-            claim = self._pending.pop((key, ask.part), None)
+            claim = pending.pop((key, part), None) if pending else None
             waiters: Sequence[str] = claim.waiters if claim is not None else ()
-            if reply.found and entry is None and ask.part == PROBE:
+            if reply.found and entry is None and part == PROBE:
                 self._count_miss(reply, len(waiters))
             targets = [ports[waiter] for waiter in waiters]
             addressed = ports[ask.asker]
             if addressed not in targets:  # forwarded without a claim, which someone else has made since
                 targets.append(addressed)
+            if alone and len(targets) == 1:
+                targets[0].reply(replies, tail_s)
+                return
             for port in targets:
                 if port in onward:
                     onward[port].append(reply)

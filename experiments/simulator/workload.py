@@ -181,7 +181,9 @@ class Library:
         return block
 
     def _home(self, key: bytes) -> str:
-        return self._names[home_of(key, self._addresses)] if self._addresses else ""
+        if len(self._addresses) < 2:
+            return self._names[self._addresses[0]] if self._addresses else ""
+        return self._names[home_of(key, self._addresses)]
 
     def _new(self, parent: bytes, number: int, depth: int) -> Block:
         key = self._space.block_key(parent, (number,))

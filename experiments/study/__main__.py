@@ -104,7 +104,11 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
 def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> None:
     everything = points_table(found.done)
     made = panels(found)
-    own = [panel.table for panel in made if panel.table.name.startswith(("map", "ledger", "tornado", "live", SPACE))]
+    own = [
+        panel.table
+        for panel in made
+        if panel.table.name.startswith(("map", "ledger", "tornado", "live", SPACE))
+    ]
     for table in (everything, *own):
         (options.results / f"{table.name}.csv").write_text(table.csv())
     record = summary(facts, found.done, options.seed, found.coarse, own)

@@ -36,7 +36,11 @@ def live(found: Live) -> Panel:
         live_claim(list(gains(found))),
         "eight nodes and one storage node, one queue a port, and nodes that ask nobody before they fetch; a "
         "push of what nodes keep asking for has no simulated counterpart"
-        + (f"; the machine did not keep up in {len(kept_up)} plays: {'; '.join(kept_up)}." if kept_up else "."),
+        + (
+            f"; the machine did not keep up in {len(kept_up)} plays: {'; '.join(kept_up)}."
+            if kept_up
+            else "."
+        ),
         [figures.dots(what, mine) for what, mine in ((TTFT, means), (TAIL, tails))],
         plotted,
         live_table(found),

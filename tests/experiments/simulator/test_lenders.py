@@ -16,7 +16,11 @@ POOL: dict[str, object] = {"memory": "dram", "size_gb": 100 * COST.block_bytes /
 
 
 def lend(
-    folder: Path, chains: list[list[int]], pool: dict[str, object] = NO_POOL, late_s: float = 10.0, **more: Any
+    folder: Path,
+    chains: list[list[int]],
+    pool: dict[str, object] = NO_POOL,
+    late_s: float = 10.0,
+    **more: Any,
 ) -> SimResult:
     """The same chains, at nodes that answer GETs."""
     tables: dict[str, Any] = {

@@ -87,7 +87,9 @@ def test_a_play_that_does_not_count_is_named() -> None:
     late = record(0.4, 0.4)
     late["played"]["complaints"] = ["timers were 30 ms late"]
     assert complaints({"pool 1": late, "pool 2": record(None, 0.4)}) == ["pool 1: timers were 30 ms late"]
-    assert "did not keep up in 1 plays: pool 1" in live({"no_pool 1": record(0.4, 0.4), "pool 1": late}).against
+    assert (
+        "did not keep up in 1 plays: pool 1" in live({"no_pool 1": record(0.4, 0.4), "pool 1": late}).against
+    )
 
 
 def test_every_design_can_be_played_and_all_but_the_push_simulated() -> None:
