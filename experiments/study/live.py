@@ -2,8 +2,8 @@
 
     python -m experiments.study.live --seeds=1,2,3 --designs=...      # as root; about 45 s a play
 
-What was played is kept in RESULTS and not played again; table and report have everything that is there, and
-`make study` takes it into its own report. Designs follow one another in turns, forwards and backwards by seed.
+What was played is kept in RESULTS and not played again; table and report have everything that is there,
+and `make study` takes it into its own report. Designs follow one another, forwards and backwards by seed.
 Times are real seconds to the first token. A push has no counterpart: the simulator pushes what the past used
 most when a run begins, the live controller what nodes keep asking for.
 """

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from experiments.intervals import Interval
 from experiments.study.benefit import benefit
-from experiments.study.rivals import Verdict, verdict
-from experiments.study.sample import MEAN, P99, Sample, below, percent_change, ratio, seconds
+from experiments.study.claims import Claim, Fact, joined
+from experiments.study.rivals import STEADY_MARK, Verdict, verdict
+from experiments.study.sample import MEAN, P99, Sample, below, percent_change, ratio, seconds, told_change
 from experiments.study.systems import NAMES
 
 EVERYTHING = "everything"
+EGRESS = ("storage_egress_bytes",)
+MEAN_MARK = " (mean)"
+"""Behind the names of values that a plot of means shows beside one of bytes."""
 OTHER_STORES = ("no pool", "stores that forget, no reclaim", "reclaim from stores that forget")
 """Bars of the ablation whose storage nodes differ, or that have no pool: no variants of the design."""
 TOLD_SHARE = 0.005
@@ -25,27 +30,59 @@ def axis_sentence(places: Mapping[Any, Mapping[str, Sample]]) -> str:
     found = {
         value: verdict(systems["switch"], systems["stores"], systems) for value, systems in places.items()
     }
-    ends = list(dict.fromkeys((next(iter(places)), list(places)[-1])))
-    change = {
-        value: percent_change(benefit(places[value]["switch"], places[value]["stores"]).ttft_ratio)
-        for value in ends
-    }
+    ends = _ends(places)
+    change = {value: told_change(places[value]["switch"], places[value]["stores"], *MEAN) for value in ends}
     text = (
         "Against the same storage nodes without a pool the mean first token is, at "
-        + "; at ".join(f"{_named(value)}, {change[value]}" for value in ends)
+        + "; at ".join(f"{named(value)}, {change[value]}" for value in ends)
         + "."
     )
     for kind in Verdict:
         values = [value for value, (mine, _) in found.items() if mine is kind]
         if not values:
             continue
-        text += f" In steady state it {kind.value} at {', '.join(map(_named, values))}"
+        text += f" In steady state it {kind.value} at {', '.join(map(named, values))}"
         better = list(dict.fromkeys(name for value in values for name in found[value][1]))
         text += f" ({', '.join(better)})." if better else "."
     tails = {
-        _named(value): ratio(systems["switch"], systems["stores"], *P99) for value, systems in places.items()
+        named(value): ratio(systems["switch"], systems["stores"], *P99) for value, systems in places.items()
     }
     return f"{text} Against the same storage nodes {_tails(tails)}."
+
+
+def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
+    """The same, with what plots must show: means at the ends, steady state where something is said of it."""
+    facts = [
+        fact
+        for value in _ends(places)
+        for fact in differing(
+            places[value]["switch"], places[value]["stores"], at("switch", value), at("stores", value)
+        )
+    ]
+    for value, systems in places.items():
+        kind, better = verdict(systems["switch"], systems["stores"], systems)
+        pool = at("switch", value) + STEADY_MARK
+        facts += [Fact(f"{name} at {named(value)}{STEADY_MARK}", pool) for name in better]
+        if kind is Verdict.PAYS:
+            facts.append(Fact(pool, at("stores", value) + STEADY_MARK))
+    return Claim(axis_sentence(places), tuple(facts))
+
+
+def at(system: str, value: Any) -> str:
+    """The name in a plot of one system at one place."""
+    return f"{NAMES[system]} at {named(value)}"
+
+
+def differing(one: Sample, other: Sample, name: str, other_name: str) -> list[Fact]:
+    """What a plot of means must show where one is said to be sooner or later than the other."""
+    if below(one, other, *MEAN):
+        return [Fact(name, other_name)]
+    return [Fact(other_name, name)] if below(other, one, *MEAN) else []
+
+
+def _ends(places: Mapping[Any, object]) -> list[Any]:
+    """The first and the last value."""
+    return list(dict.fromkeys((next(iter(places)), list(places)[-1])))
 
 
 def _tails(changes: Mapping[str, Interval]) -> str:
@@ -58,8 +95,23 @@ def _tails(changes: Mapping[str, Interval]) -> str:
     return f"p99 differs at {', '.join(apart)}" if apart else "p99 differs nowhere"
 
 
-def _named(value: Any) -> str:
+def named(value: Any) -> str:
+    """A place along an axis, as text."""
     return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def systems_claim(shapes: Mapping[str, Mapping[str, Sample]]) -> Claim:
+    """The ranking with each kind of traffic, as the plot must show it."""
+    claims = []
+    for shape, systems in shapes.items():
+        ranking = sorted(systems, key=lambda name: systems[name].mean(*MEAN))
+        facts = [
+            Fact(at(one, shape), at(other, shape))
+            for one, other in pairwise(ranking)
+            if systems[one].mean(*MEAN) < systems[other].mean(*MEAN)
+        ]
+        claims.append(Claim(systems_sentence(shape, systems), tuple(facts)))
+    return joined(claims)
 
 
 def systems_sentence(shape: str, systems: Mapping[str, Sample]) -> str:
@@ -91,7 +143,7 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
     whole, none = mine[EVERYTHING], mine["no pool"]
 
     def sends(label: str) -> str:
-        found = ratio(mine[label], none, "storage_egress_bytes")
+        found = ratio(mine[label], none, *EGRESS)
         return f"{found.mean:.0%} ± {found.half:.0%}"
 
     reclaimed = ratio(
@@ -99,17 +151,13 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
     )
     text = (
         f"With everything, storage nodes send {sends(EVERYTHING)} of what they send without a pool, and "
-        f"the mean first token is {percent_change(ratio(whole, none, *MEAN))}. Without merging they send "
+        f"the mean first token is {told_change(whole, none, *MEAN)}. Without merging they send "
         f"{sends('no merging')}, with merging alone {sends('merging only, nothing cached')}. Without "
-        f"multicast the mean first token is {percent_change(ratio(mine['no multicast'], whole, *MEAN))} "
+        f"multicast the mean first token is {told_change(mine['no multicast'], whole, *MEAN)} "
         f"compared with it; where storage nodes forget, reclaim changes the GPU time for "
         f"prefill by {reclaimed.mean - 1:+.1%} ± {reclaimed.half:.1%}."
     )
-    variants = {
-        name: ratio(sample, whole, *P99)
-        for name, sample in mine.items()
-        if name != EVERYTHING and name not in OTHER_STORES
-    }
+    variants = {name: ratio(mine[name], whole, *P99) for name in _variants(mine)}
     text += f" Compared with everything {_tails(variants)}."
     better = beat_everything(mine)
     if better:
@@ -117,16 +165,31 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
     return text
 
 
+def ablation_claim(mine: Mapping[str, Sample]) -> Claim:
+    """The same, with what the plots of bytes and of means must show."""
+    whole, none = mine[EVERYTHING], mine["no pool"]
+    facts = differing(whole, none, EVERYTHING + MEAN_MARK, "no pool" + MEAN_MARK)
+    facts += differing(mine["no multicast"], whole, "no multicast" + MEAN_MARK, EVERYTHING + MEAN_MARK)
+    for label in _variants(mine):
+        if below(mine[label], whole, *EGRESS):
+            facts.append(Fact(label, EVERYTHING))
+        if below(mine[label], whole, *MEAN):
+            facts.append(Fact(label + MEAN_MARK, EVERYTHING + MEAN_MARK))
+    return Claim(ablation_sentence(mine), tuple(facts))
+
+
+def _variants(mine: Mapping[str, Sample]) -> list[str]:
+    return [label for label in mine if label != EVERYTHING and label not in OTHER_STORES]
+
+
 def beat_everything(mine: Mapping[str, Sample]) -> list[str]:
     """Variants that send less from storage, or answer sooner, than the whole design, beyond the interval."""
     found = []
-    for label, sample in mine.items():
-        if label == EVERYTHING or label in OTHER_STORES:
-            continue
+    for label in _variants(mine):
         gains = []
-        if below(sample, mine[EVERYTHING], "storage_egress_bytes"):
+        if below(mine[label], mine[EVERYTHING], *EGRESS):
             gains.append("fewer bytes from storage")
-        if below(sample, mine[EVERYTHING], *MEAN):
+        if below(mine[label], mine[EVERYTHING], *MEAN):
             gains.append("a shorter mean first token")
         if gains:
             found.append(f"{label} ({' and '.join(gains)})")
@@ -149,6 +212,13 @@ def sram_sentence(value: int, systems: Mapping[str, Sample]) -> str:
     return f"{text}; it {kind.value}{' (' + ', '.join(better) + ')' if better else ''}."
 
 
+def control_claim(mine: Mapping[str, Sample]) -> Claim:
+    """The same, with what the plot of means must show."""
+    first, *others = mine
+    facts = [fact for name in others for fact in differing(mine[name], mine[first], name, first)]
+    return Claim(control_sentence(mine), tuple(facts))
+
+
 def control_sentence(mine: Mapping[str, Sample]) -> str:
     """What the controller does in a second, and what its slowness changes."""
     base = next(iter(mine.values()))
@@ -162,6 +232,7 @@ def control_sentence(mine: Mapping[str, Sample]) -> str:
         f"{base.mean('control_bytes') / duration_s / 1e3:.0f} kB/s in all, "
         f"{base.mean('control_bytes') / moved:.1e} of the bytes that blocks move, "
         f"and {base.mean('control_cpu_s') / duration_s:.1%} of a core. "
-        f"The largest change of the mean first token, with {slowest}: {percent_change(changes[slowest])}; "
+        f"The largest change of the mean first token, with {slowest}: "
+        f"{told_change(mine[slowest], base, *MEAN)}; "
         f"{_tails({name: ratio(one, base, *P99) for name, one in mine.items() if one is not base})}."
     )

@@ -101,6 +101,14 @@ def percent_change(interval: Interval) -> str:
     return f"{abs(1 - interval.mean):.1%} ± {interval.half:.1%} {word}"
 
 
+def told_change(sample: Sample, reference: Sample, *path: str) -> str:
+    """The same of a figure over the reference's; no word that the means, as they are drawn, contradict."""
+    change = ratio(sample, reference, *path)
+    if below(sample, reference, *path) or below(reference, sample, *path) or not isfinite(change.half):
+        return percent_change(change)
+    return f"no different ({change.mean - 1:+.1%} ± {change.half:.1%})"
+
+
 def hour_sample(sample: Sample) -> Sample:
     """The parts of one long run as if they were runs, without the first, which is cold."""
     (run,) = sample.runs

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.base_state import DIGEST_TIMEOUT_NS
-from experiments.simulator.scenario import SWITCHES, Control, Scenario
+from experiments.simulator.scenario import SWITCHES, Scenario
 
 MERGING_GB = 0.5
 """A pool that holds a few blocks of any model here, and is never told to keep one."""
@@ -16,8 +16,8 @@ MOST_STORES = 16
 BELUGA_SERVERS = 16
 """Servers that one CXL switch connects."""
 
-DIGEST_LATENCY_S = Control().digest_latency_s + DIGEST_TIMEOUT_NS / 1e9
-"""A digest is as late as the one that opens its list, which the switch gathers so long."""
+LIST_S = DIGEST_TIMEOUT_NS / 1e9
+"""So long switches gather digests, but the first ones after a pause."""
 OWN_GB = 64.0
 """DRAM for blocks in every node of every system."""
 SHARE = 1 / 1.02
@@ -60,8 +60,8 @@ FRONTS = (
 LENT = ("lent", "lent_merge", "lent_pool")
 """Without memory of their own: cheaper than distributed DRAM, and as fast while the nodes' DRAM suffices."""
 ANSWERED = ("answered", "answered_merge", "answered_pool")
-"""Lent as well, but over the network that storage nodes have: with the switches' own pools, controllers, digests
-and pending tables, where FRONTS have an idealised switch."""
+"""Lent as well, but over the network that storage nodes have: with the switches' own pools, controllers,
+digests and pending tables, where FRONTS have an idealised switch."""
 POOLS = ("sram", "switch", "merging", "answered_merge", "answered_pool", *FRONTS)
 """Those with a switch that does more than forward."""
 CENTRAL = ("recompute", "stores", "switch")
@@ -139,7 +139,7 @@ class Setting:
             },
             storage={"count": self.stores, "dram_gb": MEMORY_GB / self.stores, "ssd_gb": 0.0},
             pool={"memory": "none"},
-            control={"report_count": 1, "digest_latency_s": DIGEST_LATENCY_S},
+            control={"report_count": 1, "list_s": LIST_S},
         )
 
     def fabric(self) -> dict[str, Any]:

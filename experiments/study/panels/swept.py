@@ -7,12 +7,19 @@ from typing import Any
 
 from experiments.page.report import Plot
 from experiments.study import figures
-from experiments.study.claims import Claim
 from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, table
 from experiments.study.plan import Axis
-from experiments.study.rivals import Done
-from experiments.study.rules import ablation_sentence, axis_sentence, control_sentence, systems_sentence
-from experiments.study.sample import MEAN, P99, Sample, ratio
+from experiments.study.rivals import STEADY_MARK, Done
+from experiments.study.rules import (
+    EGRESS,
+    MEAN_MARK,
+    ablation_claim,
+    at,
+    axis_claim,
+    control_claim,
+    systems_claim,
+)
+from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import NAMES
 from experiments.study.table import shares_table
 
@@ -22,15 +29,14 @@ def systems(done: Done) -> Panel:
     found = by_system(done, "shape")
     shapes = list(found["switch"])
     values = {NAMES[name]: {shape: found[name][shape].interval(*MEAN) for shape in shapes} for name in found}
-    sentence = " ".join(
-        systems_sentence(shape, {name: found[name][shape] for name in found}) for shape in shapes
-    )
+    claim = systems_claim({shape: {name: found[name][shape] for name in found} for shape in shapes})
+    plotted = {at(name, shape): found[name][shape].interval(*MEAN) for name in found for shape in shapes}
     return Panel(
         "Against the three baselines, by traffic",
-        Claim(sentence),
+        claim,
         f"{FAVOURED}.",
         [figures.dots(TTFT, values)],
-        {},
+        plotted,
         shares_table(part(done, "shape")),
     )
 
@@ -44,10 +50,18 @@ def axis(axis: Axis, done: Done) -> Panel:
     }
     return Panel(
         f"By {axis.label}",
-        Claim(axis_sentence(by_place)),
+        axis_claim(by_place),
         "one axis at a time around 16 nodes and 2 storage nodes; other numbers of storage nodes are above.",
-        [_along(axis, found, what, path) for what, path in ((TTFT, MEAN), (TAIL, P99))],
-        {},
+        [
+            _along(axis, found, what, path)
+            for what, path in ((TTFT, MEAN), ("mean in steady state, s", STEADY), (TAIL, P99))
+        ],
+        {
+            at(name, value) + mark: sample.interval(*path)
+            for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK))
+            for name, mine in found.items()
+            for value, sample in mine.items()
+        },
         table(f"by_{axis.field}", part(done, axis.field)),
     )
 
@@ -70,14 +84,18 @@ def _along(axis: Axis, found: Mapping[str, Mapping[Any, Sample]], what: str, pat
 def ablation(done: Done) -> Panel:
     """What each mechanism contributes."""
     mine = {str(point.value): sample for point, sample in part(done, "ablation")}
-    egress = {name: ratio(sample, mine["no pool"], "storage_egress_bytes") for name, sample in mine.items()}
+    egress = {name: ratio(sample, mine["no pool"], *EGRESS) for name, sample in mine.items()}
+    means = {name: sample.interval(*MEAN) for name, sample in mine.items()}
     return Panel(
         "What each mechanism contributes",
-        Claim(ablation_sentence(mine)),
+        ablation_claim(mine),
         "a pool of 4 GB that fills, at one setting; policies that learn do better in longer runs "
         "(docs/policies.md).",
-        [figures.dots("bytes that storage nodes send, relative to no pool", {"bytes": egress})],
-        egress,
+        [
+            figures.dots("bytes that storage nodes send, relative to no pool", {"bytes": egress}),
+            figures.dots(TTFT, {"mean": means}),
+        ],
+        egress | {name + MEAN_MARK: value for name, value in means.items()},
         table("ablation", part(done, "ablation")),
     )
 
@@ -86,11 +104,15 @@ def control(done: Done) -> Panel:
     """What a slow control plane changes."""
     mine = {str(point.value): sample for point, sample in part(done, "control")}
     values = {name: sample.interval("control_bytes") for name, sample in mine.items()}
+    means = {name: sample.interval(*MEAN) for name, sample in mine.items()}
     return Panel(
         "What a slow control plane changes",
-        Claim(control_sentence(mine)),
+        control_claim(mine),
         "one setting.",
-        [figures.dots("messages of the control plane in a run, bytes", {"bytes": values})],
-        values,
+        [
+            figures.dots(TTFT, {"mean": means}),
+            figures.dots("messages of the control plane in a run, bytes", {"bytes": values}),
+        ],
+        means,
         table("control", part(done, "control")),
     )

@@ -50,8 +50,8 @@ EXACT = {
     60: (0.7605585664858252, 0.02399675657325218, 212599832575.99905, 107),
     256: (0.8001801161245583, 0.023879503556079693, 405710884044.7981, 416),
 }
-"""By nodes: mean TTFT and GET in s, bytes over all links, fragments merged. What only makes simulations faster
-changes no bit of them; what changes a mechanism gets new ones."""
+"""By nodes: mean TTFT and GET in s, bytes over all links, fragments merged. What only makes simulations
+faster changes no bit of them; what changes a mechanism gets new ones."""
 
 
 @pytest.mark.parametrize("nodes", EXACT)

@@ -266,7 +266,7 @@ def test_the_conductor_works_without_storage_and_with_memory_that_nodes_read() -
 
 
 def test_a_reply_reaches_its_asker_though_another_has_claimed_the_cell_since() -> None:
-    """With one cell most requests are forwarded without a claim; their replies went to the claim's owner alone."""
+    """With one cell most requests are forwarded without a claim; the claim's owner got the replies alone."""
     crowded = Scenario().changed(
         workload={"requests": 100, "load": 8.0, "scheduler": "round_robin"},
         nodes={"count": 8},
@@ -277,4 +277,4 @@ def test_a_reply_reaches_its_asker_though_another_has_claimed_the_cell_since() -
     )
     result = simulate(crowded)
     assert result.completed == 100
-    assert 0 < result.merged
+    assert result.merged > 0

@@ -1,9 +1,25 @@
 """No sentence of the report says more than the figures under it."""
 
+from random import Random
+
 import pytest
 
-from experiments.study.rules import ablation_sentence, axis_sentence, sram_sentence, systems_sentence
-from experiments.study.sample import percent_change, ratio
+from experiments.study.claims import Claim, Fact, Plotted, contradictions
+from experiments.study.rivals import STEADY_MARK
+from experiments.study.rules import (
+    EVERYTHING,
+    MEAN_MARK,
+    ablation_claim,
+    ablation_sentence,
+    at,
+    axis_claim,
+    axis_sentence,
+    control_claim,
+    sram_sentence,
+    systems_claim,
+    systems_sentence,
+)
+from experiments.study.sample import MEAN, STEADY, Sample, percent_change, ratio, told_change
 from tests.experiments.study.made import of_runs, run, sample
 
 MANY = {"completed": 1_000_000}
@@ -109,3 +125,78 @@ def test_a_change_within_its_interval_is_no_change() -> None:
     runs = of_runs([run(value) for value in (0.9, 1.0, 1.08)])
     assert percent_change(ratio(runs, sample(1.0), "ttft_s", "mean")).startswith("no different")
     assert percent_change(ratio(sample(0.9), sample(1.0), "ttft_s", "mean")) == "10.0% ± 0.0% sooner"
+
+
+def drawn(draw: Random, cost: float) -> Sample:
+    """Three runs with little in common, so that means of ratios and ratios of means differ."""
+    return of_runs([run(draw.uniform(0.1, 0.9), cost, draw.uniform(0.1, 0.9), **MANY) for _ in range(3)])
+
+
+def swapped(claim: Claim, plotted: Plotted) -> Plotted:
+    """The plot with the values of the first fact exchanged."""
+    fact = claim.facts[0]
+    return {**plotted, fact.less: plotted[fact.more], fact.more: plotted[fact.less]}
+
+
+def test_whatever_is_drawn_the_axis_says_nothing_that_its_plots_do_not_show() -> None:
+    draw, said = Random(5), 0
+    costs = {"stores": 1.47, "switch": 1.96, "recompute": 0.0, "cxl": 9.0}
+    for _ in range(200):
+        places = {value: {name: drawn(draw, cost) for name, cost in costs.items()} for value in (1, 2, 4)}
+        claim = axis_claim(places)
+        plotted = {
+            at(name, value) + mark: one.interval(*path)
+            for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK))
+            for value, systems in places.items()
+            for name, one in systems.items()
+        }
+        assert not contradictions(claim, plotted)
+        if claim.facts:
+            said += 1
+            assert contradictions(claim, swapped(claim, plotted))
+    assert said > 20
+
+
+def test_a_pool_that_pays_must_be_seen_to_be_sooner_in_steady_state() -> None:
+    place = {"stores": sample(0.198, 1.47, **MANY), "switch": sample(0.191, 1.96, **MANY)}
+    assert axis_claim({16: place}).facts == (
+        Fact("pool in the switch at 16", "storage nodes, no pool at 16"),
+        Fact("pool in the switch at 16 (steady)", "storage nodes, no pool at 16 (steady)"),
+    )
+
+
+def test_the_ranking_of_systems_must_be_seen() -> None:
+    claim = systems_claim({"chat": {"stores": sample(0.3), "switch": sample(0.2), "recompute": sample(0.4)}})
+    assert claim.facts == (
+        Fact("pool in the switch at chat", "storage nodes, no pool at chat"),
+        Fact("storage nodes, no pool at chat", "recompute always at chat"),
+    )
+
+
+def test_what_beats_everything_must_be_seen() -> None:
+    labels = (
+        "no multicast",
+        "no merging",
+        "reclaim from stores that forget",
+        "stores that forget, no reclaim",
+    )
+    mine = {EVERYTHING: sample(0.3), "no pool": sample(0.4), **{label: sample(0.3) for label in labels}}
+    mine |= {"merging only, nothing cached": sample(0.3), LRU: sample(0.25, storage_egress_bytes=0.9e9)}
+    claim = ablation_claim(mine)
+    assert Fact(EVERYTHING + MEAN_MARK, "no pool" + MEAN_MARK) in claim.facts
+    assert Fact(LRU, EVERYTHING) in claim.facts
+    assert Fact(LRU + MEAN_MARK, EVERYTHING + MEAN_MARK) in claim.facts
+    assert len(claim.facts) == 3
+
+
+def test_a_slower_control_plane_must_be_seen() -> None:
+    claim = control_claim({"as measured": sample(0.3), "slow": sample(0.4), "same": sample(0.3)})
+    assert claim.facts == (Fact("as measured", "slow"),)
+
+
+def test_a_word_that_the_drawn_means_contradict_is_not_said() -> None:
+    """Sooner by the ratio of each seed, later in the mean that is drawn."""
+    one = of_runs([run(mean_s) for mean_s in (0.099, 0.099, 0.099, 10.5)])
+    other = of_runs([run(mean_s) for mean_s in (0.1, 0.1, 0.1, 10.45)])
+    assert "no different" in told_change(one, other, *MEAN)
+    assert "sooner" in told_change(sample(0.19), sample(0.2), *MEAN)
