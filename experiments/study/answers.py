@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from experiments.study.benefit import SECOND_DOLLARS
-from experiments.study.design_rules import map_claim
+from experiments.study.design_rules import live_claim, map_claim
 from experiments.study.panels.panel import Found, by_system
+from experiments.study.played import gains
 from experiments.study.rivals import fan_ins, purchases, rivals_claim
 from experiments.study.rules import axis_sentence, sram_sentence
 
 
 def answers(found: Found) -> list[str]:
-    """In order, as far as its sweep was played: the map, equal cost, reuse, SRAM, what a second is worth."""
+    """In order, as far as it was played: the map, equal cost, reuse, SRAM, live, what a second is worth."""
     done = found.done
     told = (
         [f"Who is best where? {map_claim(found.verdicts, found.steady, found.around).text}"]
@@ -22,7 +23,12 @@ def answers(found: Found) -> list[str]:
     if reuse:
         places = {value: {name: mine[value] for name, mine in reuse.items()} for value in reuse["switch"]}
         told.append(f"Below which reuse does it not pay? {axis_sentence(places)}")
-    return [*told, *_sram(found), _second()]
+    return [*told, *_sram(found), *_live(found), _second()]
+
+
+def _live(found: Found) -> list[str]:
+    played = list(gains(found.live))
+    return [f"What do the designs earn live? {live_claim(played).text}"] if played else []
 
 
 def _second() -> str:

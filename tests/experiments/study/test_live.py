@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from experiments.simulator.emulate import Emulator
+from experiments.study.answers import answers
 from experiments.study.claims import Fact
 from experiments.study.design_rules import live_claim
 from experiments.study.live import in_turns, main, scenario, simulated
+from experiments.study.panels import panels
 from experiments.study.panels.live import live
+from experiments.study.panels.panel import Found
 from experiments.study.played import DESIGNS, Live, complaints, gains
 
 
@@ -75,6 +78,17 @@ def test_what_is_surely_sooner_live_must_be_seen_in_the_plot() -> None:
     open_ = live_claim(list(gains(many((0.3, 0.5, 0.4), (0.3, 0.3, 0.3)))))
     assert not open_.facts
     assert "not decided" in open_.text
+
+
+def test_the_studys_report_has_what_was_played_and_only_then() -> None:
+    found = Found([], live=FOUND)
+    assert [panel.title for panel in panels(found)] == ["The designs live"]
+    assert any(
+        answer.startswith("What do the designs earn live? merging and pool") for answer in answers(found)
+    )
+    simulated_only = Found([], live={"no_pool 1": record(None, 0.4), "pool 1": record(None, 0.3)})
+    assert not panels(simulated_only)
+    assert not any("live" in answer for answer in answers(simulated_only))
 
 
 def test_designs_take_turns() -> None:
