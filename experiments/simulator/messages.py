@@ -6,7 +6,7 @@ A block moves as its probe (fragment 0, part 0) and its body in one or more part
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
 from hostlib.wire import fingerprint
@@ -60,6 +60,12 @@ class Reply:
     """What waits at the home; of a value from a pool nothing is said."""
     from_pool: bool = False
     merged: bool = False
+    copy: bool = False
+    """It goes to who waits for it, not towards who asked."""
+
+    def copied(self) -> Reply:
+        """The same for someone else who waits for it."""
+        return self if self.copy else replace(self, copy=True)
 
 
 @dataclass(slots=True, eq=False)

@@ -154,19 +154,16 @@ class Switch:
                 self._count_miss(reply, len(waiters))
             targets = [ports[waiter] for waiter in waiters]
             addressed = ports[ask.asker]
-            if addressed not in targets:  # forwarded without a claim, which someone else has made since
-                targets.append(addressed)
+            if addressed not in targets and not (targets and reply.copy):
+                targets.append(addressed)  # forwarded without a claim, which someone else has made since
             if alone and len(targets) == 1:
                 targets[0].reply(replies, tail_s)
                 return
-            for port in targets:
-                if port in onward:
-                    onward[port].append(reply)
-                else:
-                    onward[port] = [reply]
             if len(targets) > 1:
                 self.stats.copies += (len(targets) - 1) * ask.fragments
                 reply.merged = True
+            for port in targets:
+                onward.setdefault(port, []).append(reply if port is addressed else reply.copied())
         first = True
         for port, group in onward.items():
             port.reply(group, tail_s if first or self._options.multicast else self._recirculate(group))
