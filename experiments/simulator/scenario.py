@@ -29,9 +29,9 @@ from workload.levels import ADAPTIVE
 from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
-DIGEST_CPU_S = 70e-6
-"""Of the controller for a digest, measured in lists of 100 ms (docs/emulation.md)."""
-SWITCH_DIGEST_CPU_S = 58e-6
+DIGEST_CPU_S = 66e-6
+"""Of the controller for a digest, measured in lists of 100 ms on a quiet machine (docs/emulation.md)."""
+SWITCH_DIGEST_CPU_S = 47e-6
 """Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
 GB = 1e9
 GBIT_BYTES = 1e9 / 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -50,12 +51,26 @@ def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]
             client = Client(address, timeout=CONNECT_TIMEOUT_S)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TimeoutError) as error:
             raise ClusterError(f"SCHEDULER {address}: no Dask scheduler answers there ({error})") from None
-        with client:
+        with client, _quiet_if_interrupted():
             yield client
         return
     count = workers or len(os.sched_getaffinity(0))
-    with _local_cluster(count) as local, Client(local) as client:  # type: ignore[no-untyped-call]
+    with (
+        _local_cluster(count) as local,
+        Client(local) as client,  # type: ignore[no-untyped-call]
+        _quiet_if_interrupted(),
+    ):
         yield client
+
+
+@contextmanager
+def _quiet_if_interrupted() -> Iterator[None]:
+    """Calls that an interrupt cut off leave tracebacks in tornado's log while the cluster is taken down."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        logging.getLogger("tornado.application").disabled = True
+        raise
 
 
 def _local_cluster(workers: int) -> LocalCluster:
