@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from statistics import median
 
 from experiments.intervals import Interval, mean_interval
@@ -106,7 +107,7 @@ def live_claim(found: Sequence[Gain]) -> Claim:
             f"{gain.design.label}, by {share(gain.apart)} of the mean" for gain in apart if gain.apart
         )
         claims.append(Claim(f"Live and simulated gains are surely apart (live less simulated): {names}."))
-    elif any(gain.apart is not None for gain in found):
+    elif any(gain.apart is not None and isfinite(gain.apart.half) for gain in found):
         claims.append(Claim("No gain is surely apart from the simulated one."))
     return joined(claims)
 

@@ -32,7 +32,7 @@ from experiments.run.result import revision
 from experiments.simulator.emulate import PROGRAM, Emulator
 from experiments.simulator.scenario import GB, Scenario
 from experiments.simulator.simulation import simulate
-from experiments.study.panels.live import live
+from experiments.study.panels.live import live, live_table
 from experiments.study.played import (
     DESIGNS,
     MEAN_S,
@@ -42,7 +42,9 @@ from experiments.study.played import (
     RESULTS,
     SIMULATED,
     Design,
+    Live,
     complaints,
+    gains,
     read_records,
     record_name,
 )
@@ -195,12 +197,7 @@ def _keep(folder: Path, found: dict[str, dict[str, Any]]) -> None:
 def _show(screen: Screen, options: LiveOptions, found: dict[str, dict[str, Any]]) -> None:
     """All that was played, in the terminal and as a page."""
     panel = live(found)
-    shown = Shown(title=TITLE, title_justify="left")
-    for place, column in enumerate(panel.table.columns):
-        shown.add_column(column, justify="right" if place else "left")
-    for row in shown_rows(panel.table):
-        shown.add_row(*map(str, row))
-    screen.show(shown)
+    screen.show(_shown(found))
     screen.show(panel.claim.text)
     for complaint in complaints(found):
         screen.warn(complaint)
@@ -209,6 +206,27 @@ def _show(screen: Screen, options: LiveOptions, found: dict[str, dict[str, Any]]
     add_panel(page, panel)
     page.write(options.results / NAME)
     screen.say(f"Report: {options.results / NAME}")
+
+
+SHORT = {"seeds": "seeds", "live_mean_s": "mean, s", "simulated_mean_s": "sim.", "live_p99_s": "p99, s",
+    "simulated_p99_s": "sim."}  # fmt: skip
+"""Columns of the page's table that a terminal has room for, beside what is gained."""
+
+
+def _shown(found: Live) -> Shown:
+    """Each design that was played, as a terminal has room for it."""
+    shown = Shown("design", title=TITLE, title_justify="left")
+    for title in (*SHORT.values(), "sooner", "sim."):
+        shown.add_column(title, justify="right")
+    gained = {gain.design.label: gain for gain in gains(found)}
+    table = live_table(found)
+    for row in shown_rows(table):
+        cells = dict(zip(table.columns, row, strict=True))
+        label, gain = str(cells["design"]), gained.get(str(cells["design"]))
+        sooner = (gain.live, gain.simulated) if gain else (None, None)
+        texts = [f"{part:+.1%}" if part is not None else "" for part in sooner]
+        shown.add_row(label, *(str(cells[name]) for name in SHORT), *texts)
+    return shown
 
 
 if __name__ == "__main__":
