@@ -75,16 +75,17 @@ class Membership:
 
     def hello(self, answer: Answer, now_s: float) -> None:
         """A host is there; the switch has checked that it is whom it says."""
+        source = str(answer.source)
         with self._lock:
             self.counts_heartbeats = True
             if self._began_s is None:
                 self._began_s = now_s
-            if self.members.at(str(answer.source)) is None:
+            if self.members.at(source) is None:
                 return
-            self._heard_s[str(answer.source)] = now_s
+            self._heard_s[source] = now_s
             knows_of = answer.message.generation
             self._follow(knows_of, now_s)
-            member = self.members.at(str(answer.source))
+            member = self.members.at(source)
             assert member is not None
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = knows_of == self.members.epoch

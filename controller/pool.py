@@ -108,8 +108,13 @@ class Pool:
     @property
     def due_s(self) -> float:
         """When `tick` has something to do though nothing happens before; pushes have to be looked for."""
-        parts = self._governor, self.reclaims, self.fills, self._news, self._leaving
-        return min(part.due_s for part in parts)
+        return min(
+            self._governor.due_s,
+            self.reclaims.due_s,
+            self.fills.due_s,
+            self._news.due_s,
+            self._leaving.due_s,
+        )
 
     # What happens.
 
@@ -334,8 +339,9 @@ class Pool:
         return fate is Fate.STUB
 
     def _finish(self, finished: Sequence[Finished], now_s: float) -> None:
-        self._count_ends(finished)
-        self._remove([transfer.key for transfer in finished], now_s)
+        if finished:
+            self._count_ends(finished)
+            self._remove([transfer.key for transfer in finished], now_s)
 
     def _count_ends(self, finished: Iterable[Finished]) -> None:
         ends = [transfer.end for transfer in finished]

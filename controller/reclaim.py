@@ -87,6 +87,8 @@ class Reclaims:
     @property
     def due_s(self) -> float:
         """When `poll` has something to send or gives up a block, if nothing is answered before."""
+        if not self._transfers:
+            return float("inf")
         waiting = [attempt.deadline_s for one in self._transfers.values() for attempt in one.waiting.values()]
         if len(waiting) < self._max_fragments and any(
             one.next_fragment < one.allowed for one in self._transfers.values()
@@ -112,6 +114,8 @@ class Reclaims:
 
     def poll(self, now_s: float) -> tuple[list[Reclaim], list[Finished]]:
         """What to send now, and the blocks that were given up."""
+        if not self._transfers:
+            return [], []
         requests: list[Reclaim] = []
         given_up = []
         for key, transfer in list(self._transfers.items()):

@@ -14,7 +14,7 @@ from controller.addressing import Mac
 from controller.block_id import block_id
 from controller.config import Host
 from controller.frames import control_frame, internet_checksum, parse_answer
-from controller.operations import Fill, Invalidate, PacketOperation, Reclaim
+from controller.operations import Answer, Fill, Invalidate, PacketOperation, Reclaim
 from hostlib import wire
 from hostlib.members import Members, hello
 from hostlib.scapy_layer import KV
@@ -46,6 +46,24 @@ def answer_frame(**fields: object) -> bytes:
     kv = KV(op="PUT_ACK", key=KEY, frag=1, fragments=4, sequence=9, **fields)
     udp = UDP(sport=wire.KV_PORT, dport=wire.KV_PORT)
     return bytes(Ether() / IP(src=str(STORE), dst="10.255.0.1") / udp / kv)
+
+
+def test_heartbeats_that_say_the_same_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel numbers a host's packets."""
+    parsed: list[bytes] = []
+
+    def decode(datagram: bytes) -> wire.Message:
+        parsed.append(datagram)
+        return decode_it(datagram)
+
+    decode_it = wire.decode
+    monkeypatch.setattr(wire, "decode", decode)
+    message = hello(Members.of(["10.0.0.9"]), TENANT)
+    for number in range(3):
+        udp = UDP(sport=wire.KV_PORT, dport=wire.KV_PORT)
+        packet = Ether() / IP(src=str(STORE), dst="10.255.0.1", id=number) / udp / wire.encode(message)
+        assert parse_answer(bytes(packet)) == Answer(STORE, message)
+    assert len(parsed) == 1
 
 
 def test_an_answer_is_parsed_also_with_padding() -> None:

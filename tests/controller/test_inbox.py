@@ -38,3 +38,22 @@ def test_who_waits_is_woken_by_a_message_and_without_one() -> None:
     assert box.take(60, 9) == ["answer"]
     threading.Timer(0.01, box.wake).start()
     assert box.take(60, 9) == []
+
+
+def test_all_that_comes_while_somebody_takes_is_taken() -> None:
+    """A message that came between a look and a wait must end the wait."""
+    box = inbox(most=10_000)
+    senders = [
+        threading.Thread(target=lambda: [box.put(f"answer {number}") for number in range(500)])
+        for _ in range(3)
+    ]
+    for sender in senders:
+        sender.start()
+    taken: list[str] = []
+    while len(taken) < 1500:
+        some = box.take(60, 7)
+        assert some
+        taken += some
+    for sender in senders:
+        sender.join()
+    assert box.take(0, 7) == []
