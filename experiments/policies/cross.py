@@ -98,10 +98,10 @@ def cross(
 ) -> list[Held]:
     """Replay what the folder does not have, then leave each family out in turn."""
 
-    def run(member: Member) -> Kept:
-        return measure(member, sizes, (*BASELINES, *CANDIDATES), cost, folder)
+    def run(number: int) -> Kept:
+        return measure(members[number], sizes, (*BASELINES, *CANDIDATES), cost, folder)
 
-    measured = run_all(run, members, processes, done)
+    measured = run_all(run, range(len(members)), processes, done)
     families = list(dict.fromkeys(member.family for member in members))
     return [held for family in families for held in _leave_out(family, members, sizes, measured)]
 

@@ -78,12 +78,12 @@ def test_quarters_are_all_of_a_trace() -> None:
 def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("experiments.policies.cross.SEEDS", 2)
     monkeypatch.setattr("experiments.policies.cross.BASELINES", ("lru", "mq"))
-    members = members_of(5, 40, None, ("rag", "loop"))
+    members = members_of(5, 40, generate("chat", 1, 80), ("rag", "loop"))
     traces = []
     held = cross(members, (30,), COST, 1, lambda: traces.append(1), tmp_path)
-    assert [(row.family, row.blocks) for row in held] == [("rag", 30), ("loop", 30)]
+    assert [(row.family, row.blocks) for row in held] == [("rag", 30), ("loop", 30), ("trace", 30)]
     assert all(0 <= row.candidate < len(CANDIDATES) and row.worst <= row.saved for row in held)
-    assert len(traces) == len(members) == 4
+    assert len(traces) == len(members) == 2 + 2 + 4
     assert BELADY not in BASELINES
 
 
