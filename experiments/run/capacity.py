@@ -27,9 +27,9 @@ BENCH_BLOCKS = 2000
 BENCH_LINK_MBIT_S = 40
 """Of a node of 200 Gbit/s with sigma 5,000: hosts hand datagrams to the kernel as on such a link."""
 BENCH_TIMEOUT_S = 60.0
-PATH_FACTOR = 5.5
+PATH_FACTOR = 6.5
 """CPU of a fragment's whole way, with the switch and the kernel's links, over that of its two ends alone.
-Some 14 us beside the 3 of the compiled core. Too little: all is played again; too much: a larger sigma."""
+Some 13 us beside the 2.4 of the compiled core. Too little: all is played again; too much: a larger sigma."""
 BLOCK_FRAGMENTS = 25.0
 """What a block costs beside its fragments, in fragments: keys, look-ups, its probe, futures, an entry."""
 MOST_MEAN_SHARE = 0.35

@@ -9,7 +9,7 @@ from workload.trace import Request
 
 BLOCK_BYTES = 84e6
 FAST = Capacity(idle_cores=16.0, fragment_us=6.4)
-SLOW = Capacity(idle_cores=1.5, fragment_us=12.7)
+SLOW = Capacity(idle_cores=1.5, fragment_us=10.7)
 DEMAND = Demand(mean_blocks_s=125.0, busiest_blocks_s=600.0, link_bit_s=800e9)
 
 
