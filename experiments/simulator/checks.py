@@ -8,7 +8,7 @@ from dataclasses import replace
 from controller.config import PoolSize, Thresholds
 from experiments.run.scenario import SPARE_SHARE
 from experiments.simulator.messages import Sizes
-from experiments.simulator.scenario import GB, SWITCHES, Model, Scenario
+from experiments.simulator.scenario import GB, ROUTERS, SWITCHES, Model, Scenario
 from experiments.simulator.schema import Document, ScenarioError
 from hostlib.streamer import Rung
 from topologies.errors import TopologyError
@@ -158,6 +158,11 @@ def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield path, "must be above 0: nothing would ever arrive"
     if scenario.model.coded_share is not None and scenario.model.codec != NONE:
         yield "model.coded_share", "a codec has the sizes that were measured: leave out one of the two"
+    if scenario.workload.scheduler in ROUTERS and scenario.nodes.decode != "budget":
+        yield (
+            "workload.scheduler",
+            f'{scenario.workload.scheduler} learns from workers of nodes.decode = "budget": use that',
+        )
     if scenario.nodes.decode == "budget" and scenario.nodes.gate != "never":
         yield "nodes.gate", 'nodes with decode = "budget" fetch nothing: use gate = "never"'
     if scenario.decoders.count and scenario.nodes.decode != "apart":
@@ -166,7 +171,9 @@ def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "decoders.running_gb", "must be above 0: no request would ever start"
     if scenario.model.decoding == "gpu" and scenario.nodes.decode != "batched":
         yield "model.decoding", 'tokens that the GPU can hold up are in decode = "batched" only'
-    if scenario.nodes.decode == "batched" and scenario.nodes.running_gb <= 0:
+    if scenario.nodes.decode == "steps" and scenario.nodes.loading != "blocking":
+        yield "nodes.loading", 'with decode = "steps" loads are part of a step: use "blocking"'
+    if scenario.nodes.decode in ("batched", "steps") and scenario.nodes.running_gb <= 0:
         yield "nodes.running_gb", "must be above 0: no request would ever start"
 
 

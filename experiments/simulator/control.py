@@ -1,14 +1,16 @@
 """The controller of one switch: the live controller's own pool logic on an adapter with delays and costs.
 
 `controller.pool.Pool` decides as it does in the live system; this adapter carries its operations out on a
-simulated switch after the time that they take, and counts the messages.
+simulated switch after the time that they take, and counts the messages. Where a run is compressed in time,
+the controller's own clock is not: its seconds are those of the emulation, `pace` of the simulation's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from math import inf
 
 from controller.base_state import DIGEST_LIST_SIZE
 from controller.block_id import key_of
@@ -35,6 +37,7 @@ from experiments.simulator.messages import Ask, Block, Put
 from experiments.simulator.scenario import Control
 from experiments.simulator.switch import Switch
 from hostlib import wire
+from v1model.binding.digests import longest_wait
 
 TICK_S = 0.02
 """As controller.worker."""
@@ -58,7 +61,7 @@ class ControlCosts:
 
 
 class SwitchControl:
-    """Drives one switch. `speed` shrinks the controller's own delays where a run is compressed in time."""
+    """Drives one switch."""
 
     def __init__(
         self,
@@ -69,7 +72,12 @@ class SwitchControl:
         options: Control,
         homes: Mapping[str, IPv4Address],
         residual: ResidualValue,
+        pace: float = 1.0,
     ) -> None:
+        self._pace = pace
+        self.recompute_ms: Callable[[int], int] = lambda depth: 0
+        """What nodes say that computing a block at a depth of its chain takes, in whole milliseconds of the
+        controller's clock; 0: they say nothing."""
         self.costs = ControlCosts()
         self._loop, self._switch, self._options = loop, switch, options
         self._reported: dict[bytes, Block] = {}
@@ -78,6 +86,8 @@ class SwitchControl:
         self._list: list[HotMiss] = []
         """Digests that wait for the time of the first of them."""
         self._lists = 0
+        self._list_left_s = -inf
+        """When the last list left."""
         self._busy_until_s = 0.0
         self._table_free_s = 0.0
         self._next_hits_s = 0.0
@@ -99,12 +109,17 @@ class SwitchControl:
 
     def tick(self) -> float:
         """Do what is due; the time until the next tick."""
-        now_s = self._loop.now
+        now_s = self._now_s
         self.pool.tick(now_s)
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
         busy = len(self.pool.reclaims) or len(self.pool.fills)
-        return TICK_S if busy else min(1.0, max(TICK_S, self._next_hits_s - now_s))
+        return self._pace * (TICK_S if busy else min(1.0, max(TICK_S, self._next_hits_s - now_s)))
+
+    @property
+    def _now_s(self) -> float:
+        """By the controller's clock."""
+        return self._loop.now / self._pace
 
     # What the pool asks of a switch (controller.operations.Adapter).
 
@@ -146,7 +161,7 @@ class SwitchControl:
 
     def _read_hits(self, now_s: float) -> float:
         took_s = len(self._switch.index) * self._options.read_entry_s
-        self.costs.cpu_s += took_s
+        self.costs.cpu_s += took_s * self._pace
         if not self._switch.index:
             return MIN_PERIOD_S
         self.pool.read_hits(now_s)
@@ -187,8 +202,8 @@ class SwitchControl:
             depth=block.depth,
             chain_blocks=ask.chain_blocks,
             fragments=len(block.parts),
-            backlog_ms=min(0xFFFF, round(backlog_ms)),
-            recompute_ms=0,
+            backlog_ms=min(0xFFFF, round(backlog_ms / self._pace)),
+            recompute_ms=self.recompute_ms(block.depth),
             count=count,
             waiters=(1 << max(1, waiters)) - 1,
             home=self._homes[block.home],
@@ -198,7 +213,10 @@ class SwitchControl:
             return
         self._list.append(report)
         if len(self._list) == 1:
-            self._loop.after(self._options.list_s, self._on_list_time, self._lists)
+            wait_s = self._options.list_s
+            if self._options.live_lists:
+                wait_s = longest_wait(wait_s, self._loop.now - self._list_left_s)
+            self._loop.after(wait_s, self._on_list_time, self._lists)
         elif len(self._list) == DIGEST_LIST_SIZE:
             self._end_list()
 
@@ -208,6 +226,7 @@ class SwitchControl:
 
     def _end_list(self) -> None:
         self._lists += 1
+        self._list_left_s = self._loop.now
         reports, self._list = self._list, []
         self._send_list(reports)
 
@@ -219,9 +238,12 @@ class SwitchControl:
         self._loop.after(self._busy_until_s - self._loop.now, self._hot_misses, reports)
 
     def _hot_misses(self, reports: Sequence[HotMiss]) -> None:
-        now_s = self._loop.now
-        for report in reports:
-            self.pool.hot_miss(report, now_s)
+        now_s = self._now_s
+        if self._options.live_lists:
+            self.pool.hot_misses(reports, now_s)
+        else:
+            for report in reports:
+                self.pool.hot_miss(report, now_s)
         self.pool.commit(now_s)
 
     def _on_nowhere(self, block: Block) -> None:
@@ -230,5 +252,5 @@ class SwitchControl:
     def _answer(self, op: int, block: Block, part: int, sequence: int, flags: int) -> None:
         self.costs.packets += 1
         message = wire.Message(op, block.key, part, len(block.parts), flags, sequence=sequence)
-        self.pool.answered(Answer(self._homes[block.home], message), self._loop.now)
-        self.pool.commit(self._loop.now)
+        self.pool.answered(Answer(self._homes[block.home], message), self._now_s)
+        self.pool.commit(self._now_s)

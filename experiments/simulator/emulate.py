@@ -13,6 +13,7 @@ from typing import Any
 
 from controller.base_state import DIGEST_TIMEOUT_NS
 from experiments.logs import Open
+from experiments.policies.told import CONTROLLER_S
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
@@ -21,7 +22,13 @@ from experiments.run.result import ROOT, RunResult
 from experiments.run.scenario import SPARE_SHARE, make_scenario
 from experiments.run.scenario import Scenario as RunScenario
 from experiments.simulator.checks import cost_model
-from experiments.simulator.scenario import GB, Scenario, ScenarioError
+from experiments.simulator.scenario import (
+    DIGEST_CPU_S,
+    GB,
+    SWITCH_DIGEST_CPU_S,
+    Scenario,
+    ScenarioError,
+)
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
 from hostlib.tier_rules import DEFAULT_RULE
@@ -41,12 +48,12 @@ SLOWDOWN = 0.35
 SWITCH_WAKE_S = 15e-6
 SWITCH_PACKET_S = 2.5e-6
 """The embedded switch answers 400,000 hits a second on a core (docs/performance.md)."""
-HOST_WAKE_S = 30e-6
-NODE_FRAGMENT_S = 6.8e-6
-STORE_FRAGMENT_S = 4.3e-6
-"""python -m hostlib.bench --receive-one-by-one, blocks of 4 KB, compiled core: in chains of 24 it is 6.8 us a
-fragment at the node and 4.3 at the store, one block at a time, in two wake-ups, 19 and 12: a wake-up takes 50
-and 31 us, but 40 us a block of the node's are what it does before it asks."""
+HOST_WAKE_S = 26e-6
+NODE_FRAGMENT_S = 3.1e-6
+STORE_FRAGMENT_S = 2.2e-6
+"""python -m hostlib.bench --receive-one-by-one, blocks of 4 KB, compiled core: in chains of 24 it is 3.1 us a
+fragment at the node and 2.2 at the store, one block at a time, in two wake-ups, 13.1 and 8.6: a wake-up takes
+40 and 26 us, but 28 us a block of the node's are what it does before it asks."""
 NODE_BLOCK_S = 10e-6
 """A request of 25 blocks, from its arrival to its first packet: 0.24 ms undisturbed, 0.32 ms with a gate."""
 STORE_BLOCK_S = 21e-6
@@ -167,11 +174,12 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
         },
         control={
             "report_count": REPORT_COUNT,
-            "digest_latency_s": scenario.control.digest_latency_s * speed,
+            "digest_latency_s": CONTROLLER_S / 2 * speed,
             "list_s": LIST_S * speed,
-            "digest_cpu_s": scenario.control.digest_cpu_s * speed,
-            "write_latency_s": scenario.control.write_latency_s * speed,
-            "writes_per_s": scenario.control.writes_per_s / speed,
+            "live_lists": True,
+            "digest_cpu_s": DIGEST_CPU_S * speed,
+            "write_latency_s": CONTROLLER_S / 2 * speed,
+            "writes_per_s": 1 / SWITCH_DIGEST_CPU_S / speed,
         },
         machine=_machine(run),
     )

@@ -66,6 +66,12 @@ class Record:
     end_s: float = 0.0
 
     @property
+    def found_share(self) -> float:
+        """Blocks that need not be computed."""
+        total = sum(self.sources.values())
+        return 1 - self.sources["recomputed"] / total if total else 0.0
+
+    @property
     def tpot_s(self) -> float:
         """Time of each token after the first; 0 where there is none."""
         tokens = self.output_tokens - 1
@@ -108,7 +114,7 @@ class Node:
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
         `streams`: fetches in place of the gate, where blocks are stored at several levels.
-        `decodes_on_gpu`: the whole chain when it has come, and no token is decoded meanwhile."""
+        `decodes_on_gpu`: there, as they arrive (CacheGen, SIGCOMM'24), and no token is decoded meanwhile."""
         self._hints, self._timers = hints, timers
         self.records: list[Record] = []
         self.gpu = gpu
@@ -259,15 +265,14 @@ class Node:
             return
         began_s = self._loop.now
         found: list[str] = []
+        if self._decodes_on_gpu and self._decode_s:  # no token for as long as that takes
+            self._loop.start(self.gpu.interrupt(len(missing) * self._decode_s))
         if self._options.loading == "blocking":
             yield from self.gpu.stall(self._bring(self.fetcher, missing, found))
         else:
             yield from self._bring(self.fetcher, missing, found)
         if self._decode_s and found:
-            if self._decodes_on_gpu:
-                yield from self.gpu.interrupt(len(found) * self._decode_s)
-            else:
-                yield self._decoding_s(began_s, len(found), self._decode_s)
+            yield self._decoding_s(began_s, len(found), self._decode_s)
         record.fetch_s = self._loop.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 

@@ -84,4 +84,5 @@ def outcome(system: System, cpu_s: float) -> SimResult:
         ssd_reads=sum(store.stats.ssd_reads for store in system.stores),
         cpu_s=cpu_s,
         ttfts_s=tuple(record.ttft_s for record in records),
+        found=tuple(record.found_share for record in records),
     )

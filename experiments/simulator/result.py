@@ -96,6 +96,8 @@ class SimResult:
     """How long the simulation itself took."""
     ttfts_s: tuple[float, ...] = field(default=(), repr=False)
     """Of each request, in order of arrival."""
+    found: tuple[float, ...] = field(default=(), repr=False)
+    """Of each request the share of its blocks that need not be computed, in the same order."""
 
     @property
     def found_share(self) -> float:
@@ -111,7 +113,7 @@ class SimResult:
         figures of each of PARTS equal shares of the arrivals, in order.
         """
         record = asdict(self)
-        del record["ttfts_s"]
+        del record["ttfts_s"], record["found"]
         half = len(self.ttfts_s) // 2
         record["parts_ttft_s"] = [asdict(spread(part)) for part in _parts(self.ttfts_s)]
         record["start_ttft_s"] = asdict(spread(self.ttfts_s[:half]))

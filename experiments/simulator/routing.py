@@ -1,4 +1,5 @@
-"""Who serves which request in a simulation: shared out beforehand, or by the conductor when it comes."""
+"""Who serves which request in a simulation: shared out beforehand, or decided when it comes, by the conductor
+or by a router that learns from the workers."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from experiments.simulator.events import Loop
 from experiments.simulator.messages import Block
 from experiments.simulator.node import Node
 from experiments.simulator.peers import PeerPool
+from experiments.simulator.prefix_routing import LiveRouter
 from experiments.simulator.scenario import Scenario, Workload
 from experiments.simulator.store import Store
 from experiments.simulator.workload import Library, delay
@@ -75,8 +77,10 @@ class SimulatedCluster:
 class Router:
     """Gives each request its node; `Route`s are for requests in order of arrival."""
 
-    def __init__(self, scenario: Scenario, cluster: SimulatedCluster) -> None:
+    def __init__(self, scenario: Scenario, cluster: SimulatedCluster, live: LiveRouter | None = None) -> None:
+        """`live`: who decides instead of a scheduler."""
         workload = scenario.workload
+        self._live = live
         self.conductor: Conductor | None = None
         self._workload: Workload = workload
         if workload.scheduler == CONDUCTOR:
@@ -88,7 +92,7 @@ class Router:
 
     def arrivals(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Route | None]]:
         """Requests as late as the scenario says, with their routes where these are known beforehand."""
-        if self.conductor is not None:
+        if self.conductor is not None or self._live is not None:
             return iter([(request, None) for request, _ in self._late((r, 0) for r in requests)])
         workload = self._workload
         scheduler = make_scheduler(workload.scheduler, self._nodes, workload.seed, self._pace)
@@ -97,12 +101,21 @@ class Router:
 
     def route(self, request: Request, planned: Route | None) -> Route | None:
         """Where a request goes that comes now; None: it is refused."""
+        if self._live is not None:
+            return self._live.assign(request)
         return planned if self.conductor is None else self.conductor.assign(request)
 
     def prefilled(self, route: Route) -> None:
         """The request's first token is there."""
         if self.conductor is not None:
             self.conductor.prefilled(route.number)
+        if self._live is not None:
+            self._live.prefilled(route.number)
+
+    def answered(self, route: Route) -> None:
+        """So is its last."""
+        if self._live is not None:
+            self._live.answered(route.number)
 
     def _late(self, assigned: Iterable[tuple[Request, int]]) -> list[tuple[Request, int]]:
         return delay(assigned, self._workload.jitter_s, self._workload.seed)

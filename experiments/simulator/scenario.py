@@ -33,6 +33,8 @@ DIGEST_CPU_S = 66e-6
 """Of the controller for a digest, measured in lists of 100 ms on a quiet machine (docs/emulation.md)."""
 SWITCH_DIGEST_CPU_S = 47e-6
 """Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
+ROUTERS = ("longest_prefix", "load_reports")
+"""See prefix_routing.py."""
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
 SWITCHES = "switches"
@@ -59,13 +61,17 @@ class Workload:
     """Closed loop: clients that each wait for an answer before they ask again; 0: the trace's times."""
     hit_share: float | None = number(None, 0.0, 1.0)
     """Replaces the trace: every prompt is one of its own, of which this share is stored already."""
+    hits_whole: bool = False
+    """With `hit_share`: of so many prompts everything is stored, of the others nothing."""
     prompt_tokens: int = whole(16_000, 1, 10_000_000)
     """With `hit_share`: tokens of the shortest prompt."""
     prompt_excess_tokens: float = number(0.0, 0.0, 1e7)
     """With `hit_share`: mean of what prompts have beyond the shortest, exponentially distributed."""
     output_tokens: int = whole(100, 1, 1_000_000)
     """With `hit_share`: tokens of each answer."""
-    scheduler: str = choice("random", SCHEDULERS)
+    scheduler: str = choice("random", (*SCHEDULERS, *ROUTERS))
+    """Those of `workload.schedule`; with nodes.decode = "budget" also routers that learn from the workers
+    (prefix_routing.py)."""
     estimate: str = choice("overlapped", ("overlapped", "paper"))
     """With the conductor: a first token waits for the longer of queue and transfer, or for both in turn, as
     in Mooncake's algorithm 1. It decides who serves; how long things take it does not change."""
@@ -123,9 +129,10 @@ class Nodes:
     """GPU memory that holds blocks for reuse."""
     dram_gb: float = number(256.0, 0.0, 1e7)
     """Local DRAM for blocks; 0: none."""
-    decode: str = choice("apart", ("apart", "batched", "budget"))
-    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill in chunks; budget: fixed
-    times side by side, within a budget of tokens (budget.py), and nothing is fetched."""
+    decode: str = choice("apart", ("apart", "batched", "steps", "budget"))
+    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill in chunks; steps: the
+    same in vLLM's steps one by one, which loads hold up (steps.py); budget: fixed times side by side within
+    a budget of tokens (budget.py), and nothing is fetched."""
     budget_tokens: int = whole(8192, 1, 10_000_000)
     """budget: computed and answered tokens of the requests that are served at once."""
     request_ms: float = number(12.27, 0.0, 1e6)
@@ -254,6 +261,9 @@ class Control:
     digest_latency_s: float = number(0.005, 0.0, 1e3)
     list_s: float = number(0.0, 0.0, 1e3)
     """Digests leave the switch in lists, so long after the first of a list; 0: each by itself."""
+    live_lists: bool = False
+    """Lists are the embedded switch's and the live controller's: one that begins after a pause of more than
+    `list_s` leaves after an eighth of it (v1model.binding.digests), and reports are heard by their depth."""
     digest_cpu_s: float = number(DIGEST_CPU_S, 0.0, 1e3)
     """Controller time for a digest."""
     writes_per_s: float = number(1150.0, 0.0, 1e9)

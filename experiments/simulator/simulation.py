@@ -107,6 +107,7 @@ class _Run:
             done = partial(self._system.router.prefilled, route)
             chunks = self._system.library.chunks(request)
             yield from self._system.nodes[route.node].serve(request, chain, chunks, route.fetch, done)
+            self._system.router.answered(route)
         self._left -= 1
         if not self._left:
             self._done.succeed()

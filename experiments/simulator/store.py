@@ -143,13 +143,15 @@ class Store:
         raise AssertionError("a storage node asks for nothing")
 
     def backlog_ms(self) -> float:
-        """How long what waits to leave takes; an emulated host takes its buffers for bytes that wait."""
+        """How long what waits to leave takes; an emulated host takes its buffers for bytes that wait, and
+        speaks in whole milliseconds of its own."""
         now_s, overheads_s = self._loop.now, self._overheads_s
-        if not overheads_s:
-            return 1000 * self._egress.wait_s(now_s)
-        while overheads_s and overheads_s[0][0] <= now_s:
-            overheads_s.popleft()
-        return 1000 * (self._egress.wait_s(now_s) + sum(extra_s for _, extra_s in overheads_s))
+        wait_ms = 1000 * self._egress.wait_s(now_s)
+        if overheads_s:
+            while overheads_s and overheads_s[0][0] <= now_s:
+                overheads_s.popleft()
+            wait_ms += 1000 * sum(extra_s for _, extra_s in overheads_s)
+        return wait_ms if self._process.free else round(wait_ms / self._machine.pace) * self._machine.pace
 
     def _fill_buffers(self, asks: Sequence[Ask]) -> None:
         """Note what the buffers of so many datagrams are larger than these."""

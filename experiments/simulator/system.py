@@ -34,8 +34,10 @@ from experiments.simulator.messages import Block, Put
 from experiments.simulator.network import Network
 from experiments.simulator.node import Fetcher, Node, Streams
 from experiments.simulator.peers import PeerHints, PeerPool
+from experiments.simulator.prefix_routing import LiveRouter, make_router
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
-from experiments.simulator.scenario import GB, GBIT_BYTES, Scenario
+from experiments.simulator.scenario import GB, GBIT_BYTES, ROUTERS, Scenario
+from experiments.simulator.steps import StepNode
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.warm import hottest, push
@@ -45,6 +47,8 @@ from hostlib.tier_rules import make_rule
 from hostlib.tiers import LocalTiers
 
 US = 1e-6
+NODES: dict[str, type[Node]] = {"budget": BudgetNode, "steps": StepNode}
+"""Those that are not Node itself."""
 
 
 class System:
@@ -130,7 +134,15 @@ class System:
             self.library,
             self.cost,
         )
-        self.router = Router(scenario, SimulatedCluster(self.loop, parts))
+        self.router = Router(scenario, SimulatedCluster(self.loop, parts), self._live_router())
+
+    def _live_router(self) -> LiveRouter | None:
+        """Where nodes have fixed times: a router that learns from them."""
+        workload = self.scenario.workload
+        if workload.scheduler not in ROUTERS:
+            return None
+        workers = [node for node in self.nodes if isinstance(node, BudgetNode)]
+        return make_router(workload.scheduler, self.loop, workers, self.demand.block_tokens, workload.seed)
 
     def _front(self) -> Front | None:
         """What stands before a pool that is read directly."""
@@ -206,8 +218,11 @@ class System:
             cost=self.cost,
             capacity_slots=capacity_slots if self.library.streams else None,
         )
-        residual = ResidualValue(self.cost, scenario.network.link_gbit_s * 1e9)
-        control = SwitchControl(self.loop, switch, policy, size, scenario.control, homes, residual)
+        cost, pace = self.cost, scenario.machine.pace
+        residual = ResidualValue(cost, scenario.network.link_gbit_s * 1e9, pace)
+        control = SwitchControl(self.loop, switch, policy, size, scenario.control, homes, residual, pace)
+        if scenario.machine.cores:
+            control.recompute_ms = lambda depth: round(1000 * cost.block_prefill_s(depth) / pace)
         self._control_of[switch.name] = control
         self.controls.append(control)
 
@@ -236,14 +251,7 @@ class System:
         options = scenario.nodes
         token_bytes = cost.model.kv_bytes_per_token
         running_tokens = options.running_gb * GB / token_bytes
-        budget = options.decode == "budget"
-        gpu = Gpu(
-            self.loop,
-            cost,
-            options.decode != "apart",
-            options.budget_tokens if budget else running_tokens,
-            options.chunk_tokens,
-        )
+        gpu = Gpu(self.loop, cost, options.decode == "batched", running_tokens, options.chunk_tokens)
         tiers: LocalTiers[bytes] = LocalTiers(
             int(options.gpu_gb * GB / cost.block_bytes),
             int(options.dram_gb * GB / cost.block_bytes),
@@ -253,7 +261,7 @@ class System:
         fetcher: Fetcher | None = None
         if options.gate != "never":
             fetcher = self._fetcher(place, name, process, tiers)
-        return (BudgetNode if budget else Node)(
+        return NODES.get(options.decode, Node)(
             self.loop,
             options,
             cost,

@@ -254,7 +254,10 @@ def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Dem
         chain = tuple(range(first, first + length))
         first += length
         requests.append(Request(0.0, tokens, workload.output_tokens, chain))
-        stored = round(hit_share * length)
+        if workload.hits_whole:
+            stored = length if draw.random() < hit_share else 0
+        else:
+            stored = round(hit_share * length)
         if stored:
             past.append(Request(0.0, stored * block_tokens, 1, chain[:stored]))
     draw.shuffle(requests)  # nobody reads in the order in which the pool was filled

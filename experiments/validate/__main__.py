@@ -53,19 +53,21 @@ def _sections(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
         else:
             yield from _emulated(options, screen)
     if options.part in ("all", "literature"):
-        yield _published("Mooncake's arithmetic", "Mooncake, FAST'25, section 3.1", literature.arithmetic())
-        rows = _watched(literature.beluga(), screen)
-        yield _published("Beluga", "Beluga, arXiv 2511.20172v2, second-hand", rows)
-        rows = literature.shadowserve()
-        yield _published("ShadowServe", "ShadowServe, arXiv 2509.16857, abstract", rows)
-        yield _published("KVSwitch", "github.com/kaiitunnz/kvswitch, revision 8e87844", kvswitch())
-        if options.trace is None:
-            screen.warn("no TRACE: NetKV and Mooncake's global pool need Mooncake's trace and are left out.")
-        else:
-            rows = literature.netkv(options.trace)
-            yield _published("NetKV", "NetKV, arXiv 2606.03910, abstract", rows)
-            rows = literature.mooncake_pool(options.trace)
-            yield _published("Mooncake's global pool", "Mooncake, FAST'25", rows)
+        for what, source, rows in _literature(options, screen):
+            yield _published(what, source, _watched(rows, screen))
+
+
+def _literature(options: ValidateOptions, screen: Screen) -> Iterator[tuple[str, str, Iterable[Row]]]:
+    """Whose figures, from where, and the rows as they are simulated."""
+    yield "Mooncake's arithmetic", "Mooncake, FAST'25, section 3.1", literature.arithmetic()
+    yield "Beluga", "Beluga, arXiv 2511.20172v2, second-hand", literature.beluga()
+    yield "ShadowServe", "ShadowServe, arXiv 2509.16857, abstract", literature.shadowserve()
+    yield "KVSwitch", "github.com/kaiitunnz/kvswitch, revision 8e87844", kvswitch()
+    if options.trace is None:
+        screen.warn("no TRACE: NetKV and Mooncake's global pool need Mooncake's trace and are left out.")
+    else:
+        yield "NetKV", "NetKV, arXiv 2606.03910, abstract", literature.netkv(options.trace)
+        yield "Mooncake's global pool", "Mooncake, FAST'25", literature.mooncake_pool(options.trace)
 
 
 def _published(what: str, source: str, rows: Iterable[Row]) -> Section:

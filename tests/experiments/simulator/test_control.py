@@ -1,8 +1,12 @@
 """What a controller is told, and when: digests by themselves, or in lists as P4Runtime servers send them."""
 
+import pytest
+
+from experiments.simulator.messages import Ask
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
-from experiments.simulator.simulation import simulate
+from experiments.simulator.simulation import prepare, simulate
+from experiments.simulator.system import System
 
 
 def run(**control: object) -> SimResult:
@@ -33,3 +37,41 @@ def test_a_full_list_does_not_wait() -> None:
     never = run(list_s=1000.0)
     assert never.digests > 128
     assert never.admitted > 0
+
+
+def lists(live: bool, at_s: list[float]) -> list[float]:
+    """When lists leave a switch whose digests come at these times."""
+    scenario, demand = prepare(
+        Scenario().changed(workload={"requests": 20}, control={"list_s": 0.1, "live_lists": live})
+    )
+    system = System(scenario, demand)
+    (control,) = system.controls
+    block = system.library.chain(demand.requests[0])[0]
+    left: list[float] = []
+    control._send_list = lambda reports: left.append(system.loop.now)  # type: ignore[method-assign]
+    for time_s in at_s:
+        system.loop.after(time_s, control._on_miss, Ask(block, 0, 1, "node1", 1), 1, 0.0, 1)
+    end = system.loop.event()
+    system.loop.after(10.0, end.succeed)
+    system.loop.run(until=end)
+    return left
+
+
+def test_a_list_after_a_pause_leaves_soon_where_lists_are_the_live_ones() -> None:
+    at_s = [1.0, 1.05, 1.2, 5.0]
+    assert lists(False, at_s) == pytest.approx([1.1, 1.3, 5.1])
+    assert lists(True, at_s) == pytest.approx([1.0125, 1.15, 1.2125 + 0.0875, 5.0125])
+
+
+def test_the_controllers_clock_is_the_emulations() -> None:
+    """Ten times as fast as reality: counters are read every half second of the emulation."""
+    slow = run(list_s=0.1)
+    fast = simulate(
+        Scenario().changed(
+            workload={"requests": 120, "seed": 3},
+            nodes={"count": 4, "gpu_gb": 4.0, "dram_gb": 1.0},
+            control={"report_count": 1, "digest_cpu_s": 0.0, "list_s": 0.1},
+            machine={"pace": 10.0},
+        )
+    )
+    assert 0 < fast.entries_read < 0.3 * slow.entries_read

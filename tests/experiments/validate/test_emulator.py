@@ -30,6 +30,8 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
     assert matched.network.header_share == pytest.approx(3 * 634 * SIGMA / 83_886_080 - 1)
     assert matched.pool.pending_timeout_s == pytest.approx(2 * scenario.pool.pending_timeout_s)
     assert emulator.matched(pool=False).pool.memory == "none"
+    assert matched.control.live_lists
+    assert matched.control.list_s == pytest.approx(0.2)
 
 
 def test_coded_blocks_are_matched_in_bytes_and_in_what_the_pool_holds(tmp_path: Path) -> None:

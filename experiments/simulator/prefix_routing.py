@@ -1,0 +1,253 @@
+"""Routers that follow prefixes and learn from the workers, as KVSwitch's evaluation has them.
+
+Read from github.com/kaiitunnz/kvswitch, revision 8e87844: `LongestPrefix` is its L7-PA (l7_router.py and
+l7_proxy.py), `LoadReports` its switches with their controller (sdn_controller.py, kvswitch.p4). Both need
+workers with fixed times (`nodes.decode = "budget"`). Table updates take no time here, and of the rules for a
+prompt's first 256 tokens and for longer prefixes of it there is one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import NamedTuple, Protocol
+
+from experiments.simulator.budget import BudgetNode
+from experiments.simulator.events import Loop
+from experiments.simulator.scenario import ROUTERS
+from workload.schedule import Route
+from workload.trace import Request
+
+LEAVES = 2
+"""run_eval.py: --n-worker-leaves."""
+BUCKETS = 32
+"""ECMP_BUCKETS."""
+UNCOVERED = 0.05
+"""Weight of a leaf or worker that does not hold a prefix: so that it comes to."""
+HASH_TOKENS, HASHES = 256, 4
+"""sdk/hashing.py: what a request's header names is its prefixes of 256, 512, ... tokens."""
+ADMITTED = 2
+"""--admission-threshold: reports of a prefix before switches have a rule for it."""
+GATHER_S = 0.5
+"""--coalesce-interval-s: rules follow reports of load so late."""
+REPORT_S, REPORT_TOKENS = 0.1, 100
+"""--load-update-interval-ms and --load-update-delta: no more often, and no smaller change."""
+
+
+class LiveRouter(Protocol):
+    """Decides when a request comes."""
+
+    def assign(self, request: Request) -> Route:
+        """Who serves it."""
+
+    def prefilled(self, number: int) -> None:
+        """The first token of a routed request is there."""
+
+    def answered(self, number: int) -> None:
+        """So is the last."""
+
+
+class _Sent(NamedTuple):
+    node: int
+    blocks: tuple[int, ...]
+
+
+class _Book:
+    """Requests on their way, by number."""
+
+    def __init__(self, block_tokens: int) -> None:
+        self._block_tokens = block_tokens
+        self._sent: dict[int, _Sent] = {}
+        self._numbers = 0
+
+    def full_blocks(self, request: Request) -> tuple[int, ...]:
+        """Those that a worker can hold."""
+        return request.blocks[: request.input_tokens // self._block_tokens]
+
+    def send(self, node: int, request: Request) -> Route:
+        """Note where a request goes."""
+        self._numbers += 1
+        self._sent[self._numbers] = _Sent(node, self.full_blocks(request))
+        return Route(node, number=self._numbers)
+
+    def look(self, number: int) -> _Sent:
+        """What was noted."""
+        return self._sent[number]
+
+    def end(self, number: int) -> _Sent:
+        """What was noted, and need be no longer."""
+        return self._sent.pop(number)
+
+
+class LongestPrefix:
+    """The worker that is known to hold the longest prefix, the first of several; where there is none each in
+    turn. It knows of what has been answered, and forgets nothing."""
+
+    def __init__(self, nodes: int, block_tokens: int) -> None:
+        self._nodes, self._turn = nodes, 0
+        self._book = _Book(block_tokens)
+        self._held_at: dict[int, set[int]] = defaultdict(set)
+
+    def assign(self, request: Request) -> Route:
+        """See the class."""
+        holders: set[int] = set()
+        for block in self._book.full_blocks(request):
+            known = self._held_at.get(block)
+            further = (holders & known if holders else known) if known else None
+            if not further:
+                break
+            holders = further
+        if holders:
+            return self._book.send(min(holders), request)
+        self._turn += 1
+        return self._book.send((self._turn - 1) % self._nodes, request)
+
+    def prefilled(self, number: int) -> None:
+        """It hears of whole answers."""
+
+    def answered(self, number: int) -> None:
+        """From now on it is known who holds this."""
+        sent = self._book.end(number)
+        for block in sent.blocks:
+            self._held_at[block].add(sent.node)
+
+
+class LoadReports:
+    """Switches that spread the requests of a prefix over those who hold it, by weights that follow what
+    workers report of their load: first over the leaves, then over a leaf's workers, each by a hash."""
+
+    def __init__(self, loop: Loop, nodes: Sequence[BudgetNode], block_tokens: int, seed: int) -> None:
+        self._loop, self._workers = loop, nodes
+        self._book = _Book(block_tokens)
+        self._step = max(1, HASH_TOKENS // block_tokens)
+        self._draw = Random(seed)
+        self._reported = [0] * len(nodes)
+        self._reported_s = [float("-inf")] * len(nodes)
+        self._refreshing = False
+        self._exported: list[set[int]] = [set() for _ in nodes]
+        """By worker: the prefixes that it has told of."""
+        self._holders: dict[int, set[int]] = defaultdict(set)
+        """By the first 256 tokens."""
+        self._told: dict[int, int] = defaultdict(int)
+        self._to_leaf: dict[int, list[int]] = {}
+        self._to_worker: dict[tuple[int, int], list[int]] = {}
+        """By leaf and first tokens."""
+        self._refresh()
+        for place, node in enumerate(nodes):
+            node.on_load = partial(self._on_load, place)
+
+    def assign(self, request: Request) -> Route:
+        """See the class."""
+        prefixes = self._prefixes(self._book.full_blocks(request))
+        first = prefixes[0] if prefixes else None
+        leaf_bucket, bucket = self._draw.randrange(BUCKETS), self._draw.randrange(BUCKETS)
+        leaves = self._to_leaf.get(first, self._any_leaf) if first is not None else self._any_leaf
+        leaf = leaves[leaf_bucket]
+        workers = self._any_worker[leaf]
+        if first is not None:
+            workers = self._to_worker.get((leaf, first), workers)
+        return self._book.send(workers[bucket], request)
+
+    def prefilled(self, number: int) -> None:
+        """The worker tells of the prefixes that it did not hold."""
+        sent = self._book.look(number)
+        prefixes = self._prefixes(sent.blocks)
+        exported = self._exported[sent.node]
+        for depth, prefix in enumerate(prefixes):
+            if prefix not in exported:
+                exported.add(prefix)
+                self._tell(sent.node, prefixes[0], depth)
+
+    def answered(self, number: int) -> None:
+        """Nobody learns anything."""
+        self._book.end(number)
+
+    def _prefixes(self, blocks: Sequence[int]) -> tuple[int, ...]:
+        """What a header has of a request; a block's id stands for all before it."""
+        return tuple(blocks[self._step - 1 : HASHES * self._step : self._step])
+
+    def _tell(self, place: int, prefix: int, depth: int) -> None:
+        """A worker holds a prefix, or, deeper, one that begins with it: then only the spines look."""
+        self._holders[prefix].add(place)
+        self._told[prefix] += 1
+        self._lead_to_leaves(prefix)
+        if not depth:
+            self._lead_to_workers(prefix)
+
+    def _on_load(self, place: int) -> None:
+        now_s, load = self._loop.now, self._workers[place].load_tokens
+        if now_s - self._reported_s[place] < REPORT_S or abs(load - self._reported[place]) < REPORT_TOKENS:
+            return
+        self._reported[place], self._reported_s[place] = load, now_s
+        if not self._refreshing:
+            self._refreshing = True
+            self._loop.after(GATHER_S, self._refresh)
+
+    def _refresh(self) -> None:
+        """All rules, by what is reported now."""
+        self._refreshing = False
+        everybody = range(len(self._workers))
+        self._any_leaf = _buckets(self._by_leaf(everybody))
+        self._any_worker = [
+            _buckets({place: self._weight(place) for place in everybody if self._leaf(place) == leaf})
+            for leaf in range(LEAVES)
+        ]
+        for prefix in self._holders:
+            self._lead_to_leaves(prefix)
+            self._lead_to_workers(prefix)
+
+    def _lead_to_leaves(self, prefix: int) -> None:
+        """The spines' rule for a prefix."""
+        if self._told[prefix] >= ADMITTED:
+            weights = dict.fromkeys(range(LEAVES), UNCOVERED) | dict(self._by_leaf(self._holders[prefix]))
+            self._to_leaf[prefix] = _buckets(weights)
+
+    def _lead_to_workers(self, prefix: int) -> None:
+        """The rules of those leaves that have somebody who holds it."""
+        if self._told[prefix] < ADMITTED:
+            return
+        holders = self._holders[prefix]
+        for leaf in {self._leaf(place) for place in holders}:
+            weights = {
+                place: self._weight(place) if place in holders else UNCOVERED
+                for place in range(len(self._workers))
+                if self._leaf(place) == leaf
+            }
+            self._to_worker[leaf, prefix] = _buckets(weights)
+
+    def _by_leaf(self, places: Iterable[int]) -> dict[int, float]:
+        weights: dict[int, float] = defaultdict(float)
+        for place in places:
+            weights[self._leaf(place)] += self._weight(place)
+        return weights
+
+    def _weight(self, place: int) -> float:
+        return 1 / (1 + self._reported[place])
+
+    def _leaf(self, place: int) -> int:
+        return place * LEAVES // len(self._workers)
+
+
+def _buckets(weights: Mapping[int, float]) -> list[int]:
+    """Who gets which bucket: in proportion, at least one each (SDNController._allocate_buckets)."""
+    total = sum(weights.values())
+    counts = {key: max(1, round(weight / total * BUCKETS)) for key, weight in weights.items()}
+    while sum(counts.values()) > BUCKETS:
+        most = max(counts, key=counts.__getitem__)
+        if counts[most] == 1:
+            break
+        counts[most] -= 1
+    while sum(counts.values()) < BUCKETS:
+        counts[max(weights, key=weights.__getitem__)] += 1
+    return [key for key in sorted(counts) for _ in range(counts[key])][:BUCKETS]
+
+
+def make_router(
+    name: str, loop: Loop, nodes: Sequence[BudgetNode], block_tokens: int, seed: int
+) -> LiveRouter:
+    """One of ROUTERS."""
+    if name == ROUTERS[0]:
+        return LongestPrefix(len(nodes), block_tokens)
+    return LoadReports(loop, nodes, block_tokens, seed)
