@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
+from experiments.simulator.hardware import Machine, Prices
 from experiments.simulator.schema import (
     Document,
     ScenarioError,
@@ -34,7 +35,6 @@ DIGEST_CPU_S = 66e-6
 SWITCH_DIGEST_CPU_S = 47e-6
 """Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
 ROUTERS = ("longest_prefix", "load_reports")
-"""See prefix_routing.py."""
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
 SWITCHES = "switches"
@@ -70,8 +70,7 @@ class Workload:
     output_tokens: int = whole(100, 1, 1_000_000)
     """With `hit_share`: tokens of each answer."""
     scheduler: str = choice("random", (*SCHEDULERS, *ROUTERS))
-    """Those of `workload.schedule`; with nodes.decode = "budget" also routers that learn from the workers
-    (prefix_routing.py)."""
+    """Those of `workload.schedule`; with nodes.decode = "budget" also routers (prefix_routing.py)."""
     estimate: str = choice("overlapped", ("overlapped", "paper"))
     """With the conductor: a first token waits for the longer of queue and transfer, or for both in turn, as
     in Mooncake's algorithm 1. It decides who serves; how long things take it does not change."""
@@ -262,8 +261,7 @@ class Control:
     list_s: float = number(0.0, 0.0, 1e3)
     """Digests leave the switch in lists, so long after the first of a list; 0: each by itself."""
     live_lists: bool = False
-    """Lists are the embedded switch's and the live controller's: one that begins after a pause of more than
-    `list_s` leaves after an eighth of it (v1model.binding.digests), and reports are heard by their depth."""
+    """As live: a list after a pause leaves early (v1model.binding.digests), reports are heard by depth."""
     digest_cpu_s: float = number(DIGEST_CPU_S, 0.0, 1e3)
     """Controller time for a digest."""
     writes_per_s: float = number(1150.0, 0.0, 1e9)
@@ -306,63 +304,6 @@ class Direct:
     """A switch in front of it that merges reads, or that also keeps blocks in a pool of `pool.size_gb` a
     switch; whole: has every block that anybody has, a bound. These are idealised, and one switch. switches:
     peers answer GETs that pass the network's switches, which have the pool of [pool] and its controller."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Dollars. Sources in docs/simulator.md; all of them are assumptions that a reader may replace."""
-
-    node_per_hour: float = number(32.77, 0.0, 1e6)
-    """An inference node with its GPUs."""
-    dram_per_gb: float = number(4.0, 0.0, 1e6)
-    ssd_per_gb: float = number(0.1, 0.0, 1e6)
-    store_server: float = number(8000.0, 0.0, 1e9)
-    """A storage node without its memory."""
-    nic: float = number(1745.0, 0.0, 1e9)
-    smartnic: float = number(3490.0, 0.0, 1e9)
-    """An adapter that decodes; an assumption: twice `nic`."""
-    switch: float = number(16_000.0, 0.0, 1e9)
-    pool_per_gb: float = number(4.0, 0.0, 1e6)
-    """Memory attached to the switch; SRAM is part of the switch's price."""
-    pool_fixed: float = number(16_000.0, 0.0, 1e9)
-    """What a switch with a pool costs more than one without; an assumption: as much again."""
-    cxl_adapter: float = number(210.0, 0.0, 1e9)
-    cxl_switch: float = number(5800.0, 0.0, 1e9)
-    years: float = number(4.0, 0.01, 100.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What an emulation of the scenario runs on, in real seconds. By default nothing of it takes any time."""
-
-    pace: float = number(1.0, 1e-6, 1e9)
-    """The emulation is so much faster than reality: flow control's fixed times are so much longer here."""
-    link_burst_s: float = number(0.0, 0.0, 1e3)
-    """Links are shapers: what an idle one lets through at once, as time at its rate."""
-    buffer_share: float = number(0.0, 0.0, 1e3)
-    """What a storage node thinks waits beyond its packets, for each lump that it sends, in fragments."""
-    lump_fragments: int = whole(1, 1, 65_535)
-    """Fragments that a storage node hands over at once, at most."""
-    cores: int = whole(0, 0, 4096)
-    """That hosts and switches share; 0: these take no time."""
-    slowdown: float = number(0.0, 0.0, 100.0)
-    """Mean share by which work on a core takes longer than the times below, by chance."""
-    timer_s: float = number(0.0, 0.0, 1e3)
-    """Hosts wait for whole ticks of so long: a request begins late, and a prefill ends late."""
-    switch_wake_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a switch whenever something comes."""
-    switch_packet_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a switch for each fragment or request."""
-    host_wake_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a host whenever something comes."""
-    node_block_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a node for each block of a request before it asks for any."""
-    node_fragment_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a node for each fragment that it gets."""
-    store_block_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a storage node for each block that it is asked for, besides its fragments."""
-    store_fragment_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a storage node for each fragment that it sends or takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,4 +397,4 @@ def decode_scenario(document: Document) -> Scenario:
     return Scenario(**parts)
 
 
-__all__ = ["GB", "GBIT_BYTES", "Scenario", "ScenarioError", "decode_scenario", "load_scenario"]
+__all__ = ["GB", "GBIT_BYTES", "Prices", "Scenario", "ScenarioError", "decode_scenario", "load_scenario"]

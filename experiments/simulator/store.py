@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
+from experiments.simulator.hardware import Machine
 from experiments.simulator.link import Link
 from experiments.simulator.messages import PROBE, Ask, Put, Reply, fragments_of
 from experiments.simulator.network import Network
-from experiments.simulator.scenario import Machine
 
 Acknowledged = Callable[[Put], None]
 

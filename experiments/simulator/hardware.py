@@ -1,0 +1,62 @@
+"""Of a scenario: what things cost, and the machine that an emulation of it runs on."""
+
+from dataclasses import dataclass
+
+from experiments.simulator.schema import number, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars. Sources in docs/simulator.md; all of them are assumptions that a reader may replace."""
+
+    node_per_hour: float = number(32.77, 0.0, 1e6)
+    """An inference node with its GPUs."""
+    dram_per_gb: float = number(4.0, 0.0, 1e6)
+    ssd_per_gb: float = number(0.1, 0.0, 1e6)
+    store_server: float = number(8000.0, 0.0, 1e9)
+    """A storage node without its memory."""
+    nic: float = number(1745.0, 0.0, 1e9)
+    smartnic: float = number(3490.0, 0.0, 1e9)
+    """An adapter that decodes; an assumption: twice `nic`."""
+    switch: float = number(16_000.0, 0.0, 1e9)
+    pool_per_gb: float = number(4.0, 0.0, 1e6)
+    """Memory attached to the switch; SRAM is part of the switch's price."""
+    pool_fixed: float = number(16_000.0, 0.0, 1e9)
+    """What a switch with a pool costs more than one without; an assumption: as much again."""
+    cxl_adapter: float = number(210.0, 0.0, 1e9)
+    cxl_switch: float = number(5800.0, 0.0, 1e9)
+    years: float = number(4.0, 0.01, 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What an emulation of the scenario runs on, in real seconds. By default nothing of it takes any time."""
+
+    pace: float = number(1.0, 1e-6, 1e9)
+    """The emulation is so much faster than reality: flow control's fixed times are so much longer here."""
+    link_burst_s: float = number(0.0, 0.0, 1e3)
+    """Links are shapers: what an idle one lets through at once, as time at its rate."""
+    buffer_share: float = number(0.0, 0.0, 1e3)
+    """What a storage node thinks waits beyond its packets, for each lump that it sends, in fragments."""
+    lump_fragments: int = whole(1, 1, 65_535)
+    """Fragments that a storage node hands over at once, at most."""
+    cores: int = whole(0, 0, 4096)
+    """That hosts and switches share; 0: these take no time."""
+    slowdown: float = number(0.0, 0.0, 100.0)
+    """Mean share by which work on a core takes longer than the times below, by chance."""
+    timer_s: float = number(0.0, 0.0, 1e3)
+    """Hosts wait for whole ticks of so long: a request begins late, and a prefill ends late."""
+    switch_wake_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a switch whenever something comes."""
+    switch_packet_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a switch for each fragment or request."""
+    host_wake_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a host whenever something comes."""
+    node_block_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a node for each block of a request before it asks for any."""
+    node_fragment_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a node for each fragment that it gets."""
+    store_block_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a storage node for each block that it is asked for, besides its fragments."""
+    store_fragment_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of a storage node for each fragment that it sends or takes."""
