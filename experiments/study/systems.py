@@ -17,7 +17,7 @@ BELUGA_SERVERS = 16
 """Servers that one CXL switch connects."""
 
 LIST_S = DIGEST_TIMEOUT_NS / 1e9
-"""So long switches gather digests, but the first ones after a pause."""
+"""So long switches gather digests."""
 OWN_GB = 64.0
 """DRAM for blocks in every node of every system."""
 SHARE = 1 / 1.02
