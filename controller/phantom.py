@@ -1,7 +1,7 @@
 """A pool that is managed as any other and serves nobody: its entries have keys that no node asks for.
 
-All that a pool costs the control plane is there (digests, decisions, writes, counters), and nothing of what
-it does to the traffic. Compared with no pool at all, that shows whether the machine which carries an
+What a pool costs the control plane is there (digests, decisions, writes, counters) but for what it sends
+itself, fills, reclaims and pushes; and nothing of what it does to the traffic. Compared with no pool at all, that shows whether the machine which carries an
 emulation disturbs its figures (`experiments.disturbance`).
 """
 

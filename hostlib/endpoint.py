@@ -242,7 +242,7 @@ class UdpEndpoint:
                 if error.errno in _NO_SEGMENTATION and self._segmentation:
                     self._segmentation = False
                     continue
-                lost = waiting.lump(self._options)
+                lost = self._next_lump(waiting)
                 count, sent_bytes = len(lost), sum(map(len, lost))
                 self.stats.queue_drops += count  # no route, or the interface's queue is full
             waiting.at += count
@@ -257,13 +257,17 @@ class UdpEndpoint:
                 self._socket.fileno(), waiting.address, KV_PORT, waiting.datagrams, waiting.at,
                 self._options.lump_bytes, self._segmentation,
             )  # fmt: skip
-        datagrams = waiting.lump(self._options) if self._segmentation else [waiting.datagrams[waiting.at]]
+        datagrams = self._next_lump(waiting)
         if len(datagrams) == 1:
             self._socket.sendto(datagrams[0], (waiting.address, KV_PORT))
         else:
             segment = (socket.IPPROTO_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(datagrams[0])))
             self._socket.sendmsg(datagrams, [segment], 0, (waiting.address, KV_PORT))
         return len(datagrams), sum(map(len, datagrams))
+
+    def _next_lump(self, waiting: _Waiting) -> list[bytes]:
+        """What the kernel is given as one next, and takes or refuses."""
+        return waiting.lump(self._options) if self._segmentation else [waiting.datagrams[waiting.at]]
 
     def _on_readable(self) -> None:
         """Take what has come, up to a bound, and hand it over by sender.

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.table import Table
 
 from experiments.command import Screen, run_command
-from experiments.disturbance.compare import Pair, differences, order_of
+from experiments.disturbance.compare import Pair, differences, order_of, passed
 from experiments.logs import open_network
 from experiments.options import Option, number
 from experiments.page import Section, lines, write_report
@@ -35,6 +35,7 @@ ABOUT = ("seed", "revision", "engine", "trace", "scale", "policy")
 DEFAULT_RESULTS = Path("results/disturbance")
 LEAST_PAIRS = 2
 """Of which there is an interval."""
+NOTHING = "nothing to compare: it is 0 without a pool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ _MORE = (Option("MINUTES", number(0, 10_000), 0.0, "fewer RUNS if they would tak
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: within the limit; 1: outside, undecided or overloaded; 2: it could not run."""
+    """Exit code 0: within the limit; 1: outside, undecided, overloaded or not all served; 2: it could not run."""
     program = "python -m experiments.disturbance"
     return run_command(
         arguments,
@@ -124,9 +125,11 @@ def _write_page(folder: Path, about: dict[str, object], pairs: Sequence[Pair]) -
             [number, *(figure(getattr(pair, mode)) for mode in COMPARED)]
             for number, pair in enumerate(pairs, 1)
         ]
-        found = differences(pairs)[name]
-        interval = f"{found.mean:+.1%}, 95 % from {found.low:+.1%} to {found.high:+.1%}"
-        text = f"Difference {interval}: {verdict(found)}."
+        found = differences(pairs).get(name)
+        text = NOTHING
+        if found is not None:
+            interval = f"{found.mean:+.1%}, 95 % from {found.low:+.1%} to {found.high:+.1%}"
+            text = f"Difference {interval}: {verdict(found)}."
         plots = [lines(f"{name}, ms", "pair", series)]
         titles = ["pair", "no pool, ms", "never hit, ms"]
         sections.append(Section(name, name.replace(" ", "-"), titles, rows, plots, text))
@@ -141,9 +144,12 @@ def _report(screen: Screen, pairs: Sequence[Pair]) -> int:
     table = Table("median", "no pool, ms", "never hit, ms", "difference (95 %)", f"limit {LIMIT:.0%}")
     for name, figure in FIGURES.items():
         means = [sum(figure(getattr(pair, mode)) for pair in pairs) / len(pairs) for mode in COMPARED]
-        difference = found[name]
-        interval = f"{difference.mean:+.1%} ({difference.low:+.1%} to {difference.high:+.1%})"
-        table.add_row(name, *(f"{ms:.2f}" for ms in means), interval, verdict(difference))
+        difference = found.get(name)
+        said = ["–", NOTHING]
+        if difference is not None:
+            interval = f"{difference.mean:+.1%} ({difference.low:+.1%} to {difference.high:+.1%})"
+            said = [interval, verdict(difference)]
+        table.add_row(name, *(f"{ms:.2f}" for ms in means), *said)
     screen.show(table)
     last = pairs[-1].phantom
     screen.show(
@@ -152,8 +158,8 @@ def _report(screen: Screen, pairs: Sequence[Pair]) -> int:
     )
     strained = sum(not pair.counts for pair in pairs)
     if strained:
-        screen.warn(f"the machine did not keep up in {strained} of {len(pairs)} pairs.")
-    return 0 if not strained and all(d.within(LIMIT) for d in found.values()) else 1
+        screen.warn(f"in {strained} of {len(pairs)} pairs the machine did not keep up or requests failed.")
+    return 0 if passed(pairs) else 1
 
 
 if __name__ == "__main__":

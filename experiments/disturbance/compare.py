@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from experiments.intervals import Interval
 from experiments.run import disturbance
-from experiments.run.disturbance import COMPARED
+from experiments.run.disturbance import COMPARED, FIGURES, LIMIT
 from experiments.run.result import RunResult
 
 
@@ -20,8 +20,18 @@ class Pair:
 
     @property
     def counts(self) -> bool:
-        """Whether the machine kept up in both."""
-        return not (self.no_pool.overloaded or self.phantom.overloaded)
+        """Whether in both the machine kept up and every request was served: one that failed has no time."""
+        return not any(run.overloaded or run.failed for run in (self.no_pool, self.phantom))
+
+
+def passed(pairs: Sequence[Pair]) -> bool:
+    """Whether all pairs count and all figures lie within the limit."""
+    found = differences(pairs).values()
+    return (
+        all(pair.counts for pair in pairs)
+        and len(found) == len(FIGURES)
+        and all(difference.within(LIMIT) for difference in found)
+    )
 
 
 def order_of(pair: int) -> tuple[str, ...]:

@@ -230,6 +230,35 @@ def test_what_cannot_be_sent_is_counted() -> None:
     asyncio.run(main())
 
 
+def test_a_refused_datagram_takes_no_other_with_it(
+    monkeypatch: pytest.MonkeyPatch, either_core: Core | None
+) -> None:
+    """Where each is sent by itself, though others of its length wait behind it."""
+    attempts = count(1)
+
+    def refuses(together: bool = False) -> OSError | None:
+        return OSError(errno.ENOBUFS, "no room") if next(attempts) == 2 else None
+
+    class OnceFullSocket(socket.socket):
+        def sendto(self, *arguments: object) -> int:
+            if error := refuses():
+                raise error
+            return super().sendto(*arguments)  # type: ignore[call-overload, no-any-return]  # passed through
+
+    async def main() -> None:
+        with Pair(EndpointOptions(sends_together=False)) as pair:
+            pair.sender.send(pair.destination, MIXED)
+            await until(lambda: pair.sender.queued_bytes == 0)
+            assert pair.sender.stats.queue_drops == 1
+            await until(lambda: len(pair.arrived) == len(MIXED) - 1)
+
+    if either_core is not None:
+        core = UnwillingCore(either_core, refuses)
+        monkeypatch.setattr(native, "core", lambda: core)
+    monkeypatch.setattr(socket, "socket", OnceFullSocket)
+    asyncio.run(main())
+
+
 def test_datagrams_from_another_port_are_dropped() -> None:
     async def main() -> None:
         with Pair() as pair, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from experiments.disturbance.__main__ import another_fits
-from experiments.disturbance.compare import Pair, differences, order_of
+from experiments.disturbance.__main__ import _write_page, another_fits
+from experiments.disturbance.compare import Pair, differences, order_of, passed
 from experiments.intervals import Interval
 from experiments.run.disturbance import COMPARED, verdict
 from experiments.run.result import Percentiles
@@ -57,3 +58,15 @@ def test_pairs_end_within_the_minutes_but_there_are_two(pairs: int, took_s: floa
 def test_a_pair_counts_when_the_machine_kept_up_in_both() -> None:
     assert pair(1, 1).counts
     assert not pair(1, 1, overloaded=True).counts
+
+
+def test_a_pair_whose_requests_failed_does_not_count() -> None:
+    assert not pair(1, 1, failed=1).counts
+
+
+def test_a_trace_that_fetches_nothing_leaves_a_report_and_does_not_pass(tmp_path: Path) -> None:
+    pairs = [replace(one, no_pool=replace(one.no_pool, get_ms=Percentiles(0, 0))) for one in [pair(1, 1)] * 3]
+    _write_page(tmp_path, {}, pairs)
+    assert "nothing to compare" in "".join(file.read_text() for file in tmp_path.glob("*.html"))
+    assert not passed(pairs)
+    assert passed([pair(1, 1)] * 3)
