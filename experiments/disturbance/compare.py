@@ -20,8 +20,8 @@ class Pair:
 
     @property
     def counts(self) -> bool:
-        """Whether in both the machine kept up and every request was served: one that failed has no time."""
-        return not any(run.overloaded or run.failed for run in (self.no_pool, self.phantom))
+        """Whether in both the machine kept up and all was served as it should be: what failed has no time."""
+        return all(run.is_right and not run.overloaded for run in (self.no_pool, self.phantom))
 
 
 def passed(pairs: Sequence[Pair]) -> bool:
