@@ -1,8 +1,8 @@
 """A pool that is managed as any other and serves nobody: its entries have keys that no node asks for.
 
 What a pool costs the control plane is there (digests, decisions, writes, counters) but for what it sends
-itself, fills, reclaims and pushes; and nothing of what it does to the traffic. Compared with no pool at all, that shows whether the machine which carries an
-emulation disturbs its figures (`experiments.disturbance`).
+itself, fills, reclaims and pushes; and nothing of what it does to the traffic. Compared with no pool at all,
+that shows whether the machine which carries an emulation disturbs its figures (`experiments.disturbance`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PhantomAdapter:
 
     def read_blocks(self) -> list[Install]:
         """The pool index as the pool knows it."""
-        return [replace(block, key=_other(block.key)) for block in self._adapter.read_blocks()]
+        return [replace(block, key=other_key(block.key)) for block in self._adapter.read_blocks()]
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
         """Fragments served of the blocks that lie there: none, but they are read."""
@@ -45,10 +45,10 @@ class PhantomAdapter:
 
 def _disguised(operation: TableOperation) -> TableOperation:
     if isinstance(operation, Install | Remove):
-        return replace(operation, key=_other(operation.key))
+        return replace(operation, key=other_key(operation.key))
     return operation
 
 
-def _other(key: bytes) -> bytes:
-    """Keys are hashes, and one is hardly ever the complement of another. Its own inverse."""
+def other_key(key: bytes) -> bytes:
+    """What a phantom calls a block: a hash is hardly ever the complement of another. Its own inverse."""
     return bytes(byte ^ 0xFF for byte in key)

@@ -16,7 +16,7 @@ from controller.channel import let_threads_sleep
 from controller.costs import add_up
 from controller.errors import ConfigError, ControllerError
 from controller.membership import Membership, first_epoch
-from controller.phantom import PhantomAdapter
+from controller.phantom import PhantomAdapter, other_key
 from controller.placement import View, admits
 from controller.policies import PolicyError, make_policy
 from controller.policies.eventlog import to_line
@@ -86,7 +86,7 @@ class ControllerProcess:
             while not self._stopping.wait(0.02 if not ready else self._pause_s(due_s)):
                 self._raise_failure()
                 if self._residents is not None:
-                    self._residents.tell({worker.name: list(worker.pool.resident) for worker in self.workers})
+                    self._residents.tell(self.held())
                 if not ready and all(worker.ready.is_set() for worker in self.workers):
                     ready = True
                     _emit("ready")
@@ -99,6 +99,11 @@ class ControllerProcess:
     def _pause_s(self, due_s: float) -> float:
         pause_s = max(0.0, due_s - time.monotonic())
         return pause_s if self._residents is None else min(pause_s, residents.PERIOD_S)
+
+    def held(self) -> dict[str, list[bytes]]:
+        """Each switch's blocks as a router hears of them: a phantom's under keys that nobody asks for."""
+        known_as = other_key if self._config.phantom else bytes
+        return {worker.name: [known_as(key) for key in list(worker.pool.resident)] for worker in self.workers}
 
     def results(self) -> dict[str, Any]:
         """Sums over all switches, then each switch."""

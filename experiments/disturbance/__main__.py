@@ -49,7 +49,7 @@ _MORE = (Option("MINUTES", number(0, 10_000), 0.0, "fewer RUNS if they would tak
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: within the limit; 1: outside, undecided, overloaded or not all served; 2: it could not run."""
+    """Exit code 0: within the limit; 1: outside, undecided, or a pair does not count; 2: it could not run."""
     program = "python -m experiments.disturbance"
     return run_command(
         arguments,
@@ -145,7 +145,7 @@ def _report(screen: Screen, pairs: Sequence[Pair]) -> int:
     for name, figure in FIGURES.items():
         means = [sum(figure(getattr(pair, mode)) for pair in pairs) / len(pairs) for mode in COMPARED]
         difference = found.get(name)
-        said = ["–", NOTHING]
+        said = ["", NOTHING]
         if difference is not None:
             interval = f"{difference.mean:+.1%} ({difference.low:+.1%} to {difference.high:+.1%})"
             said = [interval, verdict(difference)]

@@ -22,6 +22,7 @@ from controller.policies.eventlog import read_events
 from controller.policies.events import Miss
 from controller.process import ControllerProcess
 from controller.residual_value import ResidualValue
+from controller.slots import Slots
 from tests.controller.live import DEFINES, FRAGMENTS, TENANT, LiveSwitch, config, serve_block
 from tests.controller.test_config import SWITCH
 
@@ -60,6 +61,19 @@ def test_the_links_rate_reaches_the_policy_and_what_decides_on_reclaiming(
     switch = replace(SWITCH, p4info=made.p4info, device_config=made.device_config, pool=size)
     with ControllerProcess(Config((switch,), costs=CostOptions(link_bit_s=123e6))):
         assert told == [123e6, 123e6]
+
+
+@pytest.mark.parametrize(("phantom", "known_as"), [(False, KEY), (True, bytes(255 - byte for byte in KEY))])
+def test_a_router_hears_of_a_phantoms_blocks_under_other_keys(
+    compiled: tuple[Engine, Artifacts], phantom: bool, known_as: bytes
+) -> None:
+    """It would send requests to where these blocks seem to be, and the traffic be another than without."""
+    _, made = compiled
+    size = PoolSize(DEFINES["POOL_BLOCKS"], DEFINES["POOL_SLOTS"], FRAGMENTS)
+    switch = replace(SWITCH, p4info=made.p4info, device_config=made.device_config, pool=size)
+    with ControllerProcess(Config((switch,), phantom=phantom)) as process:
+        process.workers[0].pool.resident[KEY] = Slots(0, 1, 1)
+        assert process.held() == {switch.name: [known_as]}
 
 
 @contextmanager
