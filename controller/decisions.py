@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 GATHER_S: Final = 0.02
 """What homes answer about evicted blocks waits so long for other answers, and for decisions: a Write takes
-1.5 ms, however little is in it."""
+0.4 to 1.8 ms, however little is in it (docs/emulation.md)."""
 
 
 class Decisions:

@@ -136,8 +136,7 @@ class WorkerProcess(HostProcess):
         self._routed: RoutedNode | None = None
         cost, scale = config.cost, config.scale
         self._tiers = config.make_tiers()
-        lumps = EndpointOptions.of_link(config.link_bit_s) if config.link_bit_s else None
-        self._endpoint = UdpEndpoint(config.address, lumps)
+        self._endpoint = UdpEndpoint(config.address, EndpointOptions.of_link(config.link_bit_s))
         self._pushed = PushedBlocks(config.seal, self._tiers.__contains__, self._tiers.place)
         self._client = Client(
             self._endpoint,
