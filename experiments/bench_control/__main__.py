@@ -1,7 +1,8 @@
 """make bench-control: CPU time that a digest costs, from the switch to the entry that it leads to.
 
 Values of unknown blocks pass a switch in bursts, with its reports off and on in turn; the difference is what
-controller and switch spend on digests, decisions and entries. Needs root and a C compiler.
+controller and switch spend on digests, decisions and entries. ENTRIES=25 measures instead how soon entries
+follow a list of digests, so many times for each of some lengths of lists. Needs root and a C compiler.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import linear_regression, mean
 
 from rich.table import Table
 
@@ -25,6 +26,8 @@ from experiments.run.result import revision
 from topologies.network import check_root
 
 GOAL_US = 150.0
+LISTS = (1, 8, 24, 64, 100)
+"""Digests in the lists whose entries are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Options:
     burst: int
     bursts_per_s: float
     seed: int
+    entries: int
     results: Path
 
 
@@ -47,6 +51,7 @@ _OPTIONS = (
     Option("BURST", whole(1, 1000), 20, "blocks in a burst"),
     Option("BURSTS_PER_S", number(0.1, 1000), 20.0, "bursts a second"),
     Option("SEED", whole(0, 2**31), 1, "of the blocks' keys"),
+    Option("ENTRIES", whole(0, 1000), 0, "lists of each length whose entries are waited for; 0: CPU time"),
     Option("RESULTS", Path, Path("results/bench-control"), "folder for summary.json"),
 )
 
@@ -61,6 +66,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: Options) -> int:
     check_root()
+    if options.entries:
+        return _wait_for_entries(screen, options)
     costs = _measure(screen, options)
     _print(screen, costs)
     path = options.results / "summary.json"
@@ -69,6 +76,27 @@ def _run(screen: Screen, options: Options) -> int:
     path.write_text(json.dumps({**about, "rounds": [asdict(cost) for cost in costs]}, indent=1) + "\n")
     page = _write_page(options, costs)
     screen.say(f"Written to {path}; to look at: {page}")
+    return 0
+
+
+def _wait_for_entries(screen: Screen, options: Options) -> int:
+    with (
+        tempfile.TemporaryDirectory(prefix="weir-bench-") as directory,
+        screen.status("lists of digests and their entries"),
+        Bench(Path(directory), options.policy, options.entries * sum(LISTS)) as bench,
+    ):
+        found = bench.entries(options.entries, LISTS)
+    table = Table("digests in a list", "first entry after, ms", "last entry after, ms")
+    for each in found:
+        table.add_row(f"{each.digests}", f"{each.first_ms:.2f}", f"{each.last_ms:.2f}")
+    screen.show(table)
+    line = linear_regression([each.digests for each in found], [each.last_ms for each in found])
+    screen.show(f"Least squares: {line.intercept:.2f} ms, and {1000 * line.slope:.0f} µs for each digest.")
+    path = options.results / "entries.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = {"rounds": options.entries, "policy": options.policy, "revision": revision()}
+    path.write_text(json.dumps({**about, "lists": [asdict(each) for each in found]}, indent=1) + "\n")
+    screen.say(f"Written to {path}")
     return 0
 
 

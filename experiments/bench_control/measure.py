@@ -8,16 +8,20 @@ both sides, the policy, removal of a block that gives way, installation, and rea
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import psutil
 
+from controller.base_state import DIGEST_TIMEOUT_NS
 from controller.config import Config, PoolSize, Thresholds, config_text
 from experiments.bench_switch.cables import Cables
 from experiments.bench_switch.control import PROGRAM, switch_config
@@ -26,6 +30,7 @@ from experiments.bench_switch.switch_process import SwitchProcess, cpu_s
 from experiments.bench_switch.workloads import CABLES, FRAGMENTS, STORE
 from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, ask, wait_for
 from topologies.engines import Artifacts, make_engine
+from v1model.binding.digests import longest_wait
 
 POOL_BLOCKS: Final = 256
 """Fewer than are admitted: nearly every admission has another block removed."""
@@ -34,6 +39,8 @@ SKETCH_CELLS: Final = 1 << 17
 _ANY_CPU: Final = f"0-{(psutil.cpu_count() or 1) - 1}"
 _LEAST_REPORTED: Final = 0.95
 """Of the blocks: the sketch may take one for another, and report it later."""
+LIST_S: Final = longest_wait(DIGEST_TIMEOUT_NS / 1e9, inf)
+"""How long the first list after a pause waits."""
 _LINE_TIMEOUT_S: Final = 20.0
 
 
@@ -63,18 +70,27 @@ class Cost:
         return self.controller_us + self.switch_us
 
 
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """How soon entries follow a list of digests: medians, in milliseconds from when the list leaves."""
+
+    digests: int
+    first_ms: float
+    last_ms: float
+
+
 class Bench:
     """One switch, and a controller for each half of a round. Use as a context manager; needs root."""
 
-    def __init__(self, directory: Path, policy: str) -> None:
-        self._directory, self._policy = directory, policy
+    def __init__(self, directory: Path, policy: str, pool_blocks: int = POOL_BLOCKS) -> None:
+        self._directory, self._policy, self._pool_blocks = directory, policy, pool_blocks
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Bench:
         with contextlib.ExitStack() as stack:
             self._cables = stack.enter_context(Cables(CABLES))
             engine = make_engine("embedded")
-            sizes = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * FRAGMENTS}
+            sizes = {"POOL_BLOCKS": self._pool_blocks, "POOL_SLOTS": self._pool_blocks * FRAGMENTS}
             sizes["SKETCH_CELLS"] = SKETCH_CELLS
             self._artifacts: Artifacts = engine.compile(PROGRAM, sizes, self._directory)
             self._switch = SwitchProcess(engine, self._cables, self._directory, _ANY_CPU)
@@ -101,6 +117,23 @@ class Bench:
             1e6 * (reported.switch_s - quiet.switch_s) / digests,
         )  # fmt: skip
 
+    def entries(self, rounds: int, sizes: Sequence[int]) -> list[Entries]:
+        """How soon entries follow a list of so many digests; raises BenchError if one did not come."""
+        ends = self._cables.generator_ends
+        told = (ends[0], ends[STORE], str(rounds), *map(str, sizes))
+        with self._controller(True):
+            said = self._say("experiments.bench_control.entries", *told)
+        found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
+        for line in said.splitlines():
+            digests, first_s, last_s = json.loads(line)
+            if first_s is None or last_s is None:
+                raise BenchError("an entry did not come: the machine is too busy, or POLICY refused it")
+            found[digests].append((first_s - LIST_S, last_s - LIST_S))
+        return [
+            Entries(size, 1000 * median(first for first, _ in each), 1000 * median(last for _, last in each))
+            for size, each in found.items()
+        ]
+
     def _half(self, bursts: Bursts, pool: bool) -> _Half:
         with self._controller(pool) as controller:
             before = self._switch.cpu_s(), cpu_s(controller.process, "the controller")
@@ -115,15 +148,21 @@ class Bench:
     def _send(self, bursts: Bursts) -> None:
         interface = self._cables.generator_ends[STORE]
         numbers = (bursts.seed, bursts.blocks, bursts.burst, bursts.bursts_per_s)
-        command = [sys.executable, "-m", "experiments.bench_control.bursts", interface, *map(str, numbers)]
-        sender = self._cables.generator.popen(command, _ANY_CPU, stderr=subprocess.PIPE)
-        _, said = sender.communicate()
+        self._say("experiments.bench_control.bursts", interface, *map(str, numbers))
+
+    def _say(self, module: str, *arguments: str) -> str:
+        """Run what sends; what it printed."""
+        command = [sys.executable, "-m", module, *arguments]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        sender = self._cables.generator.popen(command, _ANY_CPU, **pipes)
+        said, complaint = sender.communicate()
         if sender.returncode:
-            raise BenchError(f"the storage node ended: {said.decode().strip()}")
+            raise BenchError(f"the storage node ended: {complaint.decode().strip()}")
+        return said.decode()
 
     @contextlib.contextmanager
     def _controller(self, pool: bool) -> Iterator[LineProcess]:
-        size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * FRAGMENTS, FRAGMENTS)
+        size = PoolSize(self._pool_blocks, self._pool_blocks * FRAGMENTS, FRAGMENTS)
         switch = replace(
             switch_config(size), grpc_address=self._switch.address,
             p4info=self._artifacts.p4info, device_config=self._artifacts.device_config,

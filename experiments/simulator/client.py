@@ -89,6 +89,8 @@ class ClientOptions:
     """Whether a block's home holds it by now. It says so at the first fragment of a PUT, which ends it."""
     before_held: int = 1
     """Fragments that have left by then."""
+    live_turns: bool = False
+    """See Lanes."""
 
 
 class Client:
@@ -104,7 +106,7 @@ class Client:
         self._loop, self._network, self._options, self._process = loop, network, options, process
         self._port = network.ports[name, network.next_hop(name, network.fabric.switches[0])]
         self._transfers: dict[bytes, _Transfer] = {}
-        self._lanes = Lanes(options.lane)
+        self._lanes = Lanes(options.lane, options.live_turns)
         self._puts: dict[str, Lane[Put]] = {}
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
@@ -186,7 +188,7 @@ class Client:
         """As hostlib.exchange: of what the pool was to answer nobody says what waits; elsewhere the pool's
         answer says nothing of the way to the home."""
         fragments = reply.ask.fragments
-        if lane is self._lanes.pool:
+        if self._lanes.is_pool(lane):
             lane.settle(fragments, now_s, 0.0)
         else:
             lane.settle(fragments, now_s, None if reply.from_pool else reply.backlog_ms, reply.merged)
@@ -293,6 +295,7 @@ class Client:
             lane = self._puts.get(block.home)
             if lane is None:
                 lane = self._puts[block.home] = Lane(self._options.lane)
+                self._lanes.puts_to_another()
             lane.waiting.append(Put(block, block.fragments, self.name))
             self._pump_puts(lane)
 
@@ -304,4 +307,5 @@ class Client:
             if is_held(put.block):
                 put.fragments = min(put.block.fragments, before_held)
         for put in lane.take(self._loop.now):
+            self._lanes.put(put.fragments)
             self._network.put(self.name, put)

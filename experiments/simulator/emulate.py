@@ -13,7 +13,6 @@ from typing import Any
 
 from controller.base_state import DIGEST_TIMEOUT_NS
 from experiments.logs import Open
-from experiments.policies.told import CONTROLLER_S
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
@@ -22,13 +21,7 @@ from experiments.run.result import ROOT, RunResult
 from experiments.run.scenario import SPARE_SHARE, make_scenario
 from experiments.run.scenario import Scenario as RunScenario
 from experiments.simulator.checks import cost_model
-from experiments.simulator.scenario import (
-    DIGEST_CPU_S,
-    GB,
-    SWITCH_DIGEST_CPU_S,
-    Scenario,
-    ScenarioError,
-)
+from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
 from hostlib.tier_rules import DEFAULT_RULE
@@ -61,6 +54,12 @@ STORE_BLOCK_S = 21e-6
 LUMP_BUFFER_BYTES = 720
 """Linux 6.18 counts 1,280 bytes of buffer for one value, 1,952 for two in a lump, of 560 bytes each."""
 LIST_S = DIGEST_TIMEOUT_NS / 1e9
+ENTRIES_S = 2.5e-3
+ENTRY_DIGEST_S = 56e-6
+"""From when a list of digests leaves the switch to its entries: by itself, and for each digest in it
+(make bench-control ENTRIES=25)."""
+AT_ONCE_PER_S = 1e9
+"""The entries of a Write can be used at the same time, those of 64 digests within 0.1 ms (the same)."""
 REPORT_COUNT = 1
 """The demo's controller hears of every miss (experiments.run.scenario)."""
 
@@ -174,12 +173,12 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
         },
         control={
             "report_count": REPORT_COUNT,
-            "digest_latency_s": CONTROLLER_S / 2 * speed,
+            "digest_latency_s": ENTRIES_S / 2 * speed,
             "list_s": LIST_S * speed,
             "live_lists": True,
-            "digest_cpu_s": DIGEST_CPU_S * speed,
-            "write_latency_s": CONTROLLER_S / 2 * speed,
-            "writes_per_s": 1 / SWITCH_DIGEST_CPU_S / speed,
+            "digest_cpu_s": ENTRY_DIGEST_S * speed,
+            "write_latency_s": ENTRIES_S / 2 * speed,
+            "writes_per_s": AT_ONCE_PER_S,
         },
         machine=_machine(run),
     )
@@ -215,6 +214,7 @@ def _machine(run: RunScenario) -> dict[str, Any]:
         "link_burst_s": burst_bytes(rate_bit_s) * 8 / rate_bit_s * speed,
         "buffer_share": LUMP_BUFFER_BYTES / VALUE_FRAME_BYTES,
         "lump_fragments": lump,
+        "live_turns": True,
         "cores": len(os.sched_getaffinity(0)),
         "slowdown": SLOWDOWN,
         "switch_wake_s": SWITCH_WAKE_S * speed,

@@ -44,6 +44,8 @@ class Machine:
     """That hosts and switches share; 0: these take no time."""
     slowdown: float = number(0.0, 0.0, 100.0)
     """Mean share by which work on a core takes longer than the times below, by chance."""
+    live_turns: bool = False
+    """Lanes of a node take turns exactly as those of hosts do (experiments.simulator.lanes)."""
     timer_s: float = number(0.0, 0.0, 1e3)
     """Hosts wait for whole ticks of so long: a request begins late, and a prefill ends late."""
     switch_wake_s: float = number(0.0, 0.0, 1e3)

@@ -312,6 +312,7 @@ class System:
             is_held=self._is_held,
             # Fragments of 512 bytes are nothing beside a real block; an emulated one has few.
             before_held=1 if process.free else lane.initial_window,
+            live_turns=machine.live_turns,
         )
         client = Client(self.loop, name, self.network, options, process)
         if self.lenders is not None:

@@ -11,6 +11,8 @@ from experiments.bench_control.bursts import frames
 from experiments.bench_control.measure import Bench, Bursts
 from hostlib import wire
 
+LOOK_MS = 5.0
+"""First and last entry are seen in any order within a look, which a busy machine makes longer."""
 MOST_US = 1000.0
 """Several times what it takes on a quiet machine (docs/emulation.md), a fraction of what it once took."""
 
@@ -22,6 +24,15 @@ def test_a_digest_costs_controller_and_switch_little_cpu_time(tmp_path: Path) ->
         cost = bench.round(Bursts(blocks=600, burst=20, bursts_per_s=20))
     assert 0 < cost.total_us < MOST_US
     assert cost.writes < cost.digests  # bursts are written together
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_entries_are_seen_to_follow_their_list(tmp_path: Path) -> None:
+    with Bench(tmp_path, "lru", 64) as bench:
+        few, many = bench.entries(2, (2, 20))
+    assert (few.digests, many.digests) == (2, 20)
+    assert all(0 < each.first_ms <= each.last_ms + LOOK_MS for each in (few, many))
 
 
 def test_every_block_is_new_to_the_switch() -> None:

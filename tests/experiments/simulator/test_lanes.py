@@ -1,5 +1,7 @@
 """A node's GETs in lanes, as hosts have them: one lane holds up no other, up to a common bound."""
 
+import pytest
+
 from experiments.simulator.lane import Lane
 from experiments.simulator.lanes import Lanes
 from experiments.simulator.messages import Ask, Block
@@ -59,6 +61,46 @@ def test_all_lanes_together_have_a_bound_and_take_turns_at_it() -> None:
         gained = [lane.in_flight - count for lane, count in zip(homes, before, strict=True)]
         firsts.add(gained.index(max(gained)))
     assert len(firsts) > 1
+
+
+@pytest.mark.parametrize(
+    ("live", "puts", "share"), [(False, 0, 2 / 3), (False, 3, 2 / 3), (True, 0, 1 / 2), (True, 3, 4 / 5)]
+)
+def test_live_turns_count_lanes_of_puts_and_none_of_a_pool_that_never_answered(
+    live: bool, puts: int, share: float
+) -> None:
+    """A turn in which nothing waits falls to the next lane where something does."""
+    lanes = Lanes(LaneOptions(initial_window=BOUND), live)
+    for _ in range(puts):
+        lanes.puts_to_another()
+    first, second = _two_at_the_bound(lanes)
+    assert sum(_turn(lanes, first, second) is first for _ in range(30)) == 30 * share
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_what_puts_send_moves_live_turns_on(live: bool) -> None:
+    lanes = Lanes(LaneOptions(initial_window=BOUND), live)
+    first, second = _two_at_the_bound(lanes)
+    while _turn(lanes, first, second) is first:
+        pass
+    lanes.put(1)
+    assert (_turn(lanes, first, second) is second) == live
+
+
+def _two_at_the_bound(lanes: Lanes) -> tuple[Lane[Ask], Lane[Ask]]:
+    """Lanes in which more waits than the bound lets out."""
+    first, second = lanes.bodies("store1"), lanes.bodies("store2")
+    for lane in (first, second):
+        lane.waiting.extend(asks(200))
+    lanes.take(0.0)
+    return first, second
+
+
+def _turn(lanes: Lanes, first: Lane[Ask], second: Lane[Ask]) -> Lane[Ask]:
+    """Whose request leaves when there is room for one."""
+    first.in_flight, second.in_flight = BOUND // 2, BOUND // 2 - 1
+    lanes.take(0.0)
+    return first if first.in_flight > BOUND // 2 else second
 
 
 def test_a_part_larger_than_the_bound_goes_alone() -> None:

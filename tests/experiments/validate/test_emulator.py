@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.simulator.checks import cost_model, ladder, pool_blocks, sizes
-from experiments.simulator.emulate import Emulator
+from experiments.simulator.emulate import ENTRY_DIGEST_S, Emulator
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import simulate
@@ -32,6 +32,8 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
     assert emulator.matched(pool=False).pool.memory == "none"
     assert matched.control.live_lists
     assert matched.control.list_s == pytest.approx(0.2)
+    assert matched.control.digest_cpu_s == pytest.approx(2 * ENTRY_DIGEST_S)
+    assert matched.machine.live_turns
 
 
 def test_coded_blocks_are_matched_in_bytes_and_in_what_the_pool_holds(tmp_path: Path) -> None:
