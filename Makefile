@@ -103,7 +103,7 @@ disturbance: $(READY) ## does the machine show in the figures: no pool against o
 bench-emulation: $(READY) ## the largest load that this machine keeps up with, by nodes; where the CPU time goes
 	@$(PYTHON) -m experiments.bench_emulation
 
-bench-control: $(READY) ## CPU time of controller and switch from a digest to its entry (RUNS, POLICY)
+bench-control: $(READY) ## CPU time of controller and switch from a digest to its entry (RUNS, POLICY); ENTRIES=25: how soon entries come
 	@$(PYTHON) -m experiments.bench_control
 
 bench-tables: $(READY) ## what large tables cost the switch: routes and access lists, beside BMv2 (ROUNDS)

@@ -2,11 +2,11 @@
 
     python -m experiments.bench_control.entries NODE_INTERFACE STORE_INTERFACE ROUNDS DIGESTS [DIGESTS ...]
 
-Values of so many unknown blocks pass at once, after a pause, so that their list leaves after its shortest wait.
-From then on another fragment of the first and of the last of these blocks is asked for and answered again and
-again: from when on the switch serves it, the block has its entry. Only a block's first fragment counts for the
-sketch, so asking causes no digests. Each look is a request, its answer, which fills the block if it has an
-entry, and the same request again: an entry is seen one look later at most. Prints a line of JSON for each
+Values of so many unknown blocks pass at once, after a pause, so that their list leaves after its shortest
+wait. From then on another fragment of the first and of the last of these blocks is asked for and answered
+again and again: once the switch serves it, the block has its entry. Only a block's first fragment counts for
+the sketch, so asking causes no digests. Each look is a request, its answer, which fills the block if it has
+an entry, and the same request again: an entry is seen one look later at most. Prints a line of JSON for each
 round: digests, and the seconds from the first value to both entries.
 """
 
@@ -78,7 +78,7 @@ def _round(asking: socket.socket, answering: socket.socket, keys: list[bytes]) -
 
 def _served(asking: socket.socket) -> list[bytes]:
     """Keys of what came from the pool."""
-    keys = []
+    keys: list[bytes] = []
     while True:
         try:
             frame = asking.recv(2048)

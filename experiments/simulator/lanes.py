@@ -17,8 +17,8 @@ class Lanes:
     """By home; the bound is in fragments and stays as it is, because nothing is lost in a simulation."""
 
     def __init__(self, options: LaneOptions, live: bool = False) -> None:
-        """`live`: whose turn it is depends, as in hosts, on lanes of PUTs and what they send, too, and the pool
-        has no lane before it has answered."""
+        """`live`: whose turn it is depends, as in hosts, on lanes of PUTs and what they send, too, and the
+        pool has no lane before it has answered."""
         hosts = ClientOptions()
         first = min(options.initial_window, hosts.probe_window)
         self._bodies = options
@@ -52,7 +52,7 @@ class Lanes:
         return lane is self._pool
 
     def puts_to_another(self) -> None:
-        """PUTs go to one home more, in a lane that is elsewhere; where turns are live, it has its turn here."""
+        """PUTs go to one home more, in a lane that is elsewhere: live turns count it."""
         if self._live:
             self._lanes.append(Lane(self._bodies))
 
