@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -16,3 +18,26 @@ def raise_on_signals() -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """Within it the first of the signals that are handled raises KeyboardInterrupt and the others do nothing,
+    so that what the first one begins to end ends. To be used in the main thread."""
+    handled = {number: signal.getsignal(number) for number in SIGNALS}
+    handled = {number: handler for number, handler in handled.items() if callable(handler)}
+    came = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        if not came:
+            came = True
+            raise KeyboardInterrupt
+
+    for number in handled:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in handled.items():
+            signal.signal(number, handler)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, TypeVar
 
-from experiments.interrupt import SIGNALS
+from experiments.interrupt import SIGNALS, one_interrupt
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -26,7 +26,10 @@ def run_all(
     """
     context = multiprocessing.get_context("fork")
     others = multiprocessing.active_children()
-    with ProcessPoolExecutor(processes, context, initializer=_prepare, initargs=(work,)) as executor:
+    with (
+        one_interrupt(),
+        ProcessPoolExecutor(processes, context, initializer=_prepare, initargs=(work,)) as executor,
+    ):
         try:
             futures = [executor.submit(_run, job) for job in jobs]
             for future in as_completed(futures):

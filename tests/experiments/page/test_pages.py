@@ -112,7 +112,7 @@ def test_what_a_block_costs_its_hosts(tmp_path: Path) -> None:
 
 
 def test_what_a_digest_costs(tmp_path: Path) -> None:
-    options = ControlOptions(1, "lru", 100, 20, 20.0, 5, tmp_path)
+    options = ControlOptions(1, "lru", 100, 20, 20.0, 5, 0, tmp_path)
     text = text_of(write_control(options, [Cost(1000, 10, 1900, 55.5, 44.5)]))
     for shown in ("seed 5", "policy lru", "round 1", "1,000", "100.0"):
         assert shown in text
