@@ -104,7 +104,7 @@ class Client:
         self.get_s: list[float] = []
         """Of each block that came, from its first request on the wire, as hosts count."""
         self._loop, self._network, self._options, self._process = loop, network, options, process
-        self._port = network.ports[name, network.next_hop(name, network.fabric.switches[0])]
+        self._port, _ = network.access(name)
         self._transfers: dict[bytes, _Transfer] = {}
         self._lanes = Lanes(options.lane, options.live_turns)
         self._puts: dict[str, Lane[Put]] = {}

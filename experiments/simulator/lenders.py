@@ -71,8 +71,8 @@ class Lenders:
         name = self.names[node]
         if self.hints is not None:
             return self.hints.wait_s(name)
-        switch = self._network.next_hop(name, self._network.fabric.switches[0])
-        return self._network.links[name, switch].wait_s(self.loop.now)
+        _, egress = self._network.access(name)
+        return egress.wait_s(self.loop.now)
 
 
 class Lender:
@@ -85,8 +85,7 @@ class Lender:
         self.replied = client.replied
         self.backlog_s = client.backlog_s
         self._lenders, self._node, self._client, self._tiers = lenders, node, client, tiers
-        switch = network.next_hop(client.name, network.fabric.switches[0])
-        self._port, self._egress = network.ports[client.name, switch], network.links[client.name, switch]
+        self._port, self._egress = network.access(client.name)
         self._located: dict[bytes, Block] = {}
         """Of a question whose fetch is still to begin."""
         self._fetched: list[bytes] = []

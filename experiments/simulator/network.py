@@ -96,6 +96,11 @@ class Network:
         """The neighbour on the way from a vertex to a host or switch."""
         return self._next[vertex][destination]
 
+    def access(self, host: str) -> tuple[Port, Link]:
+        """A host's port and link to the switch that it hangs on."""
+        switch = self.next_hop(host, self.fabric.switches[0])
+        return self.ports[host, switch], self.links[host, switch]
+
     def attach(self, name: str, vertex: Vertex) -> None:
         """Someone stands there from now on."""
         for neighbour in self.fabric.graph.adj[name]:

@@ -56,9 +56,7 @@ class Store:
         self._reclaimed: dict[bytes, set[int]] = {}
         """Parts that came of blocks on their way out of a pool."""
         self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
-        switch = network.next_hop(name, network.fabric.switches[0])
-        self._port = network.ports[name, switch]
-        self._egress = network.links[name, switch]
+        self._port, self._egress = network.access(name)
 
     def preload(self, keys: Iterable[bytes]) -> None:
         """Hold these blocks from the start, the most recently used last."""
