@@ -213,9 +213,7 @@ class SwitchControl:
             return
         self._list.append(report)
         if len(self._list) == 1:
-            wait_s = self._options.list_s
-            if self._options.live_lists:
-                wait_s = longest_wait(wait_s, self._loop.now - self._list_left_s)
+            wait_s = longest_wait(self._options.list_s, self._loop.now - self._list_left_s)
             self._loop.after(wait_s, self._on_list_time, self._lists)
         elif len(self._list) == DIGEST_LIST_SIZE:
             self._end_list()
@@ -239,11 +237,7 @@ class SwitchControl:
 
     def _hot_misses(self, reports: Sequence[HotMiss]) -> None:
         now_s = self._now_s
-        if self._options.live_lists:
-            self.pool.hot_misses(reports, now_s)
-        else:
-            for report in reports:
-                self.pool.hot_miss(report, now_s)
+        self.pool.hot_misses(reports, now_s)
         self.pool.commit(now_s)
 
     def _on_nowhere(self, block: Block) -> None:

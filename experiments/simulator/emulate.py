@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from controller.base_state import DIGEST_TIMEOUT_NS
 from experiments.logs import Open
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
@@ -21,6 +20,7 @@ from experiments.run.result import ROOT, RunResult
 from experiments.run.scenario import SPARE_SHARE, make_scenario
 from experiments.run.scenario import Scenario as RunScenario
 from experiments.simulator.checks import cost_model
+from experiments.simulator.measured import measured_control
 from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
@@ -53,15 +53,6 @@ STORE_BLOCK_S = 21e-6
 """Deriving a block's content when it is first asked for: 25 first answers take 0.53 ms longer than others."""
 LUMP_BUFFER_BYTES = 720
 """Linux 6.18 counts 1,280 bytes of buffer for one value, 1,952 for two in a lump, of 560 bytes each."""
-LIST_S = DIGEST_TIMEOUT_NS / 1e9
-ENTRIES_S = 2.5e-3
-ENTRY_DIGEST_S = 56e-6
-"""From when a list of digests leaves the switch to its entries: by itself, and for each digest in it
-(make bench-control ENTRIES=25)."""
-AT_ONCE_PER_S = 1e9
-"""The entries of a Write can be used at the same time, those of 64 digests within 0.1 ms (the same)."""
-REPORT_COUNT = 1
-"""The demo's controller hears of every miss (experiments.run.scenario)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +162,7 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
             "sketch_epoch_s": scenario.pool.sketch_epoch_s * speed,
             **none,
         },
-        control={
-            "report_count": REPORT_COUNT,
-            "digest_latency_s": ENTRIES_S / 2 * speed,
-            "list_s": LIST_S * speed,
-            "live_lists": True,
-            "digest_cpu_s": ENTRY_DIGEST_S * speed,
-            "write_latency_s": ENTRIES_S / 2 * speed,
-            "writes_per_s": AT_ONCE_PER_S,
-        },
+        control=measured_control(slower=speed),
         machine=_machine(run),
     )
 

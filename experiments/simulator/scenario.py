@@ -11,6 +11,7 @@ from typing import Any
 from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
 from experiments.simulator.hardware import Machine, Prices
+from experiments.simulator.measured import DIGEST_CPU_S
 from experiments.simulator.schema import (
     Document,
     ScenarioError,
@@ -30,10 +31,6 @@ from workload.levels import ADAPTIVE
 from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
-DIGEST_CPU_S = 66e-6
-"""Of the controller for a digest, measured in lists of 100 ms on a quiet machine (docs/emulation.md)."""
-SWITCH_DIGEST_CPU_S = 47e-6
-"""Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
 ROUTERS = ("longest_prefix", "load_reports")
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
@@ -259,9 +256,8 @@ class Control:
     eviction: str = choice("drop", EVICTION_MODES)
     digest_latency_s: float = number(0.005, 0.0, 1e3)
     list_s: float = number(0.0, 0.0, 1e3)
-    """Digests leave the switch in lists, so long after the first of a list; 0: each by itself."""
-    live_lists: bool = False
-    """As live: a list after a pause leaves early (v1model.binding.digests), reports are heard by depth."""
+    """Digests leave the switch in lists, so long after the first of a list, or sooner where that one ends a
+    pause (v1model.binding.digests); 0: each by itself."""
     digest_cpu_s: float = number(DIGEST_CPU_S, 0.0, 1e3)
     """Controller time for a digest."""
     writes_per_s: float = number(1150.0, 0.0, 1e9)

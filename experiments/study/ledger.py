@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from experiments.intervals import Interval, mean_interval
-from experiments.simulator.scenario import DIGEST_CPU_S, SWITCH_DIGEST_CPU_S
+from experiments.simulator.measured import digests_cpu_s
 from experiments.study.benefit import SECOND_DOLLARS
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample, figure
@@ -66,7 +66,7 @@ def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
         pool.mean("table_writes") * hourly,
         pool.mean("table_updates") * hourly,
         pool.mean("control_bytes") * hourly / 1e6,
-        pool.mean("digests") * hourly * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S),
+        digests_cpu_s(pool.mean("digests") * hourly),
         switches * pool.mean("pool_blocks") * ENTRY_BYTES / 1e6,
         pool.cost - stores.cost,
         saved(pool, stores),

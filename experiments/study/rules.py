@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from experiments.intervals import Interval
+from experiments.simulator.measured import digests_cpu_s
 from experiments.study.benefit import benefit
 from experiments.study.claims import Claim, Fact, joined
 from experiments.study.rivals import STEADY_MARK, Verdict, verdict
@@ -231,7 +232,7 @@ def control_sentence(mine: Mapping[str, Sample]) -> str:
         f"{base.mean('table_updates') / duration_s:.1f} table updates a second, "
         f"{base.mean('control_bytes') / duration_s / 1e3:.0f} kB/s in all, "
         f"{base.mean('control_bytes') / moved:.1e} of the bytes that blocks move, "
-        f"and {base.mean('control_cpu_s') / duration_s:.1%} of a core. "
+        f"and {digests_cpu_s(base.mean('digests')) / duration_s:.1%} of a core for controller and switch. "
         f"The largest change of the mean first token, with {slowest}: "
         f"{told_change(mine[slowest], base, *MEAN)}; "
         f"{_tails({name: ratio(one, base, *P99) for name, one in mine.items() if one is not base})}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from controller.base_state import DIGEST_TIMEOUT_NS
+from experiments.simulator.measured import measured_control
 from experiments.simulator.scenario import SWITCHES, Scenario
 
 MERGING_GB = 0.5
@@ -16,8 +16,6 @@ MOST_STORES = 16
 BELUGA_SERVERS = 16
 """Servers that one CXL switch connects."""
 
-LIST_S = DIGEST_TIMEOUT_NS / 1e9
-"""So long switches gather digests."""
 OWN_GB = 64.0
 """DRAM for blocks in every node of every system."""
 SHARE = 1 / 1.02
@@ -139,7 +137,7 @@ class Setting:
             },
             storage={"count": self.stores, "dram_gb": MEMORY_GB / self.stores, "ssd_gb": 0.0},
             pool={"memory": "none"},
-            control={"report_count": 1, "list_s": LIST_S},
+            control=measured_control(),
         )
 
     def fabric(self) -> dict[str, Any]:

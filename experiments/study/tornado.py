@@ -27,9 +27,9 @@ PARAMETERS = {
     "pool.size_gb": "size of the pool",
     "pool.memory_gbyte_s": "rate of the pool's memory",
     "pool.memory_latency_us": "latency of the pool's memory",
-    "control.writes_per_s": "table updates a second",
+    "control.write_latency_s": "latency of table updates",
     "control.digest_latency_s": "latency of digests",
-    "control.digest_cpu_s": "controller time of a digest",
+    "control.digest_cpu_s": "time of a digest at the controller",
     "direct.block_s": "cost of an RDMA read",
     "workload.load": "load",
 }

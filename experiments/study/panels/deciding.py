@@ -125,7 +125,7 @@ def ledger(done: Done) -> Panel:
         "What management costs, and what it earns",
         ledger_claim(entries),
         "two storage nodes at any number of nodes; CPU is the measured cost of a digest at controller and "
-        "switch, in bursts of 20 on a busy machine, times their number.",
+        "switch, in lists of 100 ms on a quiet machine, times their number.",
         [
             figures.lines(
                 "an hour",

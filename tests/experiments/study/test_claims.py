@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.intervals import Interval
-from experiments.simulator.scenario import DIGEST_CPU_S, SWITCH_DIGEST_CPU_S
+from experiments.simulator.measured import DIGEST_CPU_S, SWITCH_DIGEST_CPU_S
 from experiments.study.claims import Claim, ContradictionError, Fact, contradictions, must_hold
 from experiments.study.design_rules import (
     change_claim,

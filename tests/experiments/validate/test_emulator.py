@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from experiments.simulator.checks import cost_model, ladder, pool_blocks, sizes
-from experiments.simulator.emulate import ENTRY_DIGEST_S, Emulator
+from experiments.simulator.emulate import Emulator
+from experiments.simulator.measured import ENTRY_DIGEST_S
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import simulate
@@ -30,7 +31,6 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
     assert matched.network.header_share == pytest.approx(3 * 634 * SIGMA / 83_886_080 - 1)
     assert matched.pool.pending_timeout_s == pytest.approx(2 * scenario.pool.pending_timeout_s)
     assert emulator.matched(pool=False).pool.memory == "none"
-    assert matched.control.live_lists
     assert matched.control.list_s == pytest.approx(0.2)
     assert matched.control.digest_cpu_s == pytest.approx(2 * ENTRY_DIGEST_S)
     assert matched.machine.live_turns
