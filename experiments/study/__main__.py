@@ -17,6 +17,8 @@ from experiments.run.result import revision
 from experiments.simulator.checks import check
 from experiments.study.answers import answers
 from experiments.study.compute import Computer, cluster
+from experiments.study.objections import objections
+from experiments.study.opening import opening
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found
@@ -73,13 +75,21 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
         for sweep in (name for name in SWEEPS if name in options.sweeps):
             progress.update(task, description=sweep)
             player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
+        progress.update(task, description="widest")
+        player.refine()
     found = replace(player.found(), live=read_records(options.live))
     _write(options, about(options, found, began_s), found)
+    for sentence in opening(found.done):
+        screen.show(sentence)
     told = answers(found)
     for number, answer in enumerate(told, 1):
         screen.show(f"{number}. {answer}")
     if found.coarse:
-        screen.say(f"Wider than ±1 % after {options.minutes:g} minutes: {len(found.coarse)} comparisons.")
+        out = sum(not one.seeds for one in found.coarse)
+        screen.say(
+            f"Wider than wanted (±1 %, in the map ±0.5 %): {len(found.coarse)} comparisons, {out} of them "
+            "out."
+        )
     return options.results / NAME
 
 
@@ -114,7 +124,10 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     record = summary(facts, found.done, options.seed, found.coarse, own)
     (options.results / "summary.json").write_text(json.dumps(record, indent=1))
     shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
-    write_page(options.results / NAME, facts, answers(found), made, shown, found.coarse)
+    first = opening(found.done)
+    objected = objections(found, options.validated)
+    (options.results / f"{objected.name}.csv").write_text(objected.csv())
+    write_page(options.results / NAME, facts, first, answers(found), objected, made, shown, found.coarse)
 
 
 if __name__ == "__main__":

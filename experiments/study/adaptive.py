@@ -1,29 +1,28 @@
 """How many seeds each comparison gets: until what is compared is decided, or the budget ends.
 
 All systems of a group see the same traffic (common random numbers): the same seeds, as many for each. It is
-watched by the ratio of pairs of its systems, seed by seed; it is decided when the 95 % interval of each of
-these ratios is within ±1 % of its mean, and gets another seed as long as it is not, MOST_SEEDS at most.
+watched by the ratio of pairs of its systems, seed by seed (watched.py); it is decided when the 95 % interval
+of each of these ratios is as narrow as wanted, and gets another seed as long as it is not, MOST_SEEDS at
+most.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from experiments.simulator.scenario import Scenario
 from experiments.study.point import Point
 from experiments.study.results import Figures
-from experiments.study.sample import MEAN, Sample, ratio, seeded
+from experiments.study.sample import Sample, seeded
 from experiments.study.space import SPACE
-from experiments.study.systems import BOUND, CENTRAL, POOLS
+from experiments.study.watched import spread, wanted_share
 
 FEWEST_SEEDS = 3
 MOST_SEEDS = 10
-DECIDED_SHARE = 0.01
-WATCHED = 3
-"""Pairs that decide how many seeds a group without a pool gets."""
+AT_ONCE = 8
+"""Groups, the widest ones, that get another seed before it is looked at anew which these are."""
 
 Some = Callable[[Sequence[Scenario], float], Sequence[Figures | None]]
 """Figures of scenarios, as many as are there by a deadline (of time.monotonic)."""
@@ -52,43 +51,34 @@ class Group:
         """The widest half interval among the watched pairs; infinite where nothing is known yet."""
         if len(self.runs) < 2:
             return 0.0 if self.exhausted else float("inf")
-        samples = self.samples
-        halves = [ratio(samples[one], samples[other], *MEAN).half for one, other in self._pairs(samples)]
-        return max(halves, default=0.0)
+        return spread(self.points, self.samples)
+
+    @property
+    def wanted(self) -> float:
+        """What `spread` may be."""
+        return wanted_share(self.points)
+
+    @property
+    def decided(self) -> bool:
+        """Whether it has seeds enough and is as narrow as wanted."""
+        if self.exhausted:
+            return bool(self.runs)
+        return len(self.runs) >= FEWEST_SEEDS and self.spread <= self.wanted
 
     @property
     def settled(self) -> bool:
         """Whether it needs no more seeds."""
-        most = len(self.runs) >= MOST_SEEDS or (self.exhausted and bool(self.runs))
-        return most or (len(self.runs) >= FEWEST_SEEDS and self.spread <= DECIDED_SHARE)
-
-    def _pairs(self, samples: Sequence[Sample]) -> Iterator[tuple[int, int]]:
-        """Each system with a pool and its strongest rivals at its cost, with all others and central ones.
-
-        Where there is no pool, neighbours by mean, the fastest first.
-        """
-        order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
-        names = [point.system for point in self.points]
-        pools = [at for at in order if names[at] in POOLS]
-        if not pools:
-            yield from list(pairwise(order))[:WATCHED]
-        for pool in pools:
-            rivals = [
-                at
-                for at in order
-                if names[at] not in (*POOLS, BOUND) and samples[at].cost <= samples[pool].cost
-            ]
-            central = [at for at in rivals if names[at] in CENTRAL]
-            yield from ((pool, rival) for rival in {*rivals[:1], *central[:1]})
+        return len(self.runs) >= MOST_SEEDS or self.decided
 
 
 @dataclass(frozen=True, slots=True)
 class Coarse:
-    """A group that the budget left undecided."""
+    """A group that was left wider than wanted: the budget ended, or it had the most seeds."""
 
     name: str
     seeds: int
     spread: float
+    wanted: float
 
 
 def grouped(points: Iterable[Point]) -> list[Group]:
@@ -110,16 +100,15 @@ def grouped(points: Iterable[Point]) -> list[Group]:
 def play(groups: Sequence[Group], first_seed: int, seeds: int | None, some: Some, deadline_s: float) -> None:
     """Seeds for all groups: FEWEST_SEEDS to each, then more to those that are widest.
 
-    `seeds`: exactly so many to each instead. Ends early at the deadline, a seed of a group whole or not at
-    all.
+    `seeds`: exactly so many to each instead. Widest is what lies farthest beyond what is wanted of it. Ends
+    early at the deadline, a seed of a group whole or not at all.
     """
     least = FEWEST_SEEDS if seeds is None else seeds
     while time.monotonic() < deadline_s:
         wanted = [group for group in groups if len(group.runs) < least and not _ended(group)]
         if not wanted and seeds is None:
-            wanted = sorted(
-                (group for group in groups if group.runs and not group.settled), key=lambda one: -one.spread
-            )
+            unsettled = [group for group in groups if group.runs and not group.settled]
+            wanted = sorted(unsettled, key=lambda one: -one.spread / one.wanted)[:AT_ONCE]
         if not wanted or not _one_seed(wanted, first_seed, some, deadline_s):
             return
 
@@ -147,5 +136,7 @@ def _one_seed(groups: Sequence[Group], first_seed: int, some: Some, deadline_s: 
 
 
 def coarse(groups: Sequence[Group]) -> list[Coarse]:
-    """Those that the budget left undecided, or out."""
-    return [Coarse(group.name, len(group.runs), group.spread) for group in groups if not group.settled]
+    """Those that are wider than wanted, or out; the widest of the played ones first."""
+    wide = [group for group in groups if not group.decided]
+    wide.sort(key=lambda group: (not group.runs, -group.spread / group.wanted))
+    return [Coarse(group.name, len(group.runs), group.spread, group.wanted) for group in wide]

@@ -123,15 +123,18 @@ class Standing(Enum):
 class Verdicts:
     """What can be said of one setting."""
 
+    number: str
+    """That it is known by in the map."""
     setting: Setting
     seeds: int
-    lead: float
+    lead: Interval
     """Of the best purchase with a pool over the fastest that costs no more: 0.02 is 2 % sooner."""
-    lead_low: float
+    tail: Interval
+    """The same of p99."""
     pool: Purchase
     rival: Purchase
     standing: Standing
-    central_lead: float
+    central_lead: Interval
     """The same against storage nodes and recomputing alone."""
     central_standing: Standing
     headroom: float
@@ -154,14 +157,15 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
     pool, rival, lead = _nearest(bought, path)
     _, _, central_lead = _nearest(central, path)
     return Verdicts(
+        str(points[0].value),
         points[0].setting,
         len(samples[0].runs),
-        lead.mean,
-        lead.low,
+        lead,
+        1 - ratio(pool.sample, rival.sample, path[0], "p99"),
         pool,
         rival,
         _standing(bought, lead, path),
-        central_lead.mean,
+        central_lead,
         _standing(central, central_lead, path),
         1 - ratio(bound, unswitched.sample, *path).mean,
         min(bought, key=lambda one: one.sample.mean(*path)).label,
@@ -173,7 +177,7 @@ def _standing(bought: Sequence[Purchase], lead: Interval, path: tuple[str, str])
         return Standing.SAME
     if lead.low > 0 and lead.mean >= TOLD_SHARE:
         return Standing.BEST
-    beaten = all(beating(pool, bought, path) for pool in bought if pool.pooled)
+    beaten = lead.mean < 0 and all(beating(pool, bought, path) for pool in bought if pool.pooled)
     return Standing.BEATEN if beaten else Standing.OPEN
 
 

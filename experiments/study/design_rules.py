@@ -12,10 +12,14 @@ from experiments.study.atlas import Standing, Verdicts
 from experiments.study.claims import Claim, Fact, joined, share, told
 from experiments.study.ledger import Entry
 from experiments.study.played import DESIGNS, Gain
-from experiments.study.sample import MEAN, TOLD_SHARE, Sample, below, figure, ratio
-from experiments.study.tornado import Bar, swings
+from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample, below, figure, ratio, tails
+from experiments.study.tornado import BASE, Bar, swings
 
 UNDECIDED = ", not decided."
+EVEN = "even"
+"""The name of 0 in a plot of leads or of dollars."""
+EARNED, DEARER = " nodes: waiting saved, $", " nodes: dearer by, $"
+"""Names of what a row of the ledger shows, behind the number of nodes."""
 LIVE_MARK, SIMULATED_MARK = " (live)", " (simulated)"
 """Behind the names of values that a plot shows of plays on the emulator, and of their simulations."""
 
@@ -44,6 +48,16 @@ def changes_claim(mine: Labelled, pairs: Sequence[tuple[str, str]]) -> Claim:
     return Claim(
         f"{decided.text} Within their intervals, or under 0.05 %, are: {open_}.".strip(), decided.facts
     )
+
+
+def tails_claim(mine: Labelled, pairs: Sequence[tuple[str, str]]) -> Claim:
+    """Of the same pairs those whose p99 differs, too."""
+    changes = {
+        f"{one} against {other}": ratio(mine[one], mine[other], *P99)
+        for one, other in pairs
+        if one in mine and other in mine
+    }
+    return Claim(f"Of these comparisons {tails(changes)}." if changes else "")
 
 
 def recompute_claim(mine: Labelled, recompute: str) -> Claim:
@@ -83,19 +97,29 @@ def cold_claim(costs: Mapping[str, Interval]) -> Claim:
 def ledger_claim(entries: Sequence[Entry]) -> Claim:
     """What the last row costs and earns, and whether it is a gain against buying nothing."""
     last = entries[-1]
-    earned = "more" if last.saved_dollars > last.extra_dollars else "less"
+    saved = last.saved_dollars
     text = (
         f"With {last.nodes} nodes and {last.requests:,.0f} requests an hour controllers and switches handle "
-        f"{last.digests:,.0f} digests and make {last.updates:,.0f} table updates in {last.writes:,.0f} "
-        f"Writes "
-        f"an hour, which takes {last.cpu_s:.1f} s of CPU, {last.cpu_s / 3600:.2%} of a core; tables take "
-        f"{last.table_mb:.1f} MB. In steady state the pool saves {told(last.saved_s, 's', 0)} of waiting "
-        f"an hour "
-        f"against the same storage nodes, {earned} than its {last.extra_dollars:.2f} $/h at a node's price"
+        f"{told(last.digests, '', 0)} digests and make {told(last.updates, '', 0)} table updates in "
+        f"{told(last.writes, '', 0)} Writes an hour, which takes {last.cpu_s:.1f} s of CPU, "
+        f"{last.cpu_s / 3600:.2%} of a core; tables take {last.table_mb:.1f} MB. In steady state the pool "
+        f"saves {told(last.saved_s, 's', 0)} of waiting an hour against the same storage nodes"
     )
+    facts: tuple[Fact, ...] = ()
+    names = f"{last.nodes}{EARNED}", f"{last.nodes}{DEARER}"
+    if last.saved_s.low <= 0 <= last.saved_s.high:
+        text += ", not told from 0"
+    if saved.low > last.extra_dollars:
+        text += f", more than its {last.extra_dollars:.2f} $/h at a node's price"
+        facts = (Fact(names[1], names[0]),)
+    elif saved.high < last.extra_dollars:
+        text += f", less than its {last.extra_dollars:.2f} $/h at a node's price"
+        facts = (Fact(names[0], names[1]),)
+    else:
+        text += f"; whether that is worth its {last.extra_dollars:.2f} $/h is not decided"
     if last.against_recompute_s.high < 0:
         text += f"; against recomputing it loses {told(0 - last.against_recompute_s, 's', 0)}"
-    return Claim(text + ".")
+    return Claim(f"{text}. p99 is {share(1 - last.tail)} sooner (below 0: later) than theirs.", facts)
 
 
 def live_claim(found: Sequence[Gain]) -> Claim:
@@ -125,26 +149,41 @@ def _live_gain(gain: Gain) -> Claim:
 
 
 def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
-    """Which change matters most, and which turn the decision."""
-    rows = swings(made, rival)
-    base = next(bar for bar in made if bar.rival == rival and bar.change == "as assumed")
+    """Which change matters most, and which turn the decision, surely or in their means alone."""
+    mine = {bar.change: bar for bar in made if bar.rival == rival}
+    rows, base = swings(made, rival), mine[BASE]
     widest, low, high = rows[0]
     ahead = base.net_dollars.mean > 0
-    turning = [
-        f"{name} {word}"
-        for name, halved, doubled in rows
-        for word, bar in (("halved", halved), ("doubled", doubled))
-        if (bar.net_dollars.mean > 0) != ahead
+    turned = {
+        name: bar
+        for name, bar in mine.items()
+        if name.endswith((" halved", " doubled")) and (bar.net_dollars.mean > 0) != ahead
+    }
+    sure = [
+        name
+        for name, bar in turned.items()
+        if (bar.net_dollars.high < 0 if ahead else bar.net_dollars.low > 0)
     ]
     text = (
         "At a node's price for a second of waiting the pool is worth "
-        f"{told(base.net_dollars, '$/h', 2)} against {rival}; its mean first token is sooner by "
-        f"{share(base.faster)} (below 0: later). Most depends on {widest}: "
-        f"{told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
+        f"{told(base.net_dollars, '$/h', 2)} against {rival}{_of_zero(base.net_dollars)}; its mean first "
+        f"token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most depends on "
+        f"{widest}: {told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
     )
-    if turning:
-        return Claim(text + f"The decision turns with {'; '.join(turning)}.")
-    return Claim(text + "No single halving or doubling turns the decision.")
+    facts = [Fact(EVEN, BASE) if ahead else Fact(BASE, EVEN)] if base.net_dollars.mean else []
+    facts += [Fact(name, EVEN) if ahead else Fact(EVEN, name) for name in sure]
+    if sure:
+        text += f"The decision surely turns with {'; '.join(sure)}."
+    else:
+        text += "No single halving or doubling surely turns the decision."
+    within = [name for name in turned if name not in sure]
+    if within:
+        text += f" In the mean, within the interval, it turns with {'; '.join(within)}."
+    return Claim(text, tuple(facts))
+
+
+def _of_zero(value: Interval) -> str:
+    return ", not told from 0" if value.low <= 0 <= value.high else ""
 
 
 def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: int) -> Claim:
@@ -167,12 +206,26 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
     if central:
         leads = [one.central_lead for one in central]
         text += f" Surely faster than storage nodes and recomputing they are in {_where(central, leads)}."
+    tails_apart = [one for one in found if not one.tail.low <= 0 <= one.tail.high and isfinite(one.tail.half)]
+    furthest = max((abs(one.tail.mean) for one in tails_apart), default=0.0)
+    text += (
+        f" p99 differs from the rival's beyond its interval in {len(tails_apart)}, by {furthest:.1%} at most."
+    )
     rooms = sorted(one.headroom for one in found)
-    return Claim(
-        f"{text} The bound (distributed DRAM behind a switch that has all of it) leads the fastest purchase "
+    text += (
+        " The bound (distributed DRAM behind a switch that has all of it) leads the fastest purchase "
         f"over the same links whose switch only forwards by {median(rooms):.1%} in the median and "
         f"{rooms[-1]:.1%} at most: no pool of any design could lead that by more."
     )
+    facts = [Fact(EVEN, lead_name(one)) for one in best]
+    facts += [Fact(lead_name(one), EVEN) for one in found if one.standing is Standing.BEATEN]
+    facts += [Fact(EVEN, lead_name(one, central=True)) for one in central]
+    return Claim(text, tuple(facts))
+
+
+def lead_name(one: Verdicts, central: bool = False) -> str:
+    """Of a setting's lead in the map's plots."""
+    return f"setting {one.number}{' among storage nodes' if central else ''}"
 
 
 def _counts(standings: Sequence[Standing]) -> str:
@@ -184,8 +237,9 @@ def _counts(standings: Sequence[Standing]) -> str:
     )
 
 
-def _where(settings: Sequence[Verdicts], leads: Sequence[float]) -> str:
+def _where(settings: Sequence[Verdicts], intervals: Sequence[Interval]) -> str:
     """What these settings have in common, and by how much the pool leads there."""
+    leads = [one.mean for one in intervals]
     nodes, links = [one.setting.nodes for one in settings], [one.setting.link_gbit_s for one in settings]
     shapes = Counter(one.setting.shape for one in settings)
     kinds = ", ".join(f"{count} of {shape}" for shape, count in shapes.items())

@@ -100,13 +100,16 @@ def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]]) -> Plot:
     return figure, f"{what}, for each of {', '.join(names)} halved and doubled"
 
 
-def scatter(what: str, y_title: str, groups: Mapping[str, Sequence[tuple[float, float, str]]]) -> Plot:
-    """Group -> points (x, y, what it is)."""
+def scatter(
+    what: str, y_title: str, groups: Mapping[str, Sequence[tuple[float, Interval, str]]], zero: bool = False
+) -> Plot:
+    """Group -> points (x, y with its interval, what it is); `zero`: a line at y = 0."""
     figure = go.Figure(layout=base_layout(xaxis_title=what, yaxis_title=y_title))
     for number, (name, points) in enumerate(groups.items()):
         figure.add_scatter(
             x=[point[0] for point in points],
-            y=[point[1] for point in points],
+            y=[point[1].mean for point in points],
+            error_y={"array": _halves(point[1] for point in points), "visible": True, "thickness": 1.2},
             hovertext=[point[2] for point in points],
             hoverinfo="text",
             mode="markers",
@@ -114,7 +117,8 @@ def scatter(what: str, y_title: str, groups: Mapping[str, Sequence[tuple[float, 
             name=name,
         )
     figure.update_xaxes(type="log")
-    figure.add_hline(y=0, line_dash="dot")
+    if zero:
+        figure.add_hline(y=0, line_dash="dot")
     return figure, f"{y_title} over {what}"
 
 

@@ -9,7 +9,7 @@ from experiments.intervals import Interval, mean_interval
 from experiments.simulator.measured import digests_cpu_s
 from experiments.study.benefit import SECOND_DOLLARS
 from experiments.study.point import Point
-from experiments.study.sample import STEADY, Sample, figure
+from experiments.study.sample import P99, STEADY, Sample, figure, ratio
 from experiments.study.systems import Setting, system
 
 FAN_INS = (4, 16, 64, 256)
@@ -34,10 +34,10 @@ class Entry:
 
     nodes: int
     requests: float
-    digests: float
-    writes: float
+    digests: Interval
+    writes: Interval
     """P4Runtime Write requests."""
-    updates: float
+    updates: Interval
     messages_mb: float
     cpu_s: float
     """Measured cost of a digest at controller and switch, times their number, without reading counters."""
@@ -48,23 +48,29 @@ class Entry:
     """Of waiting, against the same storage nodes without a pool, in steady state."""
     saved_gpu_s: Interval
     against_recompute_s: Interval
+    tail: Interval
+    """p99 over that of the same storage nodes."""
 
     @property
-    def saved_dollars(self) -> float:
+    def saved_dollars(self) -> Interval:
         """Saved waiting at the price of a node's second."""
-        return self.saved_s.mean * SECOND_DOLLARS
+        return SECOND_DOLLARS * self.saved_s
 
 
 def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
     """The row of one number of nodes."""
     pool, stores, none = found["switch"], found["stores"], found["recompute"]
     hourly = 3600 / pool.mean("duration_s")
+
+    def counted(name: str) -> Interval:
+        return mean_interval([run[name] * 3600 / run["duration_s"] for run in pool.runs])
+
     return Entry(
         nodes,
         pool.mean("completed") * hourly,
-        pool.mean("digests") * hourly,
-        pool.mean("table_writes") * hourly,
-        pool.mean("table_updates") * hourly,
+        counted("digests"),
+        counted("table_writes"),
+        counted("table_updates"),
         pool.mean("control_bytes") * hourly / 1e6,
         digests_cpu_s(pool.mean("digests") * hourly),
         switches * pool.mean("pool_blocks") * ENTRY_BYTES / 1e6,
@@ -77,6 +83,7 @@ def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
             ]
         ),
         saved(pool, none),
+        ratio(pool, stores, *P99),
     )
 
 

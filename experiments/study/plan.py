@@ -22,6 +22,7 @@ from experiments.study.systems import (
     system,
 )
 from experiments.study.tornado import tornado_points
+from workload.cost import MODELS
 from workload.schedule import SCHEDULERS
 from workload.shapes import ALL_SHAPES
 
@@ -73,6 +74,7 @@ AXES = (
     Axis(
         "link_gbit_s", "link, Gbit/s", (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0), (25.0, 200.0), POOLED
     ),
+    Axis("model", "model", tuple(MODELS), ("llama3-70b-fp8", "deepseek-v3"), POOLED, log=False),
     Axis("scheduler", "scheduler", SCHEDULERS, ("random", "locality"), POOLED, log=False),
     Axis("block_tokens", "tokens a block", (32, 64, 128, 256, 512), (128, 512), (*POOLED, "sram")),
 )
@@ -163,20 +165,23 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
                 yield Point("rivals", nodes, name, split, system(name, split))
 
 
-HOUR_LOAD = 4.0
+HOURS = {16: 4.0, 256: 1.0}
+"""Nodes -> load; an hour of 256 nodes at four times the generator's rate would be 1.5 million requests."""
 HOUR_S, QUICK_HOUR_S = 3600.0, 60.0
 
 
 def _hour(centre: Setting, quick: bool) -> Iterator[Point]:
-    """An hour of agents on 16 nodes: its twelfths are compared, the first left out as cold."""
+    """An hour of agents: its twelfths are compared, the first left out as cold."""
     seconds = QUICK_HOUR_S if quick else HOUR_S
-    requests = round(seconds * SHAPE_RATE * HOUR_LOAD)
-    setting = replace(centre, load=HOUR_LOAD, requests=requests, reuse=1.0)
-    for name in BASELINES:
-        yield Point("hour", name, name, setting, system(name, setting))
-    for name, stores in (("stores", 2), ("switch", 2), ("stores", 4)):
-        split = replace(setting, stores=stores)
-        yield Point("hour", f"{name} {stores}", name, split, system(name, split))
+    for nodes in (16,) if quick else HOURS:
+        requests = round(seconds * SHAPE_RATE * HOURS[nodes] * nodes / 16)
+        setting = replace(centre, nodes=nodes, load=HOURS[nodes], requests=requests, reuse=1.0)
+        for name in ("recompute", "lent", "stores", "switch"):
+            yield Point("hour", nodes, name, setting, system(name, setting))
+        if nodes == 16:
+            for name, stores in (("distributed", 2), ("cxl", 2), ("stores", 4)):
+                split = replace(setting, stores=stores)
+                yield Point("hour", nodes, name, split, system(name, split))
 
 
 def _shapes(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:

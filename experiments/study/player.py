@@ -1,4 +1,5 @@
-"""Plays the sweeps within the budget: each gets its share of the time that is left."""
+"""Plays the sweeps within the budget: first a few seeds of each, in its share of the time that is left, then
+more of what is widest, whichever sweep that belongs to."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from experiments.study.adaptive import Group, Some, coarse, grouped, play
+from experiments.study.adaptive import FEWEST_SEEDS, Group, Some, coarse, grouped, play
 from experiments.study.atlas import (
     AROUND,
     QUICK_SETTINGS,
@@ -22,7 +23,7 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.options import MAP, SHARES, StudyOptions
+from experiments.study.options import MAP, SHARES, WIDEST, StudyOptions
 from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import STEADY
@@ -36,7 +37,7 @@ REPLAYED = 8
 FRESH_SEEDS = 100
 """Added to their seeds."""
 MAP_SEEDS = 2
-"""To each setting of the map before any gets more."""
+"""To each setting of the map at first: around which it is searched has to be known early."""
 
 
 class Player:
@@ -45,22 +46,33 @@ class Player:
     def __init__(self, options: StudyOptions, some: Some, began_s: float) -> None:
         self._options, self._some = options, some
         self._end_s = began_s + 60 * options.minutes
-        self._left = [name for name in SHARES if name in options.sweeps]
+        last = WIDEST if options.seeds_played is None else ""
+        self._left = [name for name in SHARES if name in (*options.sweeps, last)]
         self._groups: list[Group] = []
         self._map: list[Group] = []
         self._around = 0
 
     def play(self, sweep: str, centre: Setting, points: Sequence[Point]) -> None:
-        """One sweep, in its share of the time."""
+        """A few seeds of one sweep, in its share of the time."""
         deadline_s = self._deadline_s(sweep)
         if sweep == MAP:
             self._play_map(centre, deadline_s)
             return
         groups = grouped(points)
         self._groups += groups
-        play(groups, self._options.seed, self._options.seeds_played, self._some, deadline_s)
+        play(groups, self._options.seed, self._seeds, self._some, deadline_s)
         if sweep == SPACE:
             self._replay(groups, centre, deadline_s)
+
+    def refine(self) -> None:
+        """More seeds for what is widest, until everything is as narrow as wanted or the time ends."""
+        if self._options.seeds_played is None:
+            play([*self._groups, *self._map], self._options.seed, None, self._some, self._end_s)
+
+    @property
+    def _seeds(self) -> int:
+        """Of each comparison at first, and in the end where it was said how many."""
+        return self._options.seeds_played or FEWEST_SEEDS
 
     def found(self) -> Found:
         """Everything that has run."""
@@ -83,22 +95,20 @@ class Player:
         return now_s + max(0.0, self._end_s - now_s) * share
 
     def _play_map(self, centre: Setting, deadline_s: float) -> None:
-        """Drawn over the whole space, then around the nearest, then more seeds for what is not decided."""
+        """Drawn over the whole space, then around the nearest."""
         options = self._options
         quick, seed = options.quick, options.seed
         wide_s = time.monotonic() + WIDE * (deadline_s - time.monotonic())
         drawn = hypercube(QUICK_SETTINGS if quick else SETTINGS, seed)
         numbers = count(1)
         known = self._settings(drawn, centre, numbers, wide_s)
-        ranked = sorted(known, key=lambda pair: -pair[1].lead)[:REFINED]
+        ranked = sorted(known, key=lambda pair: -pair[1].lead.mean)[:REFINED]
         near = [
             place
             for number, (place, _) in enumerate(ranked)
             for place in around(place, 1 if quick else AROUND, seed + number)
         ]
         self._around += len(self._settings(near, centre, numbers, deadline_s))
-        if options.seeds_played is None:
-            play(self._map, options.seed, None, self._some, deadline_s)
 
     def _replay(self, groups: Sequence[Group], centre: Setting, deadline_s: float) -> None:
         """Settings of the whole space in which a pool led by most, as those of the map and with fresh seeds.
@@ -114,7 +124,7 @@ class Player:
             requests = map_requests(setting.nodes, centre, self._options.quick)
             points = setting_points(replace(setting, requests=requests), f"of the space, {number}")
             chosen += [replace(group, seed_offset=FRESH_SEEDS) for group in grouped(points)]
-        play(chosen, self._options.seed, self._options.seeds_played, self._some, deadline_s)
+        play(chosen, self._options.seed, self._seeds, self._some, deadline_s)
         self._map += chosen
         self._around += sum(bool(group.runs) for group in chosen)
 

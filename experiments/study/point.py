@@ -8,7 +8,7 @@ from typing import Any
 from experiments.simulator.scenario import Scenario
 from experiments.study.systems import NAMES, Setting
 
-ONE_GROUP = ("ablation", "control", "hour")
+ONE_GROUP = ("ablation", "control")
 """Sweeps whose values are compared with one another."""
 
 

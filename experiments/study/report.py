@@ -16,18 +16,26 @@ TITLE = "When does a pool in the switch pay?"
 def write_page(
     path: Path,
     about: Mapping[str, object],
+    first: Sequence[str],
     answers: Sequence[str],
+    objected: Table,
     made: Sequence[Panel],
     everything: Table,
     coarse: Sequence[Coarse],
 ) -> None:
-    """Answers, panels with claim, plot, what argues against it and table, and what was left coarse."""
+    """What is said first, answers, objections, panels with claim, plot, what argues against it and table, and
+    what was left coarse."""
     page = Page(TITLE)
+    for number, text in enumerate(first):
+        page.text(text, "lead" if number == 0 else "")
     for number, answer in enumerate(answers, 1):
-        page.text(f"{number}. {answer}", "lead" if number == 1 else "")
+        page.text(f"{number}. {answer}")
     page.text("; ".join(f"{name}: {value}" for name, value in about.items()) + ".")
     if coarse:
-        page.folded(f"Left wider than ±1 %, or out: {len(coarse)} comparisons", coarse_lines(coarse))
+        title = f"Left wider than wanted (±1 %, in the map ±0.5 %), or out: {len(coarse)} comparisons"
+        page.folded(title, coarse_lines(coarse))
+    if objected.rows:
+        page.table(objected.name, objected.columns, objected.rows)
     for panel in made:
         add_panel(page, panel)
     page.heading("All simulations")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import isfinite
 
 from experiments.study.benefit import Benefit, benefit
 from experiments.study.claims import Claim, Fact, joined
 from experiments.study.point import Point, label
-from experiments.study.sample import MEAN, STEADY, Sample, below, percent_change, ratio, seconds
-from experiments.study.systems import BOUND, CENTRAL, POOLS
+from experiments.study.sample import MEAN, P99, STEADY, Sample, below, percent_change, ratio, seconds
+from experiments.study.systems import BOUND, CENTRAL, POOLS, WITHOUT
 
 Done = Sequence[tuple[Point, Sample]]
 
@@ -35,8 +36,10 @@ class Purchase:
         return self.system in POOLS
 
     def told(self, path: Sequence[str] = MEAN) -> str:
-        """Label, time and cost."""
-        return f"{self.label} {seconds(self.sample.interval(*path))} for {self.sample.cost:.2f} $/h"
+        """Label, time, its p99 and cost."""
+        tail = seconds(self.sample.interval(path[0], "p99"))
+        mean = seconds(self.sample.interval(*path))
+        return f"{self.label} {mean} (p99 {tail}) for {self.sample.cost:.2f} $/h"
 
 
 def purchases(done: Done, nodes: int) -> list[Purchase]:
@@ -103,7 +106,31 @@ def rivals_claim(bought: Sequence[Purchase]) -> Claim:
             Claim(f"{when}, against everything: {everything.text}", everything.facts),
             Claim(f"{when}, against storage nodes and recomputing alone: {alone.text}", alone.facts),
         ]
-    return joined(claims)
+    return joined([*claims, Claim(_tails(bought))])
+
+
+def _tails(bought: Sequence[Purchase]) -> str:
+    """How far p99 moves at most: from recomputing's, and by what a switch does."""
+    found = {(one.system, one.stores, one.variant): one for one in bought}
+    nothing = next((one for one in bought if one.system == "recompute" and not one.variant), None)
+    pairs = [(one, nothing) for one in bought if nothing is not None and one is not nothing]
+    text = f"p99 {_furthest(pairs, 'that of recomputing')}" if pairs else ""
+    without = [
+        (one, other)
+        for one in bought
+        if one.pooled and (other := found.get((WITHOUT[one.system], one.stores, one.variant)))
+    ]
+    if without:
+        text += f"{'; ' if text else 'p99 '}a pool's {_furthest(without, 'that of the same without it')}"
+    return f"{text}." if text else ""
+
+
+def _furthest(pairs: Sequence[tuple[Purchase, Purchase]], what: str) -> str:
+    """The pair whose p99 differs most."""
+    changes = [(ratio(one.sample, other.sample, *P99), one.label) for one, other in pairs]
+    change, name = max(changes, key=lambda pair: abs(pair[0].mean - 1))
+    half = f" ± {change.half:.1%}" if isfinite(change.half) else ""
+    return f"is furthest from {what} with {name} ({change.mean - 1:+.1%}{half})"
 
 
 def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> Claim:

@@ -6,12 +6,22 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from experiments.intervals import Interval
 from experiments.simulator.measured import digests_cpu_s
 from experiments.study.benefit import benefit
 from experiments.study.claims import Claim, Fact, joined
 from experiments.study.rivals import STEADY_MARK, Verdict, verdict
-from experiments.study.sample import MEAN, P99, Sample, below, percent_change, ratio, seconds, told_change
+from experiments.study.sample import (
+    MEAN,
+    P99,
+    Sample,
+    apart,
+    below,
+    percent_change,
+    ratio,
+    seconds,
+    tails,
+    told_change,
+)
 from experiments.study.systems import NAMES
 
 EVERYTHING = "everything"
@@ -20,8 +30,6 @@ MEAN_MARK = " (mean)"
 """Behind the names of values that a plot of means shows beside one of bytes."""
 OTHER_STORES = ("no pool", "stores that forget, no reclaim", "reclaim from stores that forget")
 """Bars of the ablation whose storage nodes differ, or that have no pool: no variants of the design."""
-TOLD_SHARE = 0.005
-"""Of p99: what differs by less is not worth a sentence, however certain."""
 SERVED_SHARE = 0.01
 """Of blocks: a pool that serves less gains by merging, not by capacity."""
 
@@ -45,10 +53,10 @@ def axis_sentence(places: Mapping[Any, Mapping[str, Sample]]) -> str:
         text += f" In steady state it {kind.value} at {', '.join(map(named, values))}"
         better = list(dict.fromkeys(name for value in values for name in found[value][1]))
         text += f" ({', '.join(better)})." if better else "."
-    tails = {
+    moved = {
         named(value): ratio(systems["switch"], systems["stores"], *P99) for value, systems in places.items()
     }
-    return f"{text} Against the same storage nodes {_tails(tails)}."
+    return f"{text} Against the same storage nodes {tails(moved)}."
 
 
 def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
@@ -86,16 +94,6 @@ def _ends(places: Mapping[Any, object]) -> list[Any]:
     return list(dict.fromkeys((next(iter(places)), list(places)[-1])))
 
 
-def _tails(changes: Mapping[str, Interval]) -> str:
-    """Where p99 moves beyond its interval, and by how much."""
-    apart = [
-        f"{name} ({change.mean - 1:+.1%} ± {change.half:.1%})"
-        for name, change in changes.items()
-        if _apart(change)
-    ]
-    return f"p99 differs at {', '.join(apart)}" if apart else "p99 differs nowhere"
-
-
 def named(value: Any) -> str:
     """A place along an axis, as text."""
     return f"{value:g}" if isinstance(value, int | float) else str(value)
@@ -123,20 +121,15 @@ def systems_sentence(shape: str, systems: Mapping[str, Sample]) -> str:
         f"(p99 {seconds(systems[name].interval(*P99))}, {systems[name].cost:.2f} $/h)"
         for name in ranking
     )
-    apart = [
-        name for name in systems if name != "switch" and _apart(ratio(systems["switch"], systems[name], *P99))
+    told_apart = [
+        name for name in systems if name != "switch" and apart(ratio(systems["switch"], systems[name], *P99))
     ]
     tail = (
-        f"p99 differs from the pool's with {', '.join(NAMES[name] for name in apart)}"
-        if apart
+        f"p99 differs from the pool's with {', '.join(NAMES[name] for name in told_apart)}"
+        if told_apart
         else "p99 tells none of them from the pool"
     )
     return f"{shape}: {told}; {tail}."
-
-
-def _apart(change: Interval) -> bool:
-    """Beyond the interval, and by more than TOLD_SHARE."""
-    return not change.low <= 1 <= change.high and abs(change.mean - 1) > TOLD_SHARE
 
 
 def ablation_sentence(mine: Mapping[str, Sample]) -> str:
@@ -159,7 +152,7 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
         f"prefill by {reclaimed.mean - 1:+.1%} ± {reclaimed.half:.1%}."
     )
     variants = {name: ratio(mine[name], whole, *P99) for name in _variants(mine)}
-    text += f" Compared with everything {_tails(variants)}."
+    text += f" Compared with everything {tails(variants)}."
     better = beat_everything(mine)
     if better:
         text += f" Better than everything: {'; '.join(better)}."
@@ -235,5 +228,5 @@ def control_sentence(mine: Mapping[str, Sample]) -> str:
         f"and {digests_cpu_s(base.mean('digests')) / duration_s:.1%} of a core for controller and switch. "
         f"The largest change of the mean first token, with {slowest}: "
         f"{told_change(mine[slowest], base, *MEAN)}; "
-        f"{_tails({name: ratio(one, base, *P99) for name, one in mine.items() if one is not base})}."
+        f"{tails({name: ratio(one, base, *P99) for name, one in mine.items() if one is not base})}."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -107,6 +107,25 @@ def told_change(sample: Sample, reference: Sample, *path: str) -> str:
     if below(sample, reference, *path) or below(reference, sample, *path) or not isfinite(change.half):
         return percent_change(change)
     return f"no different ({change.mean - 1:+.1%} ± {change.half:.1%})"
+
+
+TAIL_SHARE = 0.005
+"""Of p99: what differs by less is not worth a sentence, however certain."""
+
+
+def tails(changes: Mapping[str, Interval]) -> str:
+    """Of p99 over that of what is compared with: where it moves beyond its interval, and by how much."""
+    moved = [
+        f"{name} ({change.mean - 1:+.1%} ± {change.half:.1%})"
+        for name, change in changes.items()
+        if apart(change)
+    ]
+    return f"p99 differs at {', '.join(moved)}" if moved else "p99 differs nowhere"
+
+
+def apart(change: Interval) -> bool:
+    """Beyond the interval, and by more than TAIL_SHARE."""
+    return not change.low <= 1 <= change.high and abs(change.mean - 1) > TAIL_SHARE
 
 
 def hour_sample(sample: Sample) -> Sample:

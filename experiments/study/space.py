@@ -16,7 +16,7 @@ from experiments.study.atlas import AXES as MAP_AXES
 from experiments.study.atlas import CHOICES, hypercube
 from experiments.study.claims import Claim, Fact
 from experiments.study.point import Point
-from experiments.study.sample import MEAN, TOLD_SHARE, Sample
+from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample
 from experiments.study.systems import NAMES, POOLS, Setting, system
 
 SPACE = "space"
@@ -58,6 +58,8 @@ class Gain:
     sooner: float
     """Share of the settings in which it is sooner by more than TOLD_SHARE."""
     later: float
+    tail: Interval
+    """The gain of p99."""
 
     @property
     def name(self) -> str:
@@ -115,12 +117,17 @@ def _parts(
 
 
 def _gain(what: str, without: str, part: str, mine: Sequence[Mapping[str, Sample]]) -> Gain:
-    ratios = [samples[what].mean(*MEAN) / samples[without].mean(*MEAN) for samples in mine]
-    logs = mean_interval([log(one) for one in ratios])
-    gain = Interval(1 - exp(logs.mean), 1 - exp(logs.high), 1 - exp(logs.low))
+    ratios, tails = (
+        [samples[what].mean(*path) / samples[without].mean(*path) for samples in mine] for path in (MEAN, P99)
+    )
     sooner = sum(one < 1 - TOLD_SHARE for one in ratios) / len(ratios)
     later = sum(one > 1 + TOLD_SHARE for one in ratios) / len(ratios)
-    return Gain(what, without, part, len(ratios), gain, sooner, later)
+    return Gain(what, without, part, len(ratios), _mean_gain(ratios), sooner, later, _mean_gain(tails))
+
+
+def _mean_gain(ratios: Sequence[float]) -> Interval:
+    logs = mean_interval([log(one) for one in ratios])
+    return Interval(1 - exp(logs.mean), 1 - exp(logs.high), 1 - exp(logs.low))
 
 
 def space_claim(found: Sequence[Gain]) -> Claim:
@@ -131,7 +138,8 @@ def space_claim(found: Sequence[Gain]) -> Claim:
         whole = next(one for one in mine if one.part == ALL)
         text = (
             f"{NAMES[what]} against {NAMES[without]}, {whole.settings} settings: {whole.gain:+.2%} sooner "
-            f"in the mean, sooner in {whole.sooner:.0%} of them and later in {whole.later:.0%}"
+            f"in the mean (p99 {whole.tail:+.2%}), sooner in {whole.sooner:.0%} of them and later in "
+            f"{whole.later:.0%}"
         )
         least = min(mine, key=lambda one: one.gain.mean)
         most = max(mine, key=lambda one: one.gain.mean)

@@ -62,6 +62,10 @@ ANSWERED = ("answered", "answered_merge", "answered_pool")
 digests and pending tables, where FRONTS have an idealised switch."""
 POOLS = ("sram", "switch", "merging", "answered_merge", "answered_pool", *FRONTS)
 """Those with a switch that does more than forward."""
+WITHOUT = {name: name.partition("_")[0] for name in POOLS} | dict.fromkeys(
+    ("sram", "switch", "merging"), "stores"
+)
+"""The same with a switch that only forwards."""
 CENTRAL = ("recompute", "stores", "switch")
 """What is left where nodes lend no DRAM and there is no CXL."""
 BOUND = "ideal"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.intervals import Interval
 from experiments.study.atlas import Verdicts
 from experiments.study.benefit import benefit
 from experiments.study.ledger import Entry
@@ -80,31 +81,40 @@ def _row(point: Point, found: Sample) -> tuple[Any, ...]:
 def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
     """Who is best at each setting of the map."""
     columns = (
-        "nodes", "model", "traffic", "reuse", "link_gbit_s", "load", "pool_gb", "seeds", "fastest",
+        "nodes", "model", "traffic", "reuse", "link_gbit_s", "load", "pool_gb", "seeds", "number", "fastest",
         "nearest_with_pool", "its_dollars_per_hour", "rival", "rival_dollars_per_hour", "lead", "lead_low",
-        "standing", "lead_over_storage_nodes", "standing_among_these", "headroom_of_bound",
-        "steady_lead", "steady_standing", "steady_lead_over_storage_nodes", "steady_standing_among_these",
+        "lead_high", "p99_lead", "p99_low", "p99_high", "standing", "lead_over_storage_nodes",
+        "standing_among_these", "headroom_of_bound", "steady_lead", "steady_low", "steady_high",
+        "steady_standing", "steady_lead_over_storage_nodes", "steady_standing_among_these",
     )  # fmt: skip
     rows = []
     for one, later in zip(found, steady, strict=True):
         at = one.setting
         rows.append(
             (at.nodes, at.model, at.shape, at.reuse, at.link_gbit_s, at.load, at.pool_gb, one.seeds,
-            one.fastest,
-             one.pool.label, one.pool.sample.cost, one.rival.label, one.rival.sample.cost, one.lead,
-             one.lead_low,
-             one.standing.value, one.central_lead, one.central_standing.value, one.headroom,
-             later.lead, later.standing.value, later.central_lead, later.central_standing.value)
+             one.number, one.fastest,
+             one.pool.label, one.pool.sample.cost, one.rival.label, one.rival.sample.cost,
+             *_parts(one.lead), *_parts(one.tail),
+             one.standing.value, one.central_lead.mean, one.central_standing.value, one.headroom,
+             *_parts(later.lead), later.standing.value,
+             later.central_lead.mean, later.central_standing.value)
         )  # fmt: skip
     return Table("map", columns, tuple(rows))
 
 
+def _parts(value: Interval) -> tuple[float, float, float]:
+    return value.mean, value.low, value.high
+
+
 def space_table(found: Sequence[Gain]) -> Table:
     """How much sooner, by pair and part of the space."""
-    columns = ("system", "against", "part", "settings", "sooner", "low", "high", "sooner_in", "later_in")
+    columns = (
+        "system", "against", "part", "settings", "sooner", "low", "high", "sooner_in", "later_in",
+        "p99_sooner", "p99_low", "p99_high",
+    )  # fmt: skip
     rows = [
-        (NAMES[one.what], NAMES[one.without], one.part, one.settings, one.gain.mean, one.gain.low,
-         one.gain.high, one.sooner, one.later)
+        (NAMES[one.what], NAMES[one.without], one.part, one.settings, *_parts(one.gain), one.sooner,
+         one.later, *_parts(one.tail))
         for one in found
     ]  # fmt: skip
     return Table("space", columns, tuple(rows))
@@ -113,14 +123,17 @@ def space_table(found: Sequence[Gain]) -> Table:
 def ledger_table(entries: Sequence[Entry]) -> Table:
     """Per hour, but the tables."""
     columns = (
-        "nodes", "requests", "digests", "writes", "table_updates", "messages_mb", "cpu_s", "tables_mb",
-        "extra_dollars", "saved_wait_s", "saved_low", "saved_high", "saved_gpu_s", "saved_dollars",
-        "saved_against_recompute_s",
+        "nodes", "requests", "digests", "digests_low", "digests_high", "writes", "writes_low", "writes_high",
+        "table_updates", "updates_low", "updates_high", "messages_mb", "cpu_s", "tables_mb",
+        "extra_dollars", "saved_wait_s", "saved_low", "saved_high", "saved_gpu_s", "gpu_low", "gpu_high",
+        "saved_dollars", "dollars_low", "dollars_high", "saved_against_recompute_s", "recompute_low",
+        "recompute_high", "p99_ratio", "p99_low", "p99_high",
     )  # fmt: skip
     rows = [
-        (one.nodes, round(one.requests), round(one.digests), round(one.writes), round(one.updates),
-         one.messages_mb, one.cpu_s, one.table_mb, one.extra_dollars, one.saved_s.mean, one.saved_s.low,
-         one.saved_s.high, one.saved_gpu_s.mean, one.saved_dollars, one.against_recompute_s.mean)
+        (one.nodes, round(one.requests), *_parts(one.digests), *_parts(one.writes), *_parts(one.updates),
+         one.messages_mb, one.cpu_s, one.table_mb, one.extra_dollars, *_parts(one.saved_s),
+         *_parts(one.saved_gpu_s), *_parts(one.saved_dollars), *_parts(one.against_recompute_s),
+         *_parts(one.tail))
         for one in entries
     ]  # fmt: skip
     return Table("ledger", columns, tuple(rows))
@@ -128,12 +141,15 @@ def ledger_table(entries: Sequence[Entry]) -> Table:
 
 def tornado_table(name: str, made: Sequence[Bar], rival: str) -> Table:
     """Every change, prices included."""
-    columns = ("change", "net_dollars_per_hour", "low", "high", "sooner", "sooner_low", "sooner_high")
+    columns = (
+        "change", "net_dollars_per_hour", "low", "high", "sooner", "sooner_low", "sooner_high",
+        "p99_sooner", "p99_low", "p99_high",
+    )  # fmt: skip
     rows = [
-        (bar.change, bar.net_dollars.mean, bar.net_dollars.low, bar.net_dollars.high,
-         bar.faster.mean, bar.faster.low, bar.faster.high)
-        for bar in made if bar.rival == rival
-    ]  # fmt: skip
+        (bar.change, *_parts(bar.net_dollars), *_parts(bar.faster), *_parts(bar.tail))
+        for bar in made
+        if bar.rival == rival
+    ]
     return Table(name, columns, tuple(rows))
 
 

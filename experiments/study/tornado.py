@@ -13,7 +13,7 @@ from experiments.intervals import Interval, mean_interval
 from experiments.simulator.money import bill
 from experiments.simulator.scenario import Prices, Scenario
 from experiments.study.point import Point
-from experiments.study.sample import MEAN, Sample, ratio
+from experiments.study.sample import MEAN, P99, Sample, ratio
 from experiments.study.systems import Setting, system
 
 NODES, STORES = 32, 2
@@ -70,6 +70,8 @@ class Bar:
     """An hour: the waiting that it saves, priced, less what it costs more."""
     faster: Interval
     """Share of the rival's mean first token; equal for prices."""
+    tail: Interval
+    """The same of p99."""
 
 
 def bars(found: Mapping[str, Mapping[str, tuple[Point, Sample]]]) -> list[Bar]:
@@ -101,7 +103,8 @@ def _bar(
         hourly = other["completed"] * 3600 / other["duration_s"]
         gained_s = other["ttft_s"]["mean"] - mine["ttft_s"]["mean"]
         net.append(gained_s * hourly * second - (costs[0] - costs[1]))
-    return Bar(change, rival[0].label, mean_interval(net), 1 - ratio(pool[1], rival[1], *MEAN))
+    sooner, tail = (1 - ratio(pool[1], rival[1], *path) for path in (MEAN, P99))
+    return Bar(change, rival[0].label, mean_interval(net), sooner, tail)
 
 
 def swings(made: Sequence[Bar], rival: str) -> list[tuple[str, Bar, Bar]]:

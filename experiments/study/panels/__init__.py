@@ -24,7 +24,7 @@ def panels(found: Found) -> list[Panel]:
     made += [compared.codec(done, nodes) for nodes in places(done, "codec")]
     made += [compared.engine(done, nodes) for nodes in places(done, "engine")]
     made += [compared.cold(done, nodes) for nodes in places(done, "cold")]
-    made += [compared.hour(done)] if "hour" in played else []
+    made += [compared.hour(done, nodes) for nodes in places(done, "hour")]
     made += deciding.tornado(done) if "tornado" in played else []
     made += [deciding.ledger(done)] if "ledger" in played else []
     made += [swept.systems(done)] if "shape" in played else []

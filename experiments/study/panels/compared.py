@@ -6,12 +6,19 @@ from collections.abc import Iterable
 
 from experiments.study import figures
 from experiments.study.claims import joined
-from experiments.study.design_rules import Labelled, changes_claim, cold_claim, cold_cost, recompute_claim
+from experiments.study.design_rules import (
+    Labelled,
+    changes_claim,
+    cold_claim,
+    cold_cost,
+    recompute_claim,
+    tails_claim,
+)
 from experiments.study.designs import CODECS, ENGINES, GATES, WARMTHS
-from experiments.study.panels.panel import FAVOURED, ORACLE, TTFT, Panel, dots, labelled, part, table
+from experiments.study.panels.panel import FAVOURED, ORACLE, TAIL, TTFT, Panel, dots, labelled, part, table
 from experiments.study.point import label
 from experiments.study.rivals import Done, purchases, rivals_claim
-from experiments.study.sample import MEAN, hour_sample
+from experiments.study.sample import MEAN, P99, hour_sample
 from experiments.study.systems import BOUND, NAMES, SHARES
 from experiments.study.table import Table
 
@@ -24,14 +31,15 @@ def rivals(done: Done, nodes: int) -> Panel:
     bought = purchases(done, nodes)
     mine = labelled(done, "rivals", nodes)
     plots, means = dots(mine, steady=True)
-    costs = {one.label: (one.sample.cost, one.sample.mean(*MEAN), one.label) for one in bought}
+    costs = {one.label: (one.sample.cost, one.sample.interval(*MEAN), one.label) for one in bought}
     pools = [costs[one.label] for one in bought if one.pooled]
     others = [costs[one.label] for one in bought if not one.pooled and one.sample.cost > 0]
     plots.append(figures.scatter("cache, $/h", TTFT, {"with a pool or merging": pools, "without": others}))
     return Panel(
         f"What to buy for {nodes} nodes",
         rivals_claim(bought),
-        f"{FAVOURED}; {ORACLE}; the bound ({NAMES[BOUND]}) can't be bought.",
+        f"{FAVOURED}; {ORACLE}; the bound ({NAMES[BOUND]}) can't be bought; prices of hardware are assumed "
+        f"(below: what the decision depends on), and what software costs is not in them.",
         plots,
         means,
         table(f"rivals_{nodes}", part(done, "rivals", nodes)),
@@ -144,26 +152,33 @@ def cold(done: Done, nodes: int) -> Panel:
         "the same requests on nodes that hold 16 GB of the past's hottest blocks are what is compared "
         "with; a push knows "
         "these blocks from the past.",
-        [figures.dots("waiting of all requests beyond that on warm nodes, s, once", {"cold": costs})],
+        [
+            figures.dots("waiting of all requests beyond that on warm nodes, s, once", {"cold": costs}),
+            figures.dots(TAIL, {"cold and warm": {name: one.interval(*P99) for name, one in mine.items()}}),
+        ],
         costs,
         table(f"cold_{nodes}", part(done, "cold", nodes)),
     )
 
 
-def hour(done: Done) -> Panel:
+def hour(done: Done, nodes: int) -> Panel:
     """Steady state."""
     pairs = [
         (label("switch", 2), label("stores", 2)),
         (label("switch", 2), label("stores", 4)),
         (label("switch", 2), NAMES["distributed"]),
+        (label("switch", 2), NAMES["lent"]),
         (label("switch", 2), NAMES["recompute"]),
     ]
+    mine = part(done, "hour", nodes)
+    requests = mine[0][1].mean("completed")
     return _compared(
-        {point.label: hour_sample(sample) for point, sample in part(done, "hour")},
+        {point.label: hour_sample(sample) for point, sample in mine},
         pairs,
-        "An hour of steady state on 16 nodes",
-        "one seed: intervals are over eleven twelfths of the hour, the first being left out as cold.",
-        table("hour", part(done, "hour")),
+        f"An hour of steady state on {nodes} nodes, {requests:,.0f} requests",
+        "one seed: intervals are over eleven twelfths of the hour, which have the same nodes and pool and so "
+        "are not independent, the first being left out as cold.",
+        table(f"hour_{nodes}", mine),
         recompute=True,
     )
 
@@ -173,7 +188,7 @@ def _compared(
 ) -> Panel:
     """Means and p99 of all, and what each pair says; `recompute`: also who is behind buying nothing."""
     plots, means = dots(mine)
-    claim = changes_claim(mine, list(pairs))
-    if recompute:
-        claim = joined([recompute_claim(mine, NAMES["recompute"]), claim])
+    pairs = list(pairs)
+    claims = [recompute_claim(mine, NAMES["recompute"])] if recompute else []
+    claim = joined([*claims, changes_claim(mine, pairs), tails_claim(mine, pairs)])
     return Panel(title, claim, against, plots, means, points)

@@ -28,14 +28,17 @@ def systems(done: Done) -> Panel:
     """Against the baselines, by traffic."""
     found = by_system(done, "shape")
     shapes = list(found["switch"])
-    values = {NAMES[name]: {shape: found[name][shape].interval(*MEAN) for shape in shapes} for name in found}
+    values, tails = (
+        {NAMES[name]: {shape: found[name][shape].interval(*path) for shape in shapes} for name in found}
+        for path in (MEAN, P99)
+    )
     claim = systems_claim({shape: {name: found[name][shape] for name in found} for shape in shapes})
     plotted = {at(name, shape): found[name][shape].interval(*MEAN) for name in found for shape in shapes}
     return Panel(
         "Against the three baselines, by traffic",
         claim,
         f"{FAVOURED}.",
-        [figures.dots(TTFT, values)],
+        [figures.dots(TTFT, values), figures.dots(TAIL, tails)],
         plotted,
         shares_table(part(done, "shape")),
     )
@@ -51,7 +54,7 @@ def axis(axis: Axis, done: Done) -> Panel:
     return Panel(
         f"By {axis.label}",
         axis_claim(by_place),
-        "one axis at a time around 16 nodes and 2 storage nodes; other numbers of storage nodes are above.",
+        f"{FAVOURED}; one axis at a time around 16 nodes and 2 storage nodes; nothing is said of two.",
         [
             _along(axis, found, what, path)
             for what, path in ((TTFT, MEAN), ("mean in steady state, s", STEADY), (TAIL, P99))
@@ -68,7 +71,7 @@ def axis(axis: Axis, done: Done) -> Panel:
 
 def _along(axis: Axis, found: Mapping[str, Mapping[Any, Sample]], what: str, path: tuple[str, str]) -> Plot:
     """One figure of every system; words in place of numbers have no order, and so no line."""
-    if axis.field == "scheduler":
+    if isinstance(axis.values[0], str):
         values = {
             NAMES[name]: {str(at): one.interval(*path) for at, one in mine.items()}
             for name, mine in found.items()
@@ -94,6 +97,7 @@ def ablation(done: Done) -> Panel:
         [
             figures.dots("bytes that storage nodes send, relative to no pool", {"bytes": egress}),
             figures.dots(TTFT, {"mean": means}),
+            figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),
         ],
         egress | {name + MEAN_MARK: value for name, value in means.items()},
         table("ablation", part(done, "ablation")),
@@ -108,9 +112,10 @@ def control(done: Done) -> Panel:
     return Panel(
         "What a slow control plane changes",
         control_claim(mine),
-        "one setting.",
+        "one setting, one switch; the controller of several has not been simulated here.",
         [
             figures.dots(TTFT, {"mean": means}),
+            figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),
             figures.dots("messages of the control plane in a run, bytes", {"bytes": values}),
         ],
         means,

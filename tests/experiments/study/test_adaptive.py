@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,7 +55,7 @@ def test_what_is_uncertain_gets_more_and_is_named_when_that_does_not_suffice() -
     play(groups, 1, None, world.some, FOREVER)
     assert len(groups[0].runs) == MOST_SEEDS
     assert groups[0].spread > 0.01
-    assert coarse(groups) == []  # ten are the most that it may get
+    assert [(one.name, one.seeds) for one in coarse(groups)] == [("rivals 16", MOST_SEEDS)]
     few = grouped(group())
     play(few, 1, 4, World(noise=0.1).some, FOREVER)
     assert [(one.name, one.seeds) for one in coarse(few)] == [("rivals 16", 4)]
@@ -101,6 +102,64 @@ def test_a_pool_is_watched_against_what_it_has_to_beat_at_its_cost() -> None:
     assert not known("stores").settled
     assert known("distributed").settled
     assert known(BOUND).settled
+
+
+def test_what_is_widest_gets_its_seeds_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that swings by half gets all ten while one that is nearly known waits for the time to end."""
+    monkeypatch.setattr("experiments.study.adaptive.AT_ONCE", 1)
+    wide, near = grouped(group(16)), grouped(group(32))
+    swings, order = {16: 0.5, 32: 0.02}, []
+
+    def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+        order.extend(dict.fromkeys(scenario.nodes.count for scenario in scenarios))
+        return [
+            run(1.0 + swings[one.nodes.count] * (one.storage.kind == "peers") * (one.workload.seed % 2))
+            for one in scenarios
+        ]
+
+    play([*near, *wide], 1, None, some, FOREVER)
+    extra = order[2 * FEWEST_SEEDS :]
+    assert extra == sorted(extra)
+    assert extra.count(16) == MOST_SEEDS - FEWEST_SEEDS
+    assert extra.count(32) > 0
+
+
+def test_a_decision_is_watched_against_all_that_stands_beside_it() -> None:
+    """4 storage nodes cost more than the pool: no rival at its cost, but what the tornado is about."""
+    setting = Setting(nodes=32)
+    kinds = (("switch", 2, 1.96), ("stores", 4, 2.03), ("distributed", 2, 0.91))
+    for sweep, found in (("tornado", 0.1), ("rivals", 0.0)):
+        points = [
+            Point(sweep, "as assumed", name, replace(setting, stores=stores), system(name, setting))
+            for name, stores, _ in kinds
+        ]
+        runs = [
+            [run(0.2 + 0.05 * (seed % 2) * (name == "stores"), cost) for name, _, cost in kinds]
+            for seed in range(FEWEST_SEEDS)
+        ]
+        assert (Group("one", points, runs).spread > 0.01) == bool(found)
+
+
+def test_the_map_is_watched_where_its_verdict_falls_and_within_half_a_percent() -> None:
+    """A pool that is far behind may be as uncertain as it likes; 0.8 % around the nearest is too much."""
+    setting = Setting()
+    kinds = {"recompute": (1.5, 0.0), "lent": (1.0, 0.0), "lent_pool": (0.99, 0.5), "switch": (2.0, 2.0)}
+
+    def known(noisy: str, by: float, sweep: str = "map") -> Group:
+        points = [Point(sweep, "1", name, setting, system(name, setting)) for name in kinds]
+        runs = [
+            [
+                run(mean_s * (1 + by * (seed % 2) * (name == noisy)), cost)
+                for name, (mean_s, cost) in kinds.items()
+            ]
+            for seed in range(4)
+        ]
+        return Group("map 1", points, runs)
+
+    assert known("lent_pool", 0.02).spread > known("lent_pool", 0.005).spread > 0
+    assert not known("lent_pool", 0.008).settled
+    assert known("lent_pool", 0.008, "rivals").settled
+    assert known("lent", 0.0).settled
 
 
 def test_points_of_a_place_are_one_group() -> None:

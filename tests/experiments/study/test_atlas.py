@@ -14,7 +14,8 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.design_rules import map_claim
+from experiments.study.claims import Fact, contradictions
+from experiments.study.design_rules import EVEN, map_claim
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
@@ -63,7 +64,7 @@ def test_a_pool_that_only_distributed_memory_beats_is_best_among_storage_nodes()
     found = verdicts(*at_one_place(**times, distributed=0.162, cxl=0.161))
     assert found.standing is Standing.BEATEN
     assert found.central_standing is Standing.BEST
-    assert found.central_lead == pytest.approx(1 - 165 / 188)  # 4 storage nodes cost more than the pool
+    assert found.central_lead.mean == pytest.approx(1 - 165 / 188)  # 4 storage nodes cost more than the pool
     assert found.rival.label.startswith("CXL pool")
     alone = verdicts(*at_one_place(**times))
     assert alone.standing is Standing.BEST
@@ -132,6 +133,26 @@ def test_a_lead_that_nobody_would_notice_makes_no_pool_the_best() -> None:
     assert "surely fastest in 1, no different in 0, surely slower in 1, not decided in 0. Against" in told
     assert "the nodes' own DRAM, lent, merging switch (1): 1 of agents with 32 to 32 nodes" in told
     assert "by 2.0% in the median" in told
+
+
+def test_a_lead_that_is_sure_must_be_seen() -> None:
+    times = {"recompute": 0.188, "stores_2": 0.193, "stores_4": 0.179, "switch_2": 0.165, BOUND: 0.16}
+    best = verdicts(*at_one_place(**times))
+    beaten = verdicts(*at_one_place(**times, distributed=0.15))
+    assert map_claim([best], [best], 0).facts == (
+        Fact(EVEN, "setting 1"),
+        Fact(EVEN, "setting 1 among storage nodes"),
+    )
+    claim = map_claim([beaten], [beaten], 0)
+    assert claim.facts[0] == Fact("setting 1", EVEN)
+    drawn = {
+        "setting 1": beaten.lead,
+        "setting 1 among storage nodes": beaten.central_lead,
+        EVEN: 0 * best.lead,
+    }
+    assert contradictions(claim, drawn) == []
+    assert contradictions(claim, drawn | {"setting 1": best.lead})
+    assert "p99 differs from the rival's beyond its interval in 1, by 10.0% at most" in claim.text
 
 
 def test_distributed_memory_has_as_much_memory_and_is_billed_for_what_it_adds() -> None:

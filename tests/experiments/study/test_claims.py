@@ -107,11 +107,13 @@ def test_the_ledger_says_what_is_lost_against_buying_nothing() -> None:
     gaining = ledger_claim([entry_with(saved_s=0.01, against_s=0.1)])
     assert "less than its 0.50 $/h" in gaining.text
     assert "loses" not in gaining.text
+    assert gaining.facts == (Fact("64 nodes: waiting saved, $", "64 nodes: dearer by, $"),)
+    assert losing.facts == (Fact("64 nodes: dearer by, $", "64 nodes: waiting saved, $"),)
 
 
 def test_the_ledger_multiplies_measured_costs_with_counts() -> None:
     row = entry_with(0.1, 0.1)
-    assert row.digests == 10  # a run of an hour
+    assert row.digests.mean == 10  # a run of an hour
     assert row.cpu_s == pytest.approx(10 * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S))
     assert row.table_mb == pytest.approx(12 * 12 * ENTRY_BYTES / 1e6)
 

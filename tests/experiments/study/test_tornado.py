@@ -6,11 +6,13 @@ import itertools
 
 import pytest
 
-from experiments.study.design_rules import tornado_claim
+from experiments.intervals import Interval
+from experiments.study.claims import Fact, contradictions
+from experiments.study.design_rules import EVEN, tornado_claim
 from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.systems import Setting
-from experiments.study.tornado import bars, swings, tornado_points
+from experiments.study.tornado import BASE, Bar, bars, swings, tornado_points
 from tests.experiments.study.made import run
 
 PLAYED = list(tornado_points(Setting(), quick=True))
@@ -41,3 +43,28 @@ def test_all_changes_have_two_bars_in_the_end() -> None:
     changes = {bar.change.rsplit(" ", 1)[0] for bar in made if bar.change.endswith((" halved", " doubled"))}
     for rival, other in itertools.pairwise(rivals):
         assert len(swings(made, rival)) == len(swings(made, other)) == len(changes)
+
+
+def bar(change: str, low: float, high: float) -> Bar:
+    dollars = Interval((low + high) / 2, low, high)
+    return Bar(change, "4 storage nodes", dollars, Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0))
+
+
+def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
+    made = [
+        bar(BASE, 1.0, 3.0),
+        bar("load halved", -3.0, -1.0),
+        bar("load doubled", -3.0, 1.0),
+        bar("links halved", 1.0, 2.0),
+        bar("links doubled", 1.0, 5.0),
+    ]
+    claim = tornado_claim(made, "4 storage nodes")
+    assert "surely turns with load halved." in claim.text
+    assert "within the interval, it turns with load doubled." in claim.text
+    assert claim.facts == (Fact(EVEN, BASE), Fact("load halved", EVEN))
+    drawn = {one.change: one.net_dollars for one in made} | {EVEN: Interval(0.0, 0.0, 0.0)}
+    assert contradictions(claim, drawn) == []
+    assert contradictions(claim, drawn | {"load halved": drawn[BASE]})
+    open_ = tornado_claim([bar(BASE, -1.0, 3.0), *made[3:]], "4 storage nodes")
+    assert "against 4 storage nodes, not told from 0" in open_.text
+    assert "No single halving or doubling surely turns the decision." in open_.text

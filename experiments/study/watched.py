@@ -1,0 +1,91 @@
+"""What decides how many seeds a comparison gets: pairs whose ratio has to be known within a share.
+
+Only the width of intervals is looked at, never on which side of 1 they lie: who waits for a difference to be
+sure finds too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from experiments.study.point import Point
+from experiments.study.sample import MEAN, Sample, ratio
+from experiments.study.systems import BOUND, CENTRAL, POOLS, WITHOUT
+
+DECIDED_SHARE = 0.01
+MAP_SHARE = 0.005
+"""In the map, where leads of less than that make no difference."""
+WATCHED = 3
+"""Pairs of a group without a pool."""
+DECISIONS = ("tornado", "ledger")
+"""Sweeps of one pool, which is compared with everything beside it."""
+MAP = "map"
+
+Pair = tuple[int, int]
+"""Places of two points in their group."""
+
+
+def wanted_share(points: Sequence[Point]) -> float:
+    """Half the widest interval that a group's ratios may have."""
+    return MAP_SHARE if points and points[0].sweep == MAP else DECIDED_SHARE
+
+
+def spread(points: Sequence[Point], samples: Sequence[Sample]) -> float:
+    """Half the widest interval among the pairs that a group is played for."""
+    pairs = nearest(points, samples) if points[0].sweep == MAP else watched(points, samples)
+    halves = [ratio(samples[one], samples[other], *MEAN).half for one, other in pairs]
+    return max(halves, default=0.0)
+
+
+def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
+    """Each system with a pool, with the same one without and with its strongest rivals at its cost.
+
+    Of the rivals these are the fastest of all and the fastest of CENTRAL. Of the sweeps in DECISIONS all that
+    stands beside the pool; where there is no pool, neighbours by mean, the fastest first.
+    """
+    order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
+    names = [point.system for point in points]
+    pools = [at for at in order if names[at] in POOLS]
+    if not pools:
+        yield from list(pairwise(order))[:WATCHED]
+    for pool in pools:
+        if points[pool].sweep in DECISIONS:
+            yield from ((pool, other) for other in order if other != pool)
+            continue
+        rivals = _rivals(points, samples, pool, order)
+        central = [at for at in rivals if names[at] in CENTRAL]
+        without = [at for at in order if _is_without(points[at], points[pool])]
+        yield from ((pool, rival) for rival in {*rivals[:1], *central[:1], *without})
+
+
+def nearest(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
+    """Of all pools the one that leads by most and its strongest rival: against everything, and among CENTRAL.
+
+    What a verdict of the map is about; a pool that is far behind needs no more seeds.
+    """
+    order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
+    for kinds in (None, CENTRAL):
+        mine = [at for at in order if kinds is None or points[at].system in kinds]
+        leads = []
+        for pool in (at for at in mine if points[at].system in POOLS):
+            rivals = _rivals(points, samples, pool, mine)
+            if rivals:
+                leads.append((ratio(samples[pool], samples[rivals[0]], *MEAN).mean, pool, rivals[0]))
+        if leads:
+            yield min(leads)[1:]
+
+
+def _rivals(points: Sequence[Point], samples: Sequence[Sample], pool: int, order: Sequence[int]) -> list[int]:
+    """Without a pool and no dearer, the fastest first."""
+    return [
+        at
+        for at in order
+        if points[at].system not in (*POOLS, BOUND) and samples[at].cost <= samples[pool].cost
+    ]
+
+
+def _is_without(point: Point, pool: Point) -> bool:
+    """Whether it is the same purchase without what its switch does."""
+    same = point.setting.stores == pool.setting.stores and point.variant == pool.variant
+    return same and point.system == WITHOUT.get(pool.system)
