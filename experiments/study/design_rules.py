@@ -167,8 +167,8 @@ def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
     text = (
         "At a node's price for a second of waiting the pool is worth "
         f"{told(base.net_dollars, '$/h', 2)} against {rival}{_of_zero(base.net_dollars)}; its mean first "
-        f"token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most depends on "
-        f"{widest}: {told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
+        f"token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most depends "
+        f"on {widest}: {told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
     )
     facts = [Fact(EVEN, BASE) if ahead else Fact(BASE, EVEN)] if base.net_dollars.mean else []
     facts += [Fact(name, EVEN) if ahead else Fact(EVEN, name) for name in sure]

@@ -108,7 +108,8 @@ def test_what_is_widest_gets_its_seeds_first(monkeypatch: pytest.MonkeyPatch) ->
     """A setting that swings by half gets all ten while one that is nearly known waits for the time to end."""
     monkeypatch.setattr("experiments.study.adaptive.AT_ONCE", 1)
     wide, near = grouped(group(16)), grouped(group(32))
-    swings, order = {16: 0.5, 32: 0.02}, []
+    swings = {16: 0.5, 32: 0.02}
+    order: list[int] = []
 
     def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
         order.extend(dict.fromkeys(scenario.nodes.count for scenario in scenarios))
