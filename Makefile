@@ -10,7 +10,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -36,6 +36,9 @@ $(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch]
 
 $(SHELL_READY): requirements-shell.lock scripts/shell-setup.sh
 	@sh scripts/shell-setup.sh
+
+compiled: $(READY) ## compile the simulator, about a minute and once for each version of it: it runs twice as fast
+	@$(PYTHON) -m experiments.compile
 
 setup: $(READY) ## install what is missing: Debian packages, virtual environment, pinned packages
 
@@ -82,13 +85,13 @@ soak: $(READY) ## one network for long, under load and random faults: does anyth
 intruders: $(READY) ## one port floods the network while others work: what succeeds, whom it slows down (ATTACKS)
 	@$(PYTHON) -m experiments.faults.intruders
 
-routing: $(READY) ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
+routing: $(READY) compiled ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
 	@$(PYTHON) -m experiments.routing
 
-validate: $(READY) ## the simulator against the emulator and the literature
+validate: $(READY) compiled ## the simulator against the emulator and the literature
 	@$(PYTHON) -m experiments.validate
 
-study: $(READY) ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
+study: $(READY) compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
 	@$(PYTHON) -m experiments.study
 
 bench-switch: $(READY) ## packets per second of the switch, against a bare echo and BMv2 where present
@@ -109,10 +112,10 @@ bench-control: $(READY) ## CPU time of controller and switch from a digest to it
 bench-tables: $(READY) ## what large tables cost the switch: routes and access lists, beside BMv2 (ROUNDS)
 	@$(PYTHON) -m experiments.bench_tables
 
-codecs: $(READY) ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
+codecs: $(READY) compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
 	@$(PYTHON) -m experiments.codecs
 
-worth: $(READY) ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
+worth: $(READY) compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
 	@$(PYTHON) -m experiments.worth
 
 bench-slots: $(READY) ## how much of a pool can be used whose blocks differ in length, after long churn (CODEC, SPARE)

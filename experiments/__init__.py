@@ -1,0 +1,5 @@
+"""What is played, replayed and swept; the simulator runs compiled where `make compiled` has built it."""
+
+from experiments.compiled import use
+
+use()

@@ -1,8 +1,12 @@
 """What holds for all tests."""
 
+import os
+
 import pytest
 from hypothesis import settings
 
+# Tests run the simulator's Python files, which they may replace parts of; test_compiled.py compares the two.
+os.environ.setdefault("WEIR_COMPILED", "0")
 # Examples have no deadline: on a busy machine any of them may be interrupted for long.
 settings.register_profile("weir", deadline=None)
 settings.load_profile("weir")

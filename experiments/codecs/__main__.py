@@ -16,6 +16,7 @@ from controller.policies import OWN_POLICIES
 from experiments.codecs.streams import Streams, simulated, table
 from experiments.codecs.sweep import GPU, MODEL, Codec, replayed, ttft_ms
 from experiments.command import Screen, run_command
+from experiments.compiled import engine
 from experiments.intervals import Interval, mean_interval
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.page import Section, write_report
@@ -114,7 +115,7 @@ def _work(screen: Screen, options: Options) -> int:
     screen.show(_times_table(options, times))
     screen.show(table(streams, streamed))
     about = {"model": MODEL, "gpu": GPU, "policy": options.policy, "requests": options.requests}
-    about |= {"seeds": options.seeds, "revision": revision()}
+    about |= {"seeds": options.seeds, "revision": revision(), "engine": engine()}
     options.results.mkdir(parents=True, exist_ok=True)
     summary = options.results / "summary.json"
     tables = hits, times, streamed

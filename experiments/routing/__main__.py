@@ -20,6 +20,7 @@ from typing import Any
 from rich.table import Table
 
 from experiments.command import Screen, run_command
+from experiments.compiled import engine
 from experiments.intervals import Interval, mean_interval
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.page import Section, bars, write_report
@@ -200,7 +201,7 @@ def _table(shape: str, load: float, cells: Cells) -> Table:
 def _write_page(options: RoutingOptions, cells: Cells, ratios: list[Ratio]) -> Path:
     """A section a table; a simulation has no machine that could be too slow."""
     about = {
-        "seed": f"1 to {options.seeds}, the same for all", "revision": revision(), "engine": "simulator",
+        "seed": f"1 to {options.seeds}, the same for all", "revision": revision(), "engine": engine(),
         "nodes": options.hosts, "requests of each simulation": options.requests,
     }  # fmt: skip
     titles = ["scheduler", "shared", *(part for name in FIGURES.values() for part in (name, "± (95 %)"))]
@@ -248,7 +249,7 @@ def _write(options: RoutingOptions, cells: Cells, ratios: list[Ratio]) -> Path:
     path = options.results / "summary.json"
     record = {
         "revision": revision(),
-        "engine": "simulator",
+        "engine": engine(),
         "hosts": options.hosts,
         "requests": options.requests,
         "seeds": options.seeds,

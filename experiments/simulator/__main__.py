@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.table import Table
 
 from experiments.command import Screen, run_command
+from experiments.compiled import core
 from experiments.options import add_verbosity
 from experiments.run.repeats import Repeats
 from experiments.run.report import print_report
@@ -91,7 +92,7 @@ def _table(name: str, result: SimResult) -> Table:
         "cache dollars a saved GPU second": "none saved"
         if result.dollars_per_saved_s is None
         else f"{result.dollars_per_saved_s:.6f}",
-        "simulated in": f"{result.cpu_s:.1f} s of CPU",
+        "simulated in": f"{result.cpu_s:.1f} s of CPU, {core()}",
     }
     for label, value in rows.items():
         table.add_row(label, value)

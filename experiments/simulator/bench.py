@@ -17,6 +17,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from experiments.compiled import engine
+from experiments.run.result import revision
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
@@ -97,6 +99,7 @@ def main(arguments: Sequence[str]) -> int:
             f"{cost.ms_per_request:.2f}",
         )
     Console().print(table)
+    print(f"revision {revision()}, {engine()}")
     return 0
 
 

@@ -9,7 +9,6 @@ larger one that came before (its condition variable wakes all of them).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.messages import Block
@@ -31,7 +30,7 @@ class Budget:
     @property
     def wanted(self) -> float:
         """Tokens of those that wait."""
-        return sum(tokens for tokens, _ in self._waiting)
+        return sum((tokens for tokens, _ in self._waiting), 0.0)
 
     def take(self, tokens: float) -> Event | None:
         """Take room; if there is none, what happens when it is taken."""
@@ -60,8 +59,7 @@ class Budget:
 class BudgetNode(Node):
     """See the module; nothing is fetched."""
 
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
+    def _set_up(self) -> None:
         self.budget = Budget(self._loop, self._options.budget_tokens)
         self.on_load: Callable[[], None] = lambda: None
         """Called when somebody begins to wait, begins or ends."""

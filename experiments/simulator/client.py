@@ -31,21 +31,25 @@ class ClientStats:
     puts_skipped: int = 0
 
 
-@dataclass(slots=True, eq=False)
 class _Transfer:
     """One block being fetched."""
 
-    block: Block
-    missing: int
-    """Parts, as bits."""
-    begun_s: float
-    """When its first request left."""
-    chains: list[tuple[ChainFetch, int]]
-    """Who waits for it, and at which place of theirs it is."""
-    lane: Lane[Ask]
-    """Of the parts that are asked for now."""
-    fragments: int = 0
-    pool_fragments: int = 0
+    __slots__ = ("begun_s", "block", "chains", "fragments", "lane", "missing", "pool_fragments")
+
+    def __init__(
+        self, block: Block, missing: int, begun_s: float, chain: ChainFetch, place: int, lane: Lane[Ask]
+    ) -> None:
+        self.block = block
+        self.missing = missing
+        """Parts, as bits."""
+        self.begun_s = begun_s
+        """When its first request left."""
+        self.chains = [(chain, place)]
+        """Who waits for it, and at which place of theirs it is."""
+        self.lane = lane
+        """Of the parts that are asked for now."""
+        self.fragments = 0
+        self.pool_fragments = 0
 
 
 class ChainFetch:
@@ -125,7 +129,7 @@ class Client:
             transfer = transfers.get(block.key)
             if transfer is None:
                 missing, lane = (1 << len(block.parts)) - 1, self._lanes.probes(block.home)
-                transfer = _Transfer(block, missing, now_s, [(chain, place)], lane)
+                transfer = _Transfer(block, missing, now_s, chain, place, lane)
                 transfers[block.key] = transfer
                 lane.waiting.append(Ask(block, PROBE, 1, self.name, chain_blocks))
             else:

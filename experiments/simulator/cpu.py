@@ -38,7 +38,7 @@ class Cpu:
 
     def _run(self, core: int, process: Process) -> None:
         jobs = process.take()
-        busy_s = process.wake_s + sum(cost_s for cost_s, _, _ in jobs)
+        busy_s = process.wake_s + sum((cost_s for cost_s, _, _ in jobs), 0.0)
         if self._slowdown:
             busy_s *= 1 + self._draw.expovariate(1 / self._slowdown)
         self._loop.after(busy_s, self._done, core, process, jobs)

@@ -1,12 +1,13 @@
 """What travels in the simulated network: requests, replies and puts for parts of blocks.
 
 A block moves as its probe (fragment 0, part 0) and its body in one or more parts, as the protocol asks.
+What is made for each block or message is no dataclass: compiled, these would be made by Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from hostlib.wire import fingerprint
@@ -14,72 +15,91 @@ from hostlib.wire import fingerprint
 PROBE = 0
 
 
-@dataclass(slots=True, eq=False)
 class Block:
     """A block as everyone knows it; there is one object a key."""
 
-    key: bytes
-    depth: int
-    above: bytes
-    """The parent's key; of a first block not meant."""
-    home: str
-    """The storage node's vertex."""
-    parts: tuple[int, ...]
-    """Fragments of each part: the probe, then the body's."""
+    __slots__ = ("above", "depth", "fragments", "home", "key", "parts")
+
+    def __init__(self, key: bytes, depth: int, above: bytes, home: str, parts: tuple[int, ...]) -> None:
+        self.key = key
+        self.depth = depth
+        self.above = above
+        """The parent's key; of a first block not meant."""
+        self.home = home
+        """The storage node's vertex."""
+        self.parts = parts
+        """Fragments of each part: the probe, then the body's."""
+        self.fragments = sum(parts)
+        """Of all parts."""
 
     @property
     def parent(self) -> int:
         """First 32 bits of the parent's key, 0 for none."""
         return fingerprint(self.above) if self.depth else 0
 
-    @property
-    def fragments(self) -> int:
-        """Of all parts."""
-        return sum(self.parts)
 
-
-@dataclass(slots=True, eq=False)
 class Ask:
     """A GET for one part of a block; `fill`: on behalf of the switch `asker`."""
 
-    block: Block
-    part: int
-    fragments: int
-    asker: str
-    chain_blocks: int
-    fill: bool = False
+    __slots__ = ("asker", "block", "chain_blocks", "fill", "fragments", "part")
+
+    def __init__(
+        self, block: Block, part: int, fragments: int, asker: str, chain_blocks: int, fill: bool = False
+    ) -> None:
+        self.block = block
+        self.part = part
+        self.fragments = fragments
+        self.asker = asker
+        self.chain_blocks = chain_blocks
+        self.fill = fill
 
 
-@dataclass(slots=True, eq=False)
 class Reply:
     """A VALUE (found) or a NOT_FOUND for one part."""
 
-    ask: Ask
-    found: bool
-    backlog_ms: float = 0.0
-    """What waits at the home; of a value from a pool nothing is said."""
-    from_pool: bool = False
-    merged: bool = False
-    copy: bool = False
-    """It goes to who waits for it, not towards who asked."""
+    __slots__ = ("ask", "backlog_ms", "copy", "found", "from_pool", "merged")
+
+    def __init__(self, ask: Ask, found: bool, backlog_ms: float = 0.0, from_pool: bool = False) -> None:
+        self.ask = ask
+        self.found = found
+        self.backlog_ms = backlog_ms
+        """What waits at the home; of a value from a pool nothing is said."""
+        self.from_pool = from_pool
+        self.merged = False
+        self.copy = False
+        """It goes to who waits for it, not towards who asked."""
 
     def copied(self) -> Reply:
         """The same for someone else who waits for it."""
-        return self if self.copy else replace(self, copy=True)
+        if self.copy:
+            return self
+        reply = Reply(self.ask, self.found, self.backlog_ms, self.from_pool)
+        reply.merged, reply.copy = self.merged, True
+        return reply
 
 
-@dataclass(slots=True, eq=False)
 class Put:
     """A block on its way to its home; `reclaim`: from the switch `sender`, as `fragments` of it."""
 
-    block: Block
-    fragments: int
-    sender: str
-    fragment: int = 0
-    reclaim: bool = False
-    sequence: int = 0
-    held: bool = False
-    """In the acknowledgement: the home now holds the whole block."""
+    __slots__ = ("block", "fragment", "fragments", "held", "reclaim", "sender", "sequence")
+
+    def __init__(
+        self,
+        block: Block,
+        fragments: int,
+        sender: str,
+        fragment: int = 0,
+        reclaim: bool = False,
+        sequence: int = 0,
+    ) -> None:
+        self.block = block
+        self.fragments = fragments
+        self.sender = sender
+        self.fragment = fragment
+        self.reclaim = reclaim
+        self.sequence = sequence
+        self.held = False
+        """In the acknowledgement: the home now holds the whole block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,10 @@ class Node:
         """Blocks of fetches that have not ended."""
         self._gpu_free_s = 0.0
         """When what waits for the GPU will have been computed, as far as it is known."""
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """What another kind of node has besides."""
 
     @property
     def block_s(self) -> float:
@@ -260,7 +264,8 @@ class Node:
             return
         if self._hints is not None:
             yield self._hints.round_trip_s(missing)
-        missing = missing[: self._admitted(missing, chain_blocks, self.fetcher)]
+        admitted = self._admitted(missing, chain_blocks, self.fetcher)
+        missing = missing[:admitted]
         if not missing:
             return
         began_s = self._loop.now

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from experiments.simulator.events import Event, Steps
 from experiments.simulator.messages import Block
@@ -52,8 +51,7 @@ class _Job:
 class StepNode(Node):
     """See the module."""
 
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
+    def _set_up(self) -> None:
         self._room = self._options.running_gb * GB / self._cost.model.kv_bytes_per_token
         self._free = self._room
         self._waiting: deque[_Job] = deque()
@@ -113,7 +111,7 @@ class StepNode(Node):
             tokens -= part
             parts.append((job, part))
         cost = self._cost
-        compute_s = sum(cost.prefill_s(part, job.behind) for job, part in parts if part)
+        compute_s = sum((cost.prefill_s(part, job.behind) for job, part in parts if part), 0.0)
         if decoding:
             context = sum(job.request.input_tokens for job in decoding) / len(decoding)
             compute_s += len(decoding) * cost.decode_s(1, context, batch=len(decoding))

@@ -148,7 +148,7 @@ class Store:
         if overheads_s:
             while overheads_s and overheads_s[0][0] <= now_s:
                 overheads_s.popleft()
-            wait_ms += 1000 * sum(extra_s for _, extra_s in overheads_s)
+            wait_ms += 1000 * sum((extra_s for _, extra_s in overheads_s), 0.0)
         return wait_ms if self._process.free else round(wait_ms / self._machine.pace) * self._machine.pace
 
     def _fill_buffers(self, asks: Sequence[Ask]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
@@ -43,19 +43,23 @@ class SwitchStats:
     fills: int = 0
 
 
-@dataclass(slots=True, eq=False)
 class Entry:
     """A block in the pool index."""
 
-    base_slot: int
-    filled: set[int] = field(default_factory=set)
-    """Parts that are there."""
+    __slots__ = ("base_slot", "filled")
+
+    def __init__(self, base_slot: int) -> None:
+        self.base_slot = base_slot
+        self.filled: set[int] = set()
+        """Parts that are there."""
 
 
-@dataclass(slots=True, eq=False)
 class _Claim:
-    since_s: float
-    waiters: list[str]
+    __slots__ = ("since_s", "waiters")
+
+    def __init__(self, since_s: float, waiter: str) -> None:
+        self.since_s = since_s
+        self.waiters = [waiter]
 
 
 Miss = Callable[[Ask, int, float, int], None]
@@ -225,7 +229,7 @@ class Switch:
             self._pending.move_to_end(place)
             self.stats.retried += ask.fragments
         elif len(self._pending) < self._options.pending_cells or self._drop_stale(now_s):
-            self._pending[place] = _Claim(now_s, [neighbour])
+            self._pending[place] = _Claim(now_s, neighbour)
         else:
             self.stats.unmerged += ask.fragments
         return False

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.progress import TextColumn
 
 from experiments.command import Screen, run_command
+from experiments.compiled import engine
 from experiments.page.report import NAME
 from experiments.run.result import revision
 from experiments.simulator.checks import check
@@ -99,7 +100,7 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
     few, many = (options.seed - 1 + number for number in (min(seeds, default=0), max(seeds, default=0)))
     return {
         "revision": revision(),
-        "engine": "simulator",
+        "engine": engine(),
         "seeds": f"{options.seed} to {few} at least, to {many} at most, the same for all that is compared",
         "intervals": "95 %, by Student's t over the seeds; differences seed by seed",
         "requests of each simulation": f"{options.requests_played}, more where a sweep says so",

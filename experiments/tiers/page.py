@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from experiments.compiled import engine
 from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
 from experiments.tiers.options import TiersOptions
@@ -18,7 +19,7 @@ _TITLES = (
 
 def write_page(options: TiersOptions, results: Mapping[str, Sequence[Result]]) -> Path:
     """A section a trace. A simulation has no machine that could be too slow."""
-    about = {"seed": options.seed, "revision": revision(), "engine": "simulator", "policy": options.policy}
+    about = {"seed": options.seed, "revision": revision(), "engine": engine(), "policy": options.policy}
     sections = []
     for trace, rows in results.items():
         labels = [f"{row.tiers}, {row.gate}, {row.prefetch}" for row in rows]

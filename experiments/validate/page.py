@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.compiled import engine
 from experiments.page import Section, bars, write_report
 from experiments.run.result import revision
 from experiments.simulator.scenario import Scenario
@@ -22,8 +23,8 @@ def write_page(
 ) -> Path:
     """A section a table, by title; `complaints`: of the emulator, None where it had no part in it."""
     sections = [_section(number, title, rows) for number, (title, rows) in enumerate(tables, 1)]
-    engine = "simulator" if complaints is None else "simulator, and the emulator with the embedded switch"
-    about = {"seed": seed, "revision": revision(), "engine": engine}
+    played = engine() if complaints is None else f"{engine()}, and the emulator with the embedded switch"
+    about = {"seed": seed, "revision": revision(), "engine": played}
     return write_report(folder, "make validate: the simulator against others", about, sections, complaints)
 
 

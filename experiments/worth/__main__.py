@@ -12,6 +12,7 @@ from typing import Any
 
 from controller.policies import OWN_POLICIES
 from experiments.command import Screen, run_command
+from experiments.compiled import engine
 from experiments.intervals import Interval, mean_interval
 from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.parallel import run_all
@@ -136,7 +137,7 @@ def _work(screen: Screen, options: Options) -> int:
     rows = [cell._asdict() | intervals(found[cell]) for cell in cells]
     verdicts = {"compressed": list(compressed(found)), "blended": list(blended(found))}
     about = {"model": MODEL, "gpu": GPU, **asdict(options.cluster), "seeds": options.seeds}
-    about |= {"trace": from_file, "revision": revision()}
+    about |= {"trace": from_file, "revision": revision(), "engine": engine()}
     screen.show(cells_table(rows, options.seeds))
     options.results.mkdir(parents=True, exist_ok=True)
     summary = options.results / "summary.json"

@@ -1,0 +1,128 @@
+"""The simulator compiled says what its Python files say, and is used only where it is made of them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import compiled
+
+needs_build = pytest.mark.skipif(
+    not compiled.folder().is_dir(), reason="the simulator is not compiled: make compiled"
+)
+KINDS = (sys.executable, "-m", "experiments.simulator.kinds")
+
+
+def said(*command: str, **environment: str) -> list[str]:
+    """The lines that a program of its own prints, in such an environment."""
+    settings = {**os.environ, "WEIR_COMPILED": "1", **environment}
+    done = subprocess.run(
+        command, env=settings, cwd=compiled.ROOT, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+    return done.stdout.splitlines()
+
+
+def says(code: str, **environment: str) -> list[str]:
+    """What a line of Python prints."""
+    return said(sys.executable, "-c", code, **environment)
+
+
+@needs_build
+def test_the_figures_of_all_kinds_of_scenarios_are_those_of_python_to_the_last_bit() -> None:
+    in_python, in_c = said(*KINDS, WEIR_COMPILED="0"), said(*KINDS)
+    assert (in_python[0], in_c[0]) == ("Python", "compiled")
+    assert len(in_c) > 20
+    assert in_c[1:] == in_python[1:]
+
+
+@needs_build
+def test_python_runs_where_that_is_asked_for() -> None:
+    code = (
+        "from experiments.compiled import core; import experiments.simulator.events as events;"
+        "print(core()); print(events.__file__)"
+    )
+    source = str(compiled.source("experiments.simulator.events"))
+    assert says(code, WEIR_PURE="1") == ["Python", source]
+    assert says(code, WEIR_COMPILED="0") == ["Python", source]
+    assert says(code)[0] == "compiled"
+
+
+@needs_build
+def test_scenarios_and_results_can_be_sent_between_processes() -> None:
+    code = (
+        "import pickle; from experiments.compiled import core;"
+        "from experiments.simulator.scenario import Scenario;"
+        "from experiments.simulator.simulation import simulate;"
+        "scenario = pickle.loads(pickle.dumps(Scenario().changed(workload={'requests': 20})));"
+        "result = simulate(scenario); print(core(), pickle.loads(pickle.dumps(result)) == result)"
+    )
+    assert says(code) == ["compiled True"]
+
+
+def test_what_was_imported_in_python_stays_in_python() -> None:
+    """Half compiled, modules would meet types that were never made."""
+    code = "import sys; sys.modules['experiments.simulator.events'] = sys; import experiments.compiled as c;"
+    assert says(f"{code} print(c.core())") == ["Python"]
+
+
+def test_a_build_belongs_to_its_sources_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = (*compiled.MODULES, *compiled.CONSTANTS)
+    for module in modules:
+        copy = tmp_path / compiled.source(module).relative_to(compiled.ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(compiled.source(module).read_bytes())
+    here = compiled.folder()
+    monkeypatch.setattr(compiled, "ROOT", tmp_path)
+    assert compiled.folder() == here
+    for module in modules:
+        path = compiled.source(module)
+        before = path.read_bytes()
+        path.write_bytes(before + b"\n")
+        assert compiled.folder() != here
+        path.write_bytes(before)
+
+
+def test_no_constant_is_compiled_in_of_a_file_that_the_build_does_not_know() -> None:
+    """mypyc copies the value of a Final: a change of it elsewhere would leave the build as it is."""
+    known = {*compiled.MODULES, *compiled.CONSTANTS}
+    for module in compiled.MODULES:
+        for node in ast.walk(_tree(module)):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module not in known:
+                taken = {name.name for name in node.names}
+                assert not taken & _finals(node.module), f"{module} has a constant of {node.module}"
+                for whole in taken:
+                    other = f"{node.module}.{whole}"
+                    assert other in known or not _finals(other), f"{module} may have a constant of {other}"
+
+
+def test_no_slice_calls_anything_but_len() -> None:
+    """mypyc 2.4.1 evaluates the bounds of a Sequence's slice twice: a gate was asked, and counted, twice."""
+    for module in compiled.MODULES:
+        bounds = [node for node in ast.walk(_tree(module)) if isinstance(node, ast.Slice)]
+        calls = {
+            ast.unparse(node.func)
+            for bound in bounds
+            for node in ast.walk(bound)
+            if isinstance(node, ast.Call)
+        }
+        assert calls <= {"len"}, f"{module}: name the result of {calls - {'len'}} first"
+
+
+def _tree(module: str) -> ast.Module:
+    return ast.parse(compiled.source(module).read_text())
+
+
+def _finals(module: str) -> set[str]:
+    """Names of a module's constants that are declared Final."""
+    path = compiled.source(module)
+    body = ast.parse(path.read_text()).body if path.is_file() else []
+    declared = [
+        node for node in body if isinstance(node, ast.AnnAssign) and "Final" in ast.unparse(node.annotation)
+    ]
+    return {node.target.id for node in declared if isinstance(node.target, ast.Name)}
