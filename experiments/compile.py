@@ -91,6 +91,8 @@ def _compare(built: Path) -> None:
     """A build that says anything else than Python is removed: some C compiler takes liberties."""
     with _step("compared with Python, in scenarios of all kinds"):
         in_python, in_c = (_figures(wanted) for wanted in ("0", "1"))
+        if in_python[:1] != ["Python"]:
+            raise BuildError(f"Python alone fails: {in_python}")
         if in_c[:1] != ["compiled"] or in_c[1:] != in_python[1:]:
             shutil.rmtree(built)
             odd = [line[:60] for line, other in zip(in_c, in_python, strict=False) if line != other]

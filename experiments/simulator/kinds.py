@@ -43,7 +43,7 @@ def kinds() -> dict[str, Scenario]:
             workload={"scheduler": "locality", "load": 8.0},
             nodes={"count": 16, "gate": "compare"},
             network={"segments": 4, "requests_first": True},
-            control={"report_count": 1, "live_lists": True, "list_s": 0.1},
+            control={"report_count": 1, "list_s": 0.1},
         ),
         "a crowded pending table": _scenario(
             workload={"load": 8.0, "scheduler": "round_robin"},

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from experiments import compiled
+from experiments.simulator.kinds import kinds
+from experiments.simulator.simulation import prepare
 
 needs_build = pytest.mark.skipif(
     not compiled.folder().is_dir(), reason="the simulator is not compiled: make compiled"
@@ -39,6 +41,11 @@ def test_the_figures_of_all_kinds_of_scenarios_are_those_of_python_to_the_last_b
     assert (in_python[0], in_c[0]) == ("Python", "compiled")
     assert len(in_c) > 20
     assert in_c[1:] == in_python[1:]
+
+
+@pytest.mark.parametrize("name", kinds())
+def test_every_kind_of_scenario_can_be_played(name: str) -> None:
+    prepare(kinds()[name])
 
 
 @needs_build
