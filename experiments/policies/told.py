@@ -34,15 +34,12 @@ from controller.pool import Pool
 from controller.residual_value import ResidualValue
 from controller.worker import TICK_S
 from experiments.policies.switch_model import Entry, SwitchModel, Wanted
+from experiments.simulator.measured import ENTRIES_S, ENTRY_DIGEST_S
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 from hostlib.news import NewBlock, NewsToTell
 from v1model.binding.digests import longest_wait
 
-CONTROLLER_S: Final = 0.004
-"""From a list of digests in the switch to the entries that it leads to, with one digest in it."""
-DIGEST_S: Final = 128e-6
-"""More for each further digest (`make bench-control`)."""
 READ_ENTRY_S: Final = 8e-6
 """Of the controller, for each counter that it reads."""
 ANSWER_S: Final = 0.002
@@ -160,7 +157,7 @@ class ToldPool:
         news = self._news[home]
         backlog_ms = min(0xFFFF, round(1000 * self._backlog_s(home, self._now_s)))
         for message in news.messages(backlog_ms, 0):
-            self._later(CONTROLLER_S, self._answered, Answer(home, wire.decode(message)))
+            self._later(ENTRIES_S, self._answered, Answer(home, wire.decode(message)))
         if len(news):
             self.at(self._now_s + HEARTBEAT_S, self._beat, home)
         else:
@@ -170,7 +167,7 @@ class ToldPool:
         if number == self._list_number and self._list:
             reports, self._list = self._list, []
             self._list_left_s = self._now_s
-            self._later(CONTROLLER_S + (len(reports) - 1) * DIGEST_S, self._hear, reports)
+            self._later(ENTRIES_S + len(reports) * ENTRY_DIGEST_S, self._hear, reports)
 
     def _later(self, delay_s: float, do: Callable[..., None], *what: Any) -> None:
         self.at(self._now_s + delay_s, do, *what)
