@@ -34,20 +34,24 @@ AGE_EDGES = (1, *[edge for octave in range(1, 13) for edge in (2**octave, 3 * 2 
 BUCKETS = len(AGE_EDGES) + 1
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
-CLASS_GROWTH = 1.5
-"""Before anything is seen, a class of blocks asked for again is reused that much more than the one before."""
+CLASS_GROWTH = 2.0
+"""Before anything is seen, a class of blocks asked for again is reused twice as much as the one before: its
+gaps are half as long."""
 START_HAZARD = 0.1
 """Per tick at age 0, before anything is seen."""
-START_FALL = 0.75
-"""Before anything is seen, the hazard falls with the age to this power. With 1 what came last is worth most
-for long, which loses where most is asked for once; with 0.5 what came first is, which loses 3 to 12 % in
-pools of 10,000 blocks and more."""
+START_TICKS = 300.0
+START_FALL = 3.0
+"""Before anything is seen, the hazard is (1 + age / START_TICKS) ** -START_FALL of that: for some thousand
+accesses nearly the same, so that what comes first stays until other blocks are known to be better. Where it
+falls from the first tick on (age ** -0.75), what came last is worth most, and pools of 300 to 3,000 blocks
+save .968 instead of .984 of the best baseline in their first 5,000 accesses (14 shapes, seeds 101 and 102).
+Where it falls later (600 ticks) or less (to the power of 1), those of 10,000 keep the oldest for long."""
 
 Floats = NDArray[np.float64]
 
 _WIDTHS = np.diff(np.array((0, *AGE_EDGES, 2 * AGE_EDGES[-1]), dtype=float))
 _MIDDLES = np.array((0, *AGE_EDGES), dtype=float) + _WIDTHS / 2
-_START = START_HAZARD / (1.0 + _MIDDLES) ** START_FALL
+_START = START_HAZARD / (1.0 + _MIDDLES / START_TICKS) ** START_FALL
 _FALL = np.append(1.0, _START[1:] / _START[:-1])
 _BUCKET_OF_AGE = [sum(age >= edge for edge in AGE_EDGES) for age in range(AGE_EDGES[-1] + 1)]
 _FROM_ON = np.triu(np.ones((BUCKETS, BUCKETS), dtype=bool))
