@@ -18,7 +18,7 @@ from typing import Any
 from experiments.intervals import Interval
 from experiments.study.point import Point
 from experiments.study.rivals import Purchase, beating
-from experiments.study.sample import MEAN, TOLD_SHARE, Sample, ratio
+from experiments.study.sample import MEAN, SAME_SHARE, TOLD_SHARE, Sample, ratio
 from experiments.study.systems import BASELINES, BOUND, CENTRAL, LENT, Setting, system
 from workload.cost import MODELS
 
@@ -30,8 +30,6 @@ REACH = 0.15
 STORES = (1, 2, 4, 8)
 POOL_STORES = (1, 2, 4)
 REQUESTS_A_NODE = 25
-SAME_SHARE = 0.005
-"""Nobody would buy for less."""
 SHAPES = ("agents", "flash", "rag", "chat")
 
 

@@ -53,8 +53,8 @@ def _rivals(done: Done) -> Iterator[tuple[int, dict[str, Sample]]]:
 def _purchases(done: Done) -> Iterator[Row]:
     four = label("stores", 4)
     told = [
-        f"{nodes} nodes: {_change(mine, POOL, other)} than {other} ({mine[POOL].cost:.2f} against "
-        f"{mine[other].cost:.2f} $/h; in steady state {_change(mine, POOL, other, STEADY)})"
+        f"{nodes} nodes, against {other}: {_change(mine, POOL, other)}, in steady state "
+        f"{_change(mine, POOL, other, STEADY)} ({mine[POOL].cost:.2f} and {mine[other].cost:.2f} $/h)"
         for nodes, mine in _rivals(done)
         for other in (four, LENT, NONE)
         if POOL in mine and other in mine
@@ -155,8 +155,8 @@ def _designs(done: Done) -> Iterator[Row]:
         own, front = NAMES["answered_pool"], NAMES["lent_pool"]
         if {own, front, LENT} <= mine.keys():
             told.append(
-                f"{nodes} nodes: with the switches' own pool and control plane "
-                f"{_change(mine, own, LENT)} than without, idealised {_change(mine, front, LENT)}"
+                f"{nodes} nodes, against none: with the switches' own pool and control plane "
+                f"{_change(mine, own, LENT)}, idealised {_change(mine, front, LENT)}"
             )
     if told:
         yield "A switch in front of lent DRAM was an idealised one", "; ".join(told)
@@ -181,8 +181,8 @@ def _engines(done: Done) -> Iterator[Row]:
             pool, stores, none = (label(name, 2, engine) for name in ("switch", "stores", "recompute"))
             if {pool, stores, none} <= mine.keys():
                 told.append(
-                    f"{nodes} nodes, {engine}: {_change(mine, pool, stores)} than {STORES}, "
-                    f"{_change(mine, pool, none)} than recomputing"
+                    f"{nodes} nodes, {engine}: against {STORES} {_change(mine, pool, stores)}, against "
+                    f"recomputing {_change(mine, pool, none)}"
                 )
     if told:
         yield "Nodes only prefilled, one request after the other", f"{POOL}: {'; '.join(told)}"

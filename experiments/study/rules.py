@@ -39,7 +39,7 @@ def axis_sentence(places: Mapping[Any, Mapping[str, Sample]]) -> str:
     found = {
         value: verdict(systems["switch"], systems["stores"], systems) for value, systems in places.items()
     }
-    ends = _ends(places)
+    ends = _told(places)
     change = {value: told_change(places[value]["switch"], places[value]["stores"], *MEAN) for value in ends}
     text = (
         "Against the same storage nodes without a pool the mean first token is, at "
@@ -63,7 +63,7 @@ def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
     """The same, with what plots must show: means at the ends, steady state where something is said of it."""
     facts = [
         fact
-        for value in _ends(places)
+        for value in _told(places)
         for fact in differing(
             places[value]["switch"], places[value]["stores"], at("switch", value), at("stores", value)
         )
@@ -89,9 +89,13 @@ def differing(one: Sample, other: Sample, name: str, other_name: str) -> list[Fa
     return [Fact(other_name, name)] if below(other, one, *MEAN) else []
 
 
-def _ends(places: Mapping[Any, object]) -> list[Any]:
-    """The first and the last value."""
-    return list(dict.fromkeys((next(iter(places)), list(places)[-1])))
+def _told(places: Mapping[Any, Mapping[str, Sample]]) -> list[Any]:
+    """The first value and the last, and between them that at which the pool changes most."""
+    values = list(places)
+    most = max(
+        values, key=lambda value: abs(ratio(places[value]["switch"], places[value]["stores"], *MEAN).mean - 1)
+    )
+    return [value for value in values if value in (values[0], most, values[-1])]
 
 
 def named(value: Any) -> str:
@@ -199,7 +203,7 @@ def sram_sentence(value: int, systems: Mapping[str, Sample]) -> str:
     text = (
         f"Is the switch's own SRAM (64 MB) enough? With blocks of {value} tokens it holds "
         f"{sram.runs[0]['pool_blocks']} blocks and serves {share:.1%} of all; the mean first token is "
-        f"{percent_change(benefit(sram, stores).ttft_ratio)} than without it"
+        f"{percent_change(benefit(sram, stores).ttft_ratio)}, compared with none"
     )
     if share < SERVED_SHARE:
         text += ", by merging and not by what it holds"

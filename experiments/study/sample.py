@@ -12,6 +12,8 @@ from experiments.study.results import Figures
 
 TOLD_SHARE = 0.0005
 """Less is no difference, however certain."""
+SAME_SHARE = 0.005
+"""Nobody would buy for less."""
 MEAN = ("ttft_s", "mean")
 P99 = ("ttft_s", "p99")
 START = ("start_ttft_s", "mean")
@@ -92,11 +94,12 @@ def seconds(interval: Interval) -> str:
 
 
 def percent_change(interval: Interval) -> str:
-    """A ratio as a change of a time, "sooner" or "later" only where the interval leaves 1 out."""
+    """A ratio as a change of a time, "sooner" or "later" only where the interval leaves 1 out, and "no
+    different" only where all of it lies within SAME_SHARE."""
     if not isfinite(interval.half):
         return f"{interval.mean - 1:+.1%} (one run, no interval)"
     if interval.low <= 1 <= interval.high or abs(interval.mean - 1) < TOLD_SHARE:
-        return f"no different ({interval.mean - 1:+.1%} ± {interval.half:.1%})"
+        return _open(interval)
     word = "sooner" if interval.mean < 1 else "later"
     return f"{abs(1 - interval.mean):.1%} ± {interval.half:.1%} {word}"
 
@@ -106,7 +109,13 @@ def told_change(sample: Sample, reference: Sample, *path: str) -> str:
     change = ratio(sample, reference, *path)
     if below(sample, reference, *path) or below(reference, sample, *path) or not isfinite(change.half):
         return percent_change(change)
-    return f"no different ({change.mean - 1:+.1%} ± {change.half:.1%})"
+    return _open(change)
+
+
+def _open(change: Interval) -> str:
+    """No difference where one that counts is ruled out; else it is only not known."""
+    word = "no different" if (1 - change).within(SAME_SHARE) else "not told apart"
+    return f"{word} ({change.mean - 1:+.1%} ± {change.half:.1%})"
 
 
 TAIL_SHARE = 0.005

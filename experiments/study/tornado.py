@@ -33,6 +33,20 @@ PARAMETERS = {
     "direct.block_s": "cost of an RDMA read",
     "workload.load": "load",
 }
+PRICES = {
+    "node_per_hour": "price of a node's hour, so of waiting",
+    "dram_per_gb": "price of DRAM",
+    "ssd_per_gb": "price of SSDs",
+    "store_server": "price of a storage node without memory",
+    "nic": "price of a network adapter",
+    "smartnic": "price of an adapter that decodes",
+    "switch": "price of a switch",
+    "pool_per_gb": "price of memory at a switch",
+    "pool_fixed": "price of a pool beyond switch and memory",
+    "cxl_adapter": "price of a CXL adapter",
+    "cxl_switch": "price of a CXL switch",
+    "years": "years of use",
+}
 BASE = "as assumed"
 
 
@@ -85,7 +99,7 @@ def bars(found: Mapping[str, Mapping[str, tuple[Point, Sample]]]) -> list[Bar]:
     for price in fields(Prices):
         for word, factor in FACTORS.items():
             prices = {price.name: getattr(Prices(), price.name) * factor}
-            label = f"price {price.name} {word}"
+            label = f"{PRICES[price.name]} {word}"
             made += [_bar(label, base["switch"], base[kind], prices) for kind in rivals]
     return made
 

@@ -19,7 +19,7 @@ from experiments.study.design_rules import EVEN, map_claim
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
-from experiments.study.tornado import BASE, RIVALS, bars, changed, swings
+from experiments.study.tornado import BASE, PRICES, RIVALS, bars, changed, swings
 from tests.experiments.study.made import sample
 
 
@@ -90,11 +90,11 @@ def test_prices_are_turned_without_a_simulation_and_the_widest_swing_is_first() 
     made = bars({BASE: found})
     against = found["stores"][0].label
     rows = {name: (low, high) for name, low, high in swings(made, against)}
-    low, high = rows["price pool_fixed"]
+    low, high = rows[PRICES["pool_fixed"]]
     assert low.net_dollars.mean - high.net_dollars.mean == pytest.approx(16_000 * 1.5 / (4 * 8760))
     order = [abs(low.net_dollars.mean - high.net_dollars.mean) for low, high in rows.values()]
     assert order == sorted(order, reverse=True)
-    node_low, node_high = rows["price node_per_hour"]
+    node_low, node_high = rows[PRICES["node_per_hour"]]
     assert node_high.net_dollars.mean > node_low.net_dollars.mean  # the pool is faster, so waiting must count
 
 

@@ -123,7 +123,9 @@ def test_systems_that_p99_does_not_tell_apart_are_said_to_be() -> None:
 
 def test_a_change_within_its_interval_is_no_change() -> None:
     runs = of_runs([run(value) for value in (0.9, 1.0, 1.08)])
-    assert percent_change(ratio(runs, sample(1.0), "ttft_s", "mean")).startswith("no different")
+    assert percent_change(ratio(runs, sample(1.0), "ttft_s", "mean")).startswith("not told apart")
+    near = of_runs([run(value) for value in (0.999, 1.0, 1.001)])
+    assert percent_change(ratio(near, sample(1.0), "ttft_s", "mean")).startswith("no different")
     assert percent_change(ratio(sample(0.9), sample(1.0), "ttft_s", "mean")) == "10.0% ± 0.0% sooner"
 
 
@@ -198,5 +200,19 @@ def test_a_word_that_the_drawn_means_contradict_is_not_said() -> None:
     """Sooner by the ratio of each seed, later in the mean that is drawn."""
     one = of_runs([run(mean_s) for mean_s in (0.099, 0.099, 0.099, 10.5)])
     other = of_runs([run(mean_s) for mean_s in (0.1, 0.1, 0.1, 10.45)])
-    assert "no different" in told_change(one, other, *MEAN)
+    assert told_change(one, other, *MEAN).startswith(("no different", "not told apart"))
     assert "sooner" in told_change(sample(0.19), sample(0.2), *MEAN)
+
+
+def test_an_axis_names_the_place_at_which_the_pool_changes_most() -> None:
+    """Neither end: who tells only these hides it."""
+    stores = {value: sample(0.2, 1.47) for value in (1, 4, 16, 64)}
+    pools = {1: 0.199, 4: 0.197, 16: 0.15, 64: 0.2}
+    claim = axis_claim(
+        {value: {"stores": stores[value], "switch": sample(pools[value], 1.96)} for value in pools}
+    )
+    assert (
+        "at 1, 0.5% ± 0.0% sooner; at 16, 25.0% ± 0.0% sooner; at 64, no different (+0.0% ± 0.0%)"
+        in claim.text
+    )
+    assert Fact("pool in the switch at 16", "storage nodes, no pool at 16") in claim.facts
