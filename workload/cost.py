@@ -126,6 +126,7 @@ GPUS = {
     for spec in (
         GpuSpec("a800", 312e12, 2.039e12, "NVIDIA A100/A800 80GB SXM data sheet"),
         GpuSpec("h800", 989e12, 3.35e12, "NVIDIA H100/H800 SXM data sheet"),
+        GpuSpec("l40s", 362e12, 0.864e12, "NVIDIA L40S data sheet"),
         GpuSpec("h20", 148e12, 4.0e12, "NVIDIA H20 data sheet"),
     )
 }

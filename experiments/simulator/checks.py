@@ -171,6 +171,8 @@ def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "decoders.running_gb", "must be above 0: no request would ever start"
     if scenario.model.decoding == "gpu" and scenario.nodes.decode != "batched":
         yield "model.decoding", 'tokens that the GPU can hold up are in decode = "batched" only'
+    if 0.0 < scenario.model.decoding_slowdown < 1.0:
+        yield "model.decoding_slowdown", "nothing is faster beside something else: use at least 1, or 0"
     if scenario.nodes.decode == "steps" and scenario.nodes.loading != "blocking":
         yield "nodes.loading", 'with decode = "steps" loads are part of a step: use "blocking"'
     if scenario.nodes.decode in ("batched", "steps") and scenario.nodes.running_gb <= 0:

@@ -21,17 +21,26 @@ class Gpu:
     """Use in this order for each request: admit, compute (a fetch or a prefill), decode, leave."""
 
     def __init__(
-        self, loop: Loop, cost: CostModel, batched: bool, running_tokens: float, chunk_tokens: int
+        self,
+        loop: Loop,
+        cost: CostModel,
+        batched: bool,
+        running_tokens: float,
+        chunk_tokens: int,
+        slowdown: float = 0.0,
     ) -> None:
+        """`slowdown`: so many times as long tokens take while blocks are decoded here, and decoding blocks
+        while tokens are; 0: no token meanwhile."""
         self.busy_s = 0.0
         self.free_since_s = 0.0
         """When it last had nothing more to compute; while it computes, when it had before."""
         self._loop, self._cost = loop, cost
         self._batched, self._chunk_tokens = batched, chunk_tokens
+        self._slowdown = slowdown
         self._lock = Turns(loop)
         self._memory = _Memory(loop, running_tokens) if batched else None
         self.gaps = Gaps()
-        self._batch = _Batch(loop, cost, self.gaps)
+        self._batch = _Batch(loop, cost, self.gaps, slowdown)
 
     @property
     def step_s(self) -> float:
@@ -79,11 +88,22 @@ class Gpu:
         yield from self.compute(rest_s)
         self.busy_s += work_s - rest_s
 
+    @property
+    def block_slowdown(self) -> float:
+        """So many times as long decoding a block takes now as it would alone."""
+        return self._slowdown if self._slowdown and self._batch.size else 1.0
+
     def interrupt(self, duration_s: float) -> Steps:
-        """Work beside a prefill that goes on, while no token is decoded."""
-        self._batch.pause()
-        yield duration_s
-        self._batch.resume()
+        """Decode blocks, which takes so long alone, beside a prefill that goes on: no token is decoded
+        meanwhile, or both take longer."""
+        if not self._slowdown:
+            self._batch.pause()
+            yield duration_s
+            self._batch.resume()
+            return
+        self._batch.change_slowdown(1)
+        yield duration_s * self.block_slowdown
+        self._batch.change_slowdown(-1)
 
     def stall(self, steps: Steps) -> Steps:
         """Take these steps while nothing is computed."""
@@ -133,13 +153,16 @@ class _Memory:
 class _Batch:
     """Requests that decode together. Progress is counted in iterations since the start of time."""
 
-    def __init__(self, loop: Loop, cost: CostModel, gaps: Gaps) -> None:
+    def __init__(self, loop: Loop, cost: CostModel, gaps: Gaps, slowdown: float) -> None:
         self._loop, self._cost, self._gaps = loop, cost, gaps
         self._stalled_s = 0.0
         """Paused since the last token."""
         self._iterations = 0.0
         self._updated_s = 0.0
         self._paused = 0
+        self._slowdown = slowdown
+        self._beside = 0
+        """What makes tokens take so many times as long now."""
         self._members: list[tuple[float, int, float, Event]] = []
         """By the iteration of their last token: (iteration, order, context tokens, done)."""
         self._context_tokens = 0.0
@@ -181,12 +204,19 @@ class _Batch:
         self._paused -= 1
         self._replan()
 
+    def change_slowdown(self, by: int) -> None:
+        """So many more are there, or fewer, that make tokens take longer."""
+        self._advance()
+        self._beside += by
+        self._replan()
+
     def step_s(self) -> float:
         """How long one token for each takes; 0 when nobody decodes."""
         count = len(self._members)
         if not count:
             return 0.0
-        return count * self._cost.decode_s(1, self._context_tokens / count, batch=count)
+        step_s = count * self._cost.decode_s(1, self._context_tokens / count, batch=count)
+        return step_s * self._slowdown if self._beside else step_s
 
     def _advance(self) -> None:
         now_s = self._loop.now

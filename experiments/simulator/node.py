@@ -270,14 +270,14 @@ class Node:
             return
         began_s = self._loop.now
         found: list[str] = []
-        if self._decodes_on_gpu and self._decode_s:  # no token for as long as that takes
+        if self._decodes_on_gpu and self._decode_s:  # no token for as long as that takes, or later ones
             self._loop.start(self.gpu.interrupt(len(missing) * self._decode_s))
         if self._options.loading == "blocking":
             yield from self.gpu.stall(self._bring(self.fetcher, missing, found))
         else:
             yield from self._bring(self.fetcher, missing, found)
         if self._decode_s and found:
-            yield self._decoding_s(began_s, len(found), self._decode_s)
+            yield self._decoding_s(began_s, len(found), self._decode_s * self.gpu.block_slowdown)
         record.fetch_s = self._loop.now - began_s
         sources.update({block.key: source for block, source in zip(missing, found, strict=False)})
 

@@ -108,6 +108,8 @@ class Model:
     decoding: str = choice("beside", DECODINGS)
     """beside: fetched blocks are decoded beside everything else; gpu: on the node's GPU, where no token is
     decoded meanwhile; smartnic: on the network adapter. With `coded_share` or a codec."""
+    decoding_slowdown: float = number(0.0, 0.0, 100.0)
+    """gpu: tokens go on instead, and take so many times as long, as do blocks meanwhile."""
     decode_gbyte_s: float = number(0.0, 0.0, 1e5)
     """Of plain KV that is decoded; 0: what `coder` says."""
     coded_share: float | None = number(None, 0.01, 1.0)
@@ -126,9 +128,8 @@ class Nodes:
     dram_gb: float = number(256.0, 0.0, 1e7)
     """Local DRAM for blocks; 0: none."""
     decode: str = choice("apart", ("apart", "batched", "steps", "budget"))
-    """apart: other nodes decode; batched: the same GPU, continuous batching, prefill in chunks; steps: the
-    same in vLLM's steps one by one, which loads hold up (steps.py); budget: fixed times side by side within
-    a budget of tokens (budget.py), and nothing is fetched."""
+    """apart: other nodes decode; batched: the same GPU, prefill in chunks; steps: vLLM's steps, which loads
+    hold up (steps.py); budget: fixed times within a budget of tokens (budget.py), and nothing is fetched."""
     budget_tokens: int = whole(8192, 1, 10_000_000)
     """budget: computed and answered tokens of the requests that are served at once."""
     request_ms: float = number(12.27, 0.0, 1e6)
@@ -273,7 +274,6 @@ class Control:
 @dataclass(frozen=True, slots=True)
 class Direct:
     """A memory pool that nodes read directly (storage.kind = "direct"): DRAM of others over RDMA, or CXL.
-
     Of these, peers have `lookup_s`, `block_s`, `peer_share` and `front`; their links are the network's."""
 
     size_gb: float = number(2000.0, 0.0, 1e8)

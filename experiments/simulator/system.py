@@ -251,7 +251,9 @@ class System:
         options = scenario.nodes
         token_bytes = cost.model.kv_bytes_per_token
         running_tokens = options.running_gb * GB / token_bytes
-        gpu = Gpu(self.loop, cost, options.decode == "batched", running_tokens, options.chunk_tokens)
+        slowdown = scenario.model.decoding_slowdown if scenario.model.decoding == "gpu" else 0.0
+        batched = options.decode == "batched"
+        gpu = Gpu(self.loop, cost, batched, running_tokens, options.chunk_tokens, slowdown)
         tiers: LocalTiers[bytes] = LocalTiers(
             int(options.gpu_gb * GB / cost.block_bytes),
             int(options.dram_gb * GB / cost.block_bytes),

@@ -10,7 +10,7 @@ from experiments.command import Screen, run_command
 from experiments.logs import Open, OpenNetworks
 from experiments.run.result import revision
 from experiments.simulator.simulation import prepare
-from experiments.validate import literature
+from experiments.validate import literature, mooncake
 from experiments.validate.emulator import Comparison, compare, compare_drawn, incast, star
 from experiments.validate.kvswitch import kvswitch
 from experiments.validate.options import ValidateOptions, parse_options
@@ -59,15 +59,17 @@ def _sections(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
 
 def _literature(options: ValidateOptions, screen: Screen) -> Iterator[tuple[str, str, Iterable[Row]]]:
     """Whose figures, from where, and the rows as they are simulated."""
-    yield "Mooncake's arithmetic", "Mooncake, FAST'25, section 3.1", literature.arithmetic()
+    yield "Mooncake's arithmetic", "Mooncake, FAST'25, section 3.1", mooncake.arithmetic()
     yield "Beluga", "Beluga, arXiv 2511.20172v2, second-hand", literature.beluga()
-    yield "ShadowServe", "ShadowServe, arXiv 2509.16857, abstract", literature.shadowserve()
+    yield "ShadowServe", "ShadowServe, arXiv 2509.16857, partly second-hand", literature.shadowserve()
     yield "KVSwitch", "github.com/kaiitunnz/kvswitch, revision 8e87844", kvswitch()
+    yield "Mooncake, a long prompt", "Mooncake, FAST'25, figure 14", mooncake.long_prompt()
     if options.trace is None:
-        screen.warn("no TRACE: NetKV and Mooncake's global pool need Mooncake's trace and are left out.")
+        screen.warn("no TRACE: NetKV and Mooncake's cluster need Mooncake's trace and are left out.")
     else:
-        yield "NetKV", "NetKV, arXiv 2606.03910, abstract", literature.netkv(options.trace)
-        yield "Mooncake's global pool", "Mooncake, FAST'25", literature.mooncake_pool(options.trace)
+        yield "NetKV", "NetKV, arXiv 2606.03910, partly second-hand", literature.netkv(options.trace)
+        yield "Mooncake's global cache", "Mooncake, FAST'25, figure 10", mooncake.global_cache(options.trace)
+        yield "Mooncake's scheduling", "Mooncake, FAST'25, figure 5", mooncake.scheduling(options.trace)
 
 
 def _published(what: str, source: str, rows: Iterable[Row]) -> Section:

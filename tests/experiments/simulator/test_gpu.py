@@ -103,3 +103,34 @@ def test_a_pause_is_in_the_next_token_of_all() -> None:
     gaps = spread_of([shared.gaps])
     assert gaps.mean == pytest.approx(loop.now / 10, rel=0.01)
     assert gaps.p99 == pytest.approx(2.0 + 2 * COST.decode_s(1, 1000, batch=2), rel=0.02)
+
+
+def test_blocks_decoded_beside_tokens_slow_both_down() -> None:
+    """A second of blocks beside an answer takes 1.3, and the steps meanwhile take 1.3 of theirs."""
+    loop = Loop()
+    shared = Gpu(loop, COST, batched=True, running_tokens=1e6, chunk_tokens=512, slowdown=1.3)
+    step_s, tokens = COST.decode_s(1, 1000), 2001
+    ends = {}
+
+    def answer():
+        yield from shared.decode(tokens, 1000)
+        ends["answer"] = loop.now
+
+    def blocks():
+        yield from shared.interrupt(1.0)
+        ends["blocks"] = loop.now
+
+    loop.process(answer())
+    loop.process(blocks())
+    loop.run()
+    assert ends["blocks"] == pytest.approx(1.3)
+    assert ends["answer"] == pytest.approx(2000 * step_s + 0.3, rel=0.001)
+    assert 2000 * step_s > 2.0
+
+
+def test_blocks_decoded_while_nobody_answers_take_their_time() -> None:
+    loop = Loop()
+    idle = Gpu(loop, COST, batched=True, running_tokens=1e6, chunk_tokens=512, slowdown=1.3)
+    loop.process(idle.interrupt(1.0))
+    loop.run()
+    assert loop.now == pytest.approx(1.0)
