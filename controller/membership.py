@@ -117,7 +117,7 @@ class Membership:
                 lost_s = now_s - self._looked_s.get(member.address, now_s)
                 self._looked_s[member.address] = now_s
                 if lost_s > HELD_UP_S and member.address in self._heard_s:
-                    self._heard_s[member.address] += lost_s
+                    self._heard_s[member.address] = min(self._heard_s[member.address] + lost_s, now_s)
                 heard_s = self._heard_s.get(member.address, now_s)
                 if member.address not in self._known:
                     waited_s = 0.0 if self._began_s is None else now_s - self._began_s

@@ -165,6 +165,16 @@ def test_a_controller_that_was_held_up_itself_blames_nobody() -> None:
     assert {world.state(store) for store in STORES} == {State.UP}
 
 
+def test_who_was_heard_after_a_hold_up_is_missed_no_later_for_it() -> None:
+    world = World()
+    world.beat()
+    world.now_s += 10 * SILENCE_S
+    world.beat()
+    del world.beating[ONE]
+    world.beat(4)
+    assert world.state(ONE) is State.DOWN
+
+
 def test_silence_behind_a_switch_that_is_not_heard_says_nothing() -> None:
     world = World()
     world.beat()
