@@ -1,7 +1,7 @@
 """How fast hosts are: blocks requested, received and checked, or put, over UDP on the loopback interface.
 
     python -m hostlib.bench [--blocks N] [--block-bytes N] [--chain N] [--link-mbit-s RATE]
-        [--receive-one-by-one] [--send-one-by-one] [--put]
+        [--receive-one-by-one] [--send-one-by-one] [--put] [--pause-ms N]
 
 One process serves and one fetches, so that the CPU time of each end is its own.
 """
@@ -85,15 +85,22 @@ def serve(pipe: Connection, keys: list[bytes], block_bytes: int, endpoint_option
 
 
 async def fetch(
-    keys: list[bytes], block_bytes: int, blocks: int, chain: int, endpoint_options: EndpointOptions
+    keys: list[bytes],
+    block_bytes: int,
+    blocks: int,
+    chain: int,
+    endpoint_options: EndpointOptions,
+    pause_s: float = 0.0,
 ) -> dict[str, Any]:
-    """The node's end: `blocks` blocks in chains of `chain`, one chain after the other."""
+    """The node's end: `blocks` blocks in chains of `chain`, one chain after the other; both ends rest between."""
     endpoint = UdpEndpoint(NODE, endpoint_options)
     patient = ClientOptions(health=HealthOptions(silence_s=10.0))  # a busy machine is no dead home
     client = Client(endpoint, Members.of([HOME]), SEAL, patient)
     started_s, before = time.perf_counter(), cpu_times()
     fetched = 0
     while fetched < blocks:
+        if pause_s:
+            await asyncio.sleep(pause_s)
         refs = [BlockRef(keys[(fetched + at) % len(keys)], at, chain) for at in range(chain)]
         result = await client.get_chain(refs)
         if result.ended_by:
@@ -164,6 +171,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--receive-one-by-one", action="store_true", help="as behind a switch")
     parser.add_argument("--send-one-by-one", action="store_true", help="as there before Linux 6.11")
     parser.add_argument("--put", action="store_true", help="put each block instead of fetching it")
+    parser.add_argument(
+        "--pause-ms", type=float, default=0, help="before each chain that is fetched, as under little load"
+    )
     options = parser.parse_args(arguments)
     keys = bench_keys(options.blocks if options.put else BLOCKS_KEPT)
     preloaded = [] if options.put else keys
@@ -182,7 +192,14 @@ def main(arguments: list[str]) -> int:
         result = asyncio.run(put(keys, options.block_bytes, options.chain, endpoint_options))
     else:
         result = asyncio.run(
-            fetch(keys, options.block_bytes, options.blocks, options.chain, endpoint_options)
+            fetch(
+                keys,
+                options.block_bytes,
+                options.blocks,
+                options.chain,
+                endpoint_options,
+                options.pause_ms / 1000,
+            )
         )
     ours.send(None)
     cpu_s, kernel_s = ours.recv()
