@@ -92,7 +92,7 @@ async def fetch(
     endpoint_options: EndpointOptions,
     pause_s: float = 0.0,
 ) -> dict[str, Any]:
-    """The node's end: `blocks` blocks in chains of `chain`, one chain after the other; both ends rest between."""
+    """The node's end: `blocks` blocks in chains of `chain`, one after the other, a pause before each."""
     endpoint = UdpEndpoint(NODE, endpoint_options)
     patient = ClientOptions(health=HealthOptions(silence_s=10.0))  # a busy machine is no dead home
     client = Client(endpoint, Members.of([HOME]), SEAL, patient)

@@ -4,6 +4,8 @@ A process that is woken waits for a core, then deals with all that has come to i
 shows when it is done. As with Linux, each core has a queue of its own: who finds no idle core waits in one of
 the queues, and a core that has nothing to do takes from another's. So hosts come to lag behind each other by
 milliseconds, and not always the same ones.
+
+What a process needs leaves the caches while it rests, so its first wake-ups after a rest take longer.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -18,6 +21,22 @@ from experiments.simulator.events import Loop
 
 Job = tuple[float, Callable[..., object], tuple[Any, ...]]
 """Seconds that it takes, and what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """What the first wake-ups after a rest take longer: after one of t, 1 - exp(-t / rest_s) of the most."""
+
+    wakes_s: tuple[float, ...] = ()
+    """One after the other: each runs other code."""
+    rest_s: float = 0.0
+
+    def share(self, rested_s: float) -> float:
+        """Of the most."""
+        return 1 - math.exp(-rested_s / self.rest_s) if self.rest_s else 0.0
+
+
+WARM = Cold()
 
 
 class Cpu:
@@ -38,7 +57,7 @@ class Cpu:
 
     def _run(self, core: int, process: Process) -> None:
         jobs = process.take()
-        busy_s = process.wake_s + sum((cost_s for cost_s, _, _ in jobs), 0.0)
+        busy_s = process.wake_up_s(self._loop.now) + sum((cost_s for cost_s, _, _ in jobs), 0.0)
         if self._slowdown:
             busy_s *= 1 + self._draw.expovariate(1 / self._slowdown)
         self._loop.after(busy_s, self._done, core, process, jobs)
@@ -46,7 +65,7 @@ class Cpu:
     def _done(self, core: int, process: Process, jobs: list[Job]) -> None:
         for _, action, arguments in jobs:
             action(*arguments)
-        process.rest()
+        process.rest(self._loop.now)
         waiting = next((queue for queue in (self._queues[core], *self._queues) if queue), None)
         if waiting is None:
             self._idle.append(core)
@@ -57,8 +76,13 @@ class Cpu:
 class Process:
     """It takes `wake_s` whenever it is woken; without a CPU what it does takes no time."""
 
-    def __init__(self, cpu: Cpu | None, wake_s: float = 0.0) -> None:
-        self.wake_s = wake_s
+    def __init__(self, cpu: Cpu | None, wake_s: float = 0.0, cold: Cold = WARM) -> None:
+        self._wake_s, self._cold = wake_s, cold
+        self._left: deque[float] = deque()
+        """Of the wake-ups after the last rest, what is still to come."""
+        self._share = 0.0
+        """How cold that rest left it."""
+        self._ran_s = 0.0
         self.free = cpu is None
         """What it does takes no time: whoever acts often may do so without asking."""
         self._cpu = cpu
@@ -80,8 +104,21 @@ class Process:
         jobs, self._jobs = self._jobs, []
         return jobs
 
-    def rest(self) -> None:
+    def wake_up_s(self, now_s: float) -> float:
+        """What it takes to run again, besides what there is to do."""
+        share = self._cold.share(now_s - self._ran_s)
+        if share > self._share:  # a rest that left it colder than what it has not yet touched again
+            self._share, self._left = share, deque(self._cold.wakes_s)
+        if not self._left:
+            return self._wake_s
+        longer_s = self._share * self._left.popleft()
+        if not self._left:
+            self._share = 0.0
+        return self._wake_s + longer_s
+
+    def rest(self, now_s: float) -> None:
         """Done; what came meanwhile is next."""
+        self._ran_s = now_s
         self._awake = bool(self._jobs)
         if self._awake and self._cpu is not None:
             self._cpu.wake(self)

@@ -36,8 +36,9 @@ HOP_LATENCY_S = 15e-6
 """Of one hop, beyond CPU time: ping over an idle star takes 93 us, four hops and the switch twice."""
 TIMER_S = 1e-3
 """asyncio waits for whole milliseconds, so hosts that are to begin at one moment do so within one."""
-SLOWDOWN = 0.35
-"""In a run, nodes' preparations take 0.59 ms in the median and 0.86 ms at p90, undisturbed 0.45 ms."""
+SLOWDOWN = 0.15
+"""In a run, nodes' preparations take 0.59 ms in the median and 0.86 ms at p90, undisturbed 0.45 ms: with
+NODE_COLD_S and this 0.66 and 0.81."""
 SWITCH_WAKE_S = 15e-6
 SWITCH_PACKET_S = 2.5e-6
 """The embedded switch answers 400,000 hits a second on a core (docs/performance.md)."""
@@ -47,6 +48,15 @@ STORE_FRAGMENT_S = 2.2e-6
 """python -m hostlib.bench --receive-one-by-one, blocks of 4 KB, compiled core: in chains of 24 it is 3.1 us a
 fragment at the node and 2.2 at the store, one block at a time, in two wake-ups, 13.1 and 8.6: a wake-up takes
 40 and 26 us, but 28 us a block of the node's are what it does before it asks."""
+REST_S = 15e-3
+NODE_COLD_S = 0.15e-3
+NODE_ANSWER_COLD_S = 0.2e-3
+STORE_COLD_S = 0.13e-3
+"""After a pause of 100 ms a chain of 1, 6 or 24 blocks costs a node 0.61 to 0.67 ms more, its timer's
+wake-up included, and a storage node 0.14 ms or less; of that 0.28 to 0.34 and 0.07 to 0.09 ms after one
+of 10 ms, 0.08 and 0.01 after one of 3 ms. The first probe leaves 0.1 to 0.2 ms later, and a block comes
+0.21 to 0.57 ms later after it (python -m hostlib.bench --block-bytes 4096 --chain 6 --receive-one-by-one
+--pause-ms 100)."""
 NODE_BLOCK_S = 10e-6
 """A request of 25 blocks, from its arrival to its first packet: 0.24 ms undisturbed, 0.32 ms with a gate."""
 STORE_BLOCK_S = 21e-6
@@ -204,6 +214,10 @@ def _machine(run: RunScenario) -> dict[str, Any]:
         "switch_packet_s": SWITCH_PACKET_S * speed,
         "timer_s": TIMER_S * speed,
         "host_wake_s": HOST_WAKE_S * speed,
+        "rest_s": REST_S * speed,
+        "node_cold_s": NODE_COLD_S * speed,
+        "node_answer_cold_s": NODE_ANSWER_COLD_S * speed,
+        "store_cold_s": STORE_COLD_S * speed,
         "node_block_s": NODE_BLOCK_S * speed,
         "node_fragment_s": NODE_FRAGMENT_S * speed,
         "store_block_s": STORE_BLOCK_S * speed,

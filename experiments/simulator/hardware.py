@@ -54,6 +54,14 @@ class Machine:
     """CPU time of a switch for each fragment or request."""
     host_wake_s: float = number(0.0, 0.0, 1e3)
     """CPU time of a host whenever something comes."""
+    rest_s: float = number(0.0, 0.0, 1e3)
+    """A host that rests for t becomes cold by 1 - exp(-t / rest_s) (experiments.simulator.cpu); 0: never."""
+    node_cold_s: float = number(0.0, 0.0, 1e3)
+    """CPU time that a cold node's first wake-up takes longer: it asks."""
+    node_answer_cold_s: float = number(0.0, 0.0, 1e3)
+    """The same of its second: it is answered."""
+    store_cold_s: float = number(0.0, 0.0, 1e3)
+    """The same of a cold storage node's first wake-up."""
     node_block_s: float = number(0.0, 0.0, 1e3)
     """CPU time of a node for each block of a request before it asks for any."""
     node_fragment_s: float = number(0.0, 0.0, 1e3)

@@ -20,7 +20,7 @@ from experiments.simulator.checks import (
 )
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
-from experiments.simulator.cpu import Cpu, Process, Timers
+from experiments.simulator.cpu import Cold, Cpu, Process, Timers
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.events import Loop
@@ -228,6 +228,7 @@ class System:
 
     def _build_stores(self, past: Sequence[Block]) -> None:
         storage, block_bytes = self.scenario.storage, self.cost.stored_bytes
+        machine = self.scenario.machine
         for name in self.fabric.stores:
             store = Store(
                 self.loop,
@@ -237,8 +238,8 @@ class System:
                 int(storage.ssd_gb * GB / block_bytes),
                 storage.ssd_gbyte_s * GB,
                 self._acknowledged,
-                self.scenario.machine,
-                Process(self._cpu, self.scenario.machine.host_wake_s),
+                machine,
+                Process(self._cpu, machine.host_wake_s, Cold((machine.store_cold_s,), machine.rest_s)),
             )
             store.preload(block.key for block in past if block.home == name)
             self.network.attach(name, store)
@@ -259,7 +260,9 @@ class System:
             int(options.dram_gb * GB / cost.block_bytes),
             make_rule(options.tiers, cost.block_prefill_s),
         )
-        process = Process(self._cpu, scenario.machine.host_wake_s)
+        machine = scenario.machine
+        cold = Cold((machine.node_cold_s, machine.node_answer_cold_s), machine.rest_s)
+        process = Process(self._cpu, machine.host_wake_s, cold)
         fetcher: Fetcher | None = None
         if options.gate != "never":
             fetcher = self._fetcher(place, name, process, tiers)
@@ -272,7 +275,7 @@ class System:
             fetcher,
             scenario.network.link_gbit_s * 1e9 * (scenario.direct.peer_share if self.peers else 1.0),
             process,
-            scenario.machine.node_block_s,
+            machine.node_block_s,
             decode_s(scenario, cost),
             self._streams(),
             scenario.model.decoding == "gpu",

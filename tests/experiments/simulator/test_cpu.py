@@ -1,8 +1,11 @@
 """Turns on the cores of an emulating machine."""
 
+import math
 from itertools import pairwise
 
-from experiments.simulator.cpu import Cpu, Process, Timers
+import pytest
+
+from experiments.simulator.cpu import Cold, Cpu, Process, Timers
 from experiments.simulator.events import Loop
 
 
@@ -58,6 +61,36 @@ def test_work_takes_longer_by_chance_and_never_less() -> None:
     spans = [end - begin for begin, end in pairwise(ends)]
     assert min(spans) >= 1.0
     assert 1.4 < sum(spans) / len(spans) < 1.6
+
+
+def test_the_first_wake_ups_after_a_rest_take_longer_by_how_long_it_was() -> None:
+    loop = Loop()
+    process = Process(Cpu(loop, cores=1, slowdown=0.0, seed=1), 0.1, Cold((2.0, 1.0), rest_s=10.0))
+    took_s: list[float] = []
+
+    def ask(began_s: float) -> None:
+        process.do(0.0, lambda: took_s.append(loop.now - began_s))
+
+    loop.after(20.0, ask, 20.0)
+    loop.after(22.5, ask, 22.5)
+    loop.after(24.0, ask, 24.0)
+    loop.after(25.0, ask, 25.0)
+    loop.run()
+    rested = 1 - math.exp(-2)
+    assert took_s[:2] == pytest.approx([0.1 + 2 * rested, 0.1 + rested])
+    # Warm again but for the short rests since, the second of which is the longer one.
+    shares = [(took - 0.1) / 2.0 for took in took_s[2:]]
+    assert all(0 < share < 0.1 for share in shares)
+
+
+def test_a_longer_rest_before_all_was_touched_again_begins_anew() -> None:
+    loop = Loop()
+    process = Process(Cpu(loop, cores=1, slowdown=0.0, seed=1), 0.0, Cold((2.0, 1.0), rest_s=10.0))
+    ends: list[float] = []
+    for at_s in (1.0, 1000.0):
+        loop.after(at_s, process.do, 0.0, lambda: ends.append(loop.now))
+    loop.run()
+    assert ends[1] == pytest.approx(1002.0)
 
 
 def test_timers_go_off_late_by_less_than_a_tick_and_in_order_and_waits_are_whole_ticks() -> None:
