@@ -36,7 +36,12 @@ _SIMULATOR = (
     "budget chunks client control cpu decoders direct events front gpu hints holders lane lanes lenders link "
     "messages network node peers prefix_routing routing simulation steps store switch system warm workload"
 )
-MODULES = tuple(f"experiments.simulator.{name}" for name in _SIMULATOR.split())
+MODULES = (
+    *(f"experiments.simulator.{name}" for name in _SIMULATOR.split()),
+    "hostlib.tiers",
+    "workload.generate",
+    "workload.schedule",
+)
 """What takes a simulation's time. Left out is what is sent between processes (scenarios, results), because
 objects of compiled classes can't be."""
 

@@ -66,11 +66,17 @@ class KeySpace:
         digest.update(parent + b"".join([token.to_bytes(8, "little") for token in token_ids]))
         return digest.digest()
 
+    def id_key(self, parent: bytes, hash_id: int) -> bytes:
+        """The key of a trace's block, for whose tokens its hash id stands: as `block_key`."""
+        digest = self._seeded.copy()
+        digest.update(parent + hash_id.to_bytes(8, "little"))
+        return digest.digest()
+
     def chain(self, hash_ids: Iterable[int]) -> Iterator[bytes]:
         """Keys of a trace's chain, first block first."""
         parent = NO_PARENT
         for hash_id in hash_ids:
-            parent = self.block_key(parent, (hash_id,))
+            parent = self.id_key(parent, hash_id)
             yield parent
 
     def chunk_key(self, token_ids: Iterable[int]) -> bytes:

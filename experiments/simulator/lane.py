@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import deque
 from math import inf
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from hostlib.lane import SHRINK, UNSHARED, LaneOptions
 
 
-class Item(Protocol):
+class Item:
     """Something of so many fragments."""
 
+    __slots__ = ("fragments",)
     fragments: int
 
 
@@ -26,21 +27,30 @@ class Lane(Generic[Kind]):
 
     __slots__ = (
         "_heard_s",
+        "_initial",
+        "_least",
+        "_merged_backlog_ms",
         "_most",
         "_most_open",
         "_opening",
-        "_options",
         "_shared",
+        "_target_backlog_ms",
+        "_timeout_s",
         "in_flight",
         "waiting",
         "window",
     )
 
     def __init__(self, options: LaneOptions) -> None:
-        self.window = float(options.initial_window)
+        self.window = self._initial = float(options.initial_window)
         self.in_flight = 0
         self.waiting: deque[Kind] = deque()
-        self._options = options
+        self._least = options.min_window
+        self._target_backlog_ms, self._merged_backlog_ms = (
+            options.target_backlog_ms,
+            options.merged_backlog_ms,
+        )
+        self._timeout_s = options.min_timeout_s
         self._most = options.max_window
         self._most_open = min(options.opened_window, options.max_window)
         self._heard_s = 0.0
@@ -84,19 +94,18 @@ class Lane(Generic[Kind]):
             self._open(fragments)
             return
         self._heard_s = now_s
-        options = self._options
         if merged:
-            if backlog_ms <= options.merged_backlog_ms:
+            if backlog_ms <= self._merged_backlog_ms:
                 self._shared += fragments
             return
         if self._shared:
             self._shared = max(0, self._shared - UNSHARED * fragments)
-        if backlog_ms <= options.target_backlog_ms:
+        if backlog_ms <= self._target_backlog_ms:
             if not self._open(fragments) and self.window < self._most:
                 self.window = min(self._most, self.window + fragments / self.window)
         else:
             self._opening = False
-            self.window = max(options.min_window, self.window - SHRINK * fragments)
+            self.window = max(self._least, self.window - SHRINK * fragments)
 
     def _open(self, fragments: int) -> bool:
         if not self._opening or self.window >= self._most_open:
@@ -106,8 +115,8 @@ class Lane(Generic[Kind]):
 
     def _restart(self, now_s: float) -> None:
         """Nothing was asked for: what was learned of the home's load has aged."""
-        if now_s - self._heard_s >= self._options.min_timeout_s:
-            self.window = float(self._options.initial_window)
+        if now_s - self._heard_s >= self._timeout_s:
+            self.window = self._initial
             self._opening = True
         self._heard_s = now_s
         self._shared = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-AT_ONCE_S = 1e-9
+AT_ONCE_S: Final = 1e-9
 """Waits up to here are rounding: a message that follows another without a gap finds the link free."""
 
 Passage = tuple[float, float]

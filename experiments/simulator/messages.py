@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from typing import Final
 
+from experiments.simulator.lane import Item
 from hostlib.wire import fingerprint
 
-PROBE = 0
+PROBE: Final = 0
 
 
 class Block:
@@ -38,17 +40,17 @@ class Block:
         return fingerprint(self.above) if self.depth else 0
 
 
-class Ask:
+class Ask(Item):
     """A GET for one part of a block; `fill`: on behalf of the switch `asker`."""
 
-    __slots__ = ("asker", "block", "chain_blocks", "fill", "fragments", "part")
+    __slots__ = ("asker", "block", "chain_blocks", "fill", "part")
 
     def __init__(
         self, block: Block, part: int, fragments: int, asker: str, chain_blocks: int, fill: bool = False
     ) -> None:
+        self.fragments = fragments
         self.block = block
         self.part = part
-        self.fragments = fragments
         self.asker = asker
         self.chain_blocks = chain_blocks
         self.fill = fill
@@ -78,10 +80,10 @@ class Reply:
         return reply
 
 
-class Put:
+class Put(Item):
     """A block on its way to its home; `reclaim`: from the switch `sender`, as `fragments` of it."""
 
-    __slots__ = ("block", "fragment", "fragments", "held", "reclaim", "sender", "sequence")
+    __slots__ = ("block", "fragment", "held", "reclaim", "sender", "sequence")
 
     def __init__(
         self,
@@ -92,8 +94,8 @@ class Put:
         reclaim: bool = False,
         sequence: int = 0,
     ) -> None:
-        self.block = block
         self.fragments = fragments
+        self.block = block
         self.sender = sender
         self.fragment = fragment
         self.reclaim = reclaim

@@ -186,7 +186,7 @@ class Library:
         return self._names[home_of(key, self._addresses)]
 
     def _new(self, parent: bytes, number: int, depth: int) -> Block:
-        key = self._space.block_key(parent, (number,))
+        key = self._space.id_key(parent, number)
         block = Block(key, depth, parent, self._home(key), self._parts)
         if self._ladder is not None:
             self.forms[key] = dict(self._levels(self._ladder, block))

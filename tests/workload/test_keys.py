@@ -121,3 +121,8 @@ def test_token_chain_cuts_into_blocks() -> None:
 def test_impossible_parameters(wrong: dict[str, object]) -> None:
     with pytest.raises(KeySpaceError):
         KeySpace(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_key_of_a_block_that_an_id_stands_for_is_that_of_its_one_token() -> None:
+    for parent, number in ((NO_PARENT, 0), (bytes(range(16)), 1 << 63)):
+        assert KEYS.id_key(parent, number) == KEYS.block_key(parent, (number,))
