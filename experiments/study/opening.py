@@ -15,33 +15,41 @@ def opening(done: Done) -> list[str]:
     where = [nodes for nodes in fan_ins(done) if any(one.pooled for one in purchases(done, nodes))]
     if not where:
         return []
-    told = [
-        f"{_leads(done, where, MEAN, 'Cold start included')} {_leads(done, where, STEADY, 'In steady state')}"
-    ]
+    told = [_all_leads(done, where)]
     told += [text for text in (_bound(done, where), _stores(done, where)) if text]
     return told
 
 
-def _leads(done: Done, where: Sequence[int], path: tuple[str, str], when: str) -> str:
+def _all_leads(done: Done, where: Sequence[int]) -> str:
+    """With the cold start and in steady state."""
+    out_of = sum(one.pooled for nodes in where for one in purchases(done, nodes))
+    names = _list([str(nodes) for nodes in where])
+    text = (
+        f"Of {out_of} purchases with a pool or merging in the switch, with {names} nodes, none is surely "
+        "sooner to the first token than everything that costs no more"
+    )
+    whole, steady = _leads(done, where, MEAN), _leads(done, where, STEADY)
+    if not whole and not steady:
+        return f"{text}, neither with the cold start nor in steady state."
+    parts = [
+        f"{when}: {'; '.join(found) if found else 'none'}."
+        for when, found in (("With the cold start", whole), ("In steady state", steady))
+    ]
+    return f"{text.replace('none is', 'these are')}. {' '.join(parts)}"
+
+
+def _leads(done: Done, where: Sequence[int], path: tuple[str, str]) -> list[str]:
     """The purchases with a pool or merging that surely lead all that costs no more, and by how much."""
-    found, out_of = [], 0
+    found = []
     for nodes in where:
         bought = purchases(done, nodes)
-        pools = [one for one in bought if one.pooled]
-        out_of += len(pools)
-        best = [(pool, rival) for pool in pools if (rival := _led(pool, bought, path))]
+        best = [(one, rival) for one in bought if one.pooled and (rival := _led(one, bought, path))]
         found += [
             f"{pool.label} with {nodes} nodes by {1 - ratio(pool.sample, rival.sample, *path):.2%}"
             f" ({pool.sample.cost:.2f} $/h)"
             for pool, rival in best
         ]
-    names = _list([str(nodes) for nodes in where])
-    text = (
-        f"{when}, of {out_of} purchases with a pool or merging in the switch, with {names} nodes, "
-        f"{len(found) or 'none'} {'is' if len(found) < 2 else 'are'} surely sooner to the first token than "
-        "everything that costs no more"
-    )
-    return f"{text}: {'; '.join(found)}." if found else f"{text}."
+    return found
 
 
 def _led(pool: Purchase, bought: Sequence[Purchase], path: tuple[str, str]) -> Purchase | None:

@@ -34,13 +34,16 @@ def at(**times: float) -> list[tuple[Point, Sample]]:
 
 def test_a_pool_that_leads_everything_at_its_cost_is_named_and_no_other() -> None:
     ahead = opening(at(recompute=0.2, lent=0.18, lent_pool=0.17, switch=0.19))
-    assert "of 2 purchases with a pool" in ahead[0]
-    assert (
-        "1 is surely sooner to the first token than everything that costs no more: the nodes' own DRAM, "
-        "lent, pool in front with 16 nodes by 5.56% ± 0.00% (0.49 $/h)."
-    ) in ahead[0]
+    assert ahead[0].startswith(
+        "Of 2 purchases with a pool or merging in the switch, with 16 nodes, these are"
+    )
+    lead = "the nodes' own DRAM, lent, pool in front with 16 nodes by 5.56% ± 0.00% (0.49 $/h)."
+    assert f"With the cold start: {lead} In steady state: {lead}" in ahead[0]
     behind = opening(at(recompute=0.2, lent=0.17, lent_pool=0.18, switch=0.19))
-    assert behind[0].count("with 16 nodes, none is surely sooner") == 2
+    assert "with 16 nodes, none is surely sooner" in behind[0]
+    assert behind[0].endswith("neither with the cold start nor in steady state.")
+    cold = opening(bought({"recompute": sample(0.2, 0.0), "switch": sample(0.19, 1.96, steady_s=0.25)}))
+    assert cold[0].endswith("In steady state: none.")
 
 
 def test_the_bound_and_storage_nodes_are_told_where_they_were_played() -> None:
