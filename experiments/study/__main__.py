@@ -19,7 +19,7 @@ from experiments.simulator.checks import check
 from experiments.study.answers import answers
 from experiments.study.compute import Computer, cluster
 from experiments.study.objections import objections
-from experiments.study.opening import opening
+from experiments.study.opening import opening, opening_table
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found
@@ -127,10 +127,11 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     record = summary(facts, found.done, options.seed, found.coarse, own)
     (options.results / "summary.json").write_text(json.dumps(record, indent=1))
     shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
-    first = opening(found.done)
+    first, short = opening(found.done), opening_table(found.done)
     objected = objections(found, options.validated)
     (options.results / f"{objected.name}.csv").write_text(objected.csv())
-    write_page(options.results / NAME, facts, first, answers(found), objected, made, shown, found.coarse)
+    told = answers(found)
+    write_page(options.results / NAME, facts, first, short, told, objected, made, shown, found.coarse)
 
 
 if __name__ == "__main__":

@@ -6,19 +6,17 @@ from experiments.study.benefit import SECOND_DOLLARS
 from experiments.study.design_rules import live_claim, map_claim
 from experiments.study.panels.panel import Found, by_system
 from experiments.study.played import gains
-from experiments.study.rivals import fan_ins, purchases, rivals_claim
 from experiments.study.rules import axis_sentence, sram_sentence
 
 
 def answers(found: Found) -> list[str]:
-    """In order, as far as it was played: the map, equal cost, reuse, SRAM, live, what a second is worth."""
+    """In order, as far as it was played: the map, reuse, SRAM, live, what a second is worth."""
     done = found.done
     told = (
         [f"Who is best where? {map_claim(found.verdicts, found.steady, found.around).text}"]
         if found.verdicts
         else []
     )
-    told += [f"{nodes} nodes: {rivals_claim(purchases(done, nodes)).text}" for nodes in fan_ins(done)]
     reuse = by_system(done, "reuse")
     if reuse:
         places = {value: {name: mine[value] for name, mine in reuse.items()} for value in reuse["switch"]}

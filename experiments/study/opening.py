@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.study.point import label
+from experiments.intervals import Interval
 from experiments.study.rivals import Done, Purchase, beating, fan_ins, purchases
 from experiments.study.sample import MEAN, P99, STEADY, Sample, below, ratio
-from experiments.study.systems import BOUND, NAMES, POOLS
+from experiments.study.systems import BOUND, NAMES
+from experiments.study.table import Table
+
+STORES = 2
 
 
 def opening(done: Done) -> list[str]:
@@ -64,37 +67,67 @@ def _led(pool: Purchase, bought: Sequence[Purchase], path: tuple[str, str]) -> P
 
 def _bound(done: Done, where: Sequence[int]) -> str:
     """How much any switch could gain where nodes lend one another their DRAM."""
-    found = []
-    for nodes in where:
-        mine = _by_system(done, nodes)
-        if BOUND in mine and "lent" in mine:
-            gains = [1 - ratio(mine[BOUND], mine["lent"], *path) for path in (MEAN, STEADY, P99)]
-            found.append(
-                f"{gains[0]:.2%} with {nodes} nodes ({gains[1]:.2%} in steady state, p99 {gains[2]:.2%})"
-            )
+    found = _changes(done, where, BOUND, "lent")
     if not found:
         return ""
     return (
         f"Why: {NAMES['lent']}, costs nothing, and the bound on all switches in front of it leads it by "
-        f"{_list(found)}."
+        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; its p99 by {_widest(found, P99)}."
     )
 
 
 def _stores(done: Done, where: Sequence[int]) -> str:
     """What a pool is worth where blocks have to lie on two storage nodes."""
-    pool, stores = label("switch", 2), label("stores", 2)
-    found = []
-    for nodes in where:
-        mine = {one.label: one.sample for one in purchases(done, nodes)}
-        if pool in mine and stores in mine:
-            gains = [1 - ratio(mine[pool], mine[stores], *path) for path in (MEAN, STEADY, P99)]
-            found.append(
-                f"{gains[0]:+.1%} with {nodes} nodes ({gains[1]:+.1%} in steady state, p99 {gains[2]:+.1%}; "
-                f"{mine[pool].cost - mine[stores].cost:.2f} $/h more)"
-            )
+    found = _changes(done, where, "switch", "stores")
     if not found:
         return ""
-    return f"Where blocks have to lie on 2 storage nodes, a pool before these is sooner by {_list(found)}."
+    return (
+        f"Where blocks have to lie on {STORES} storage nodes, a pool before these is sooner by "
+        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; its p99 by {_widest(found, P99)}."
+    )
+
+
+def opening_table(done: Done) -> Table:
+    """By number of nodes, what the sentences above sum up: each share sooner, with its interval."""
+    columns = ["nodes", "seeds"]
+    pairs = (("bound over lent DRAM", BOUND, "lent"), ("pool over 2 storage nodes", "switch", "stores"))
+    for name, _, _ in pairs:
+        columns += [name, f"{name}, steady", f"{name}, p99"]
+    rows = []
+    where = fan_ins(done)
+    changes = [_changes(done, where, one, other) for _, one, other in pairs]
+    for nodes in where:
+        cells: list[object] = [nodes, max(len(one.sample.runs) for one in purchases(done, nodes))]
+        for found in changes:
+            mine = found.get(nodes)
+            cells += [f"{mine[path]:+.2%}" if mine else None for path in (MEAN, STEADY, P99)]
+        rows.append((*cells, *_costs(done, nodes)))
+    return Table("first", (*columns, "$/h of 2 storage nodes", "with pool"), tuple(rows))
+
+
+def _costs(done: Done, nodes: int) -> list[object]:
+    mine = _by_system(done, nodes)
+    return [f"{mine[name].cost:.2f}" if name in mine else None for name in ("stores", "switch")]
+
+
+Changes = dict[int, dict[tuple[str, str], Interval]]
+"""By number of nodes and figure, how much sooner."""
+
+
+def _changes(done: Done, where: Sequence[int], one: str, other: str) -> Changes:
+    found: Changes = {}
+    for nodes in where:
+        mine = _by_system(done, nodes)
+        if one in mine and other in mine:
+            found[nodes] = {path: 1 - ratio(mine[one], mine[other], *path) for path in (MEAN, STEADY, P99)}
+    return found
+
+
+def _widest(found: Changes, path: tuple[str, str]) -> str:
+    """The least and the most of several, each with the number of nodes; one alone by itself."""
+    order = sorted(found, key=lambda nodes: found[nodes][path].mean)
+    ends = [f"{found[nodes][path]:+.2%} with {nodes} nodes" for nodes in dict.fromkeys((order[0], order[-1]))]
+    return " to ".join(ends)
 
 
 def _by_system(done: Done, nodes: int) -> dict[str, Sample]:
@@ -103,7 +136,7 @@ def _by_system(done: Done, nodes: int) -> dict[str, Sample]:
         point.system: sample
         for point, sample in done
         if point.sweep == "rivals" and point.value == nodes and not point.variant
-        and (point.system not in POOLS or point.setting.stores == 2)
+        and (point.system not in ("stores", "switch") or point.setting.stores == STORES)
     }  # fmt: skip
 
 

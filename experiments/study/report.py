@@ -17,6 +17,7 @@ def write_page(
     path: Path,
     about: Mapping[str, object],
     first: Sequence[str],
+    in_short: Table,
     answers: Sequence[str],
     objected: Table,
     made: Sequence[Panel],
@@ -28,6 +29,8 @@ def write_page(
     page = Page(TITLE)
     for number, text in enumerate(first):
         page.text(text, "lead" if number == 0 else "")
+    if in_short.rows:
+        page.table(in_short.name, in_short.columns, shown_rows(in_short))
     for number, answer in enumerate(answers, 1):
         page.text(f"{number}. {answer}")
     page.text("; ".join(f"{name}: {value}" for name, value in about.items()) + ".")

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.study.adaptive import Coarse
 from experiments.study.objections import objections
-from experiments.study.opening import opening
+from experiments.study.opening import opening, opening_table
 from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import Sample
@@ -49,10 +49,19 @@ def test_a_pool_that_leads_everything_at_its_cost_is_named_and_no_other() -> Non
 def test_the_bound_and_storage_nodes_are_told_where_they_were_played() -> None:
     told = opening(at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171, **{BOUND: 0.1782}))
     assert told[1].endswith(
-        "leads it by 1.00% ± 0.00% with 16 nodes (1.00% ± 0.00% in steady state, p99 1.00% ± 0.00%)."
+        "leads it by +1.00% ± 0.00% with 16 nodes; in steady state by +1.00% ± 0.00% with 16 nodes; its p99 by "
+        "+1.00% ± 0.00% with 16 nodes."
     )
-    assert "a pool before these is sooner by +10.0% ± 0.0% with 16 nodes" in told[2]
-    assert "0.49 $/h more" in told[2]
+    assert "a pool before these is sooner by +10.00% ± 0.00% with 16 nodes;" in told[2]
+    more = {"stores": sample(0.19, 1.47), "switch": sample(0.152, 5.36)}
+    both = [*at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171), *bought(more, 60)]
+    assert "sooner by +10.00% ± 0.00% with 16 nodes to +20.00% ± 0.00% with 60 nodes;" in opening(both)[1]
+    table = opening_table(both)
+    assert [row[0] for row in table.rows] == [16, 60]
+    last = dict(zip(table.columns, table.rows[1], strict=True))
+    assert last["pool over 2 storage nodes, p99"] == "+20.00% ± 0.00%"
+    assert last["bound over lent DRAM"] is None
+    assert (last["$/h of 2 storage nodes"], last["with pool"]) == ("1.47", "5.36")
     assert len(opening(at(recompute=0.2, lent=0.18, lent_pool=0.17))) == 1
     assert opening([]) == []
 
