@@ -72,7 +72,7 @@ def _bound(done: Done, where: Sequence[int]) -> str:
         return ""
     return (
         f"Why: {NAMES['lent']}, costs nothing, and the bound on all switches in front of it leads it by "
-        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; its p99 by {_widest(found, P99)}."
+        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 by {_widest(found, P99)}."
     )
 
 
@@ -83,7 +83,7 @@ def _stores(done: Done, where: Sequence[int]) -> str:
         return ""
     return (
         f"Where blocks have to lie on {STORES} storage nodes, a pool before these is sooner by "
-        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; its p99 by {_widest(found, P99)}."
+        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 by {_widest(found, P99)}."
     )
 
 

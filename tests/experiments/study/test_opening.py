@@ -49,7 +49,7 @@ def test_a_pool_that_leads_everything_at_its_cost_is_named_and_no_other() -> Non
 def test_the_bound_and_storage_nodes_are_told_where_they_were_played() -> None:
     told = opening(at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171, **{BOUND: 0.1782}))
     assert told[1].endswith(
-        "leads it by +1.00% ± 0.00% with 16 nodes; in steady state by +1.00% ± 0.00% with 16 nodes; its p99 by "
+        "leads it by +1.00% ± 0.00% with 16 nodes; in steady state by +1.00% ± 0.00% with 16 nodes; p99 by "
         "+1.00% ± 0.00% with 16 nodes."
     )
     assert "a pool before these is sooner by +10.00% ± 0.00% with 16 nodes;" in told[2]

@@ -1,0 +1,52 @@
+"""A budget over sweeps: a few seeds of each first, then more of what is widest, whichever sweep it is of."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.simulator.scenario import Scenario
+from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS
+from experiments.study.options import parse_options
+from experiments.study.plan import points
+from experiments.study.player import Player
+from experiments.study.systems import Setting
+from tests.experiments.study.made import run
+
+
+def played(folder: Path, noisy_nodes: int, minutes: float = 100.0) -> Player:
+    """Purchases and codecs; storage nodes beside so many nodes are uncertain, all else is known."""
+    options = parse_options(
+        ["--sweeps=rivals,codec", f"--results={folder}", f"--minutes={minutes}"], "study", ""
+    )
+
+    def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+        noise = [one.nodes.count == noisy_nodes and one.storage.kind == "stores" for one in scenarios]
+        return [
+            run(0.2 + 0.1 * wild * (one.workload.seed % 2) * (one.pool.memory == "none"))
+            for one, wild in zip(scenarios, noise, strict=True)
+        ]
+
+    centre = Setting(requests=100)
+    planned = list(points(centre, None, quick=True))
+    player = Player(options, some, time.monotonic())
+    for sweep in options.sweeps:
+        player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
+    return player
+
+
+def seeds(player: Player) -> dict[tuple[str, int], int]:
+    return {(point.sweep, point.setting.nodes): len(sample.runs) for point, sample in player.found().done}
+
+
+def test_the_rest_of_the_time_goes_to_what_is_widest(tmp_path: Path) -> None:
+    player = played(tmp_path, noisy_nodes=32)
+    assert set(seeds(player).values()) == {FEWEST_SEEDS}
+    assert [one.name for one in player.found().coarse] == ["rivals 32"]
+    player.refine()
+    assert seeds(player) == {
+        ("rivals", 16): FEWEST_SEEDS,
+        ("rivals", 32): MOST_SEEDS,
+        ("codec", 16): FEWEST_SEEDS,
+    }
+    assert [(one.name, one.seeds) for one in player.found().coarse] == [("rivals 32", MOST_SEEDS)]
