@@ -42,6 +42,11 @@ class Group:
     """More seeds would say nothing: a trace is one sample of traffic."""
 
     @property
+    def sweep(self) -> str:
+        """That it belongs to."""
+        return self.points[0].sweep if self.points else ""
+
+    @property
     def samples(self) -> list[Sample]:
         """Of each point, with all its seeds."""
         return [Sample(tuple(run[at] for run in self.runs)) for at in range(len(self.points))]
@@ -139,4 +144,6 @@ def coarse(groups: Sequence[Group]) -> list[Coarse]:
     """Those that are wider than wanted, or out; the widest of the played ones first."""
     wide = [group for group in groups if not group.decided]
     wide.sort(key=lambda group: (not group.runs, -group.spread / group.wanted))
-    return [Coarse(group.name, len(group.runs), group.spread, group.wanted) for group in wide]
+    named = [Coarse(one.name, len(one.runs), one.spread, one.wanted) for one in wide if one.sweep != SPACE]
+    space = sum(group.sweep == SPACE for group in wide)  # too many to name them
+    return [*named, Coarse(f"{SPACE}, {space} settings", 0, float("inf"), 0.0)] if space else named

@@ -65,9 +65,13 @@ class Player:
             self._replay(groups, centre, deadline_s)
 
     def refine(self) -> None:
-        """More seeds for what is widest, until everything is as narrow as wanted or the time ends."""
+        """More seeds for what is widest, until everything is as narrow as wanted or the time ends; then what
+        the sweep over the whole space had no time for."""
         if self._options.seeds_played is None:
-            play([*self._groups, *self._map], self._options.seed, None, self._some, self._end_s)
+            space = [group for group in self._groups if group.sweep == SPACE]
+            others = [group for group in self._groups if group.sweep != SPACE]
+            for groups in ([*others, *self._map], space):
+                play(groups, self._options.seed, None, self._some, self._end_s)
 
     @property
     def _seeds(self) -> int:

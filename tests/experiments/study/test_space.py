@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.simulator.scenario import Scenario
-from experiments.study.adaptive import grouped, play
+from experiments.study.adaptive import coarse, grouped, play
 from experiments.study.claims import contradictions
 from experiments.study.options import USUAL, parse_options
 from experiments.study.panels import panels
@@ -58,6 +58,7 @@ def test_points_are_whole_settings_each_with_traffic_of_its_own() -> None:
     assert len(seeds) == 50  # once each
     assert sorted({seed for seed, _ in seeds}) == list(range(1, 11))
     assert all(group.settled for group in groups)
+    assert [one.name for one in coarse([*groups[:4], *grouped(planned[20:])])] == ["space, 6 settings"]
 
 
 def test_a_gain_that_grows_with_an_axis_is_told_by_that_axis() -> None:
