@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -26,7 +25,7 @@ from hostlib.arrivals import Arrival
 from hostlib.client import Client
 from hostlib.errors import RouterError
 from hostlib.inference import InferenceNode
-from hostlib.tiers import LocalTiers, TierStats
+from hostlib.tiers import LocalTiers
 from workload.trace import Request
 
 REPORT_PERIOD_S = 0.05
@@ -70,8 +69,8 @@ class RoutedNode:
         self._path, self._name = path, name
         self._client, self._tiers = client, tiers
         self._held: set[bytes] = set()
-        self._seen: TierStats | None = None
-        """Counters of the tiers when they were last looked at."""
+        self._seen = 0
+        """Changes of the tiers when they were last looked at."""
         self._stored: list[bytes] = []
         self._lost: list[bytes] = []
         self._load: dict[str, Any] = {}
@@ -112,8 +111,8 @@ class RoutedNode:
             self._report()
 
     def _report(self) -> None:
-        if self._tiers.stats != self._seen:
-            self._seen = replace(self._tiers.stats)
+        if self._tiers.changes != self._seen:
+            self._seen = self._tiers.changes
             held = self._tiers.keys()
             self._say("held", held - self._held)
             self._say("gone", self._held - held)

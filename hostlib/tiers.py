@@ -36,6 +36,8 @@ class LocalTiers(Generic[Key]):
 
     def __init__(self, gpu_blocks: int, dram_blocks: int, rule: TierRule[Key] | None = None) -> None:
         self.stats = TierStats()
+        self.changes = 0
+        """Grows whenever another block is held, or one no longer."""
         self._gpu_blocks = gpu_blocks
         self._dram_blocks = dram_blocks
         self._rule: TierRule[Key] = rule or exclusive()
@@ -95,6 +97,7 @@ class LocalTiers(Generic[Key]):
         if came_from_dram:
             self._below.remove(key)
         new = key not in self._gpu
+        self.changes += new
         self._gpu.touch(key)
         while len(self._gpu) > self._gpu_blocks:
             self._lower(self._evict(self._gpu))
@@ -123,6 +126,7 @@ class LocalTiers(Generic[Key]):
         self.stats.copied_down += key in self._below
 
     def _put_below(self, key: Key) -> None:
+        self.changes += 1
         self._below.touch(key)
         self._make_room()
 
@@ -132,6 +136,7 @@ class LocalTiers(Generic[Key]):
 
     def _drop(self, key: Key) -> None:
         self.stats.dropped += 1
+        self.changes += 1
         self._rule.dropped(key)
 
     def _evict(self, tier: EvictionOrder[Key]) -> Key:

@@ -24,6 +24,7 @@ class TiersMachine(RuleBasedStateMachine):
     def start(self, name: str, gpu: int, dram: int) -> None:
         self.name, self.gpu, self.dram = name, gpu, dram
         self.tiers = LocalTiers[int](gpu, dram, make_rule(name, recompute_s))
+        self.seen: tuple[int, set[int]] = (0, set())
 
     @rule(chain=CHAINS)
     def keep(self, chain: list[int]) -> None:
@@ -66,6 +67,13 @@ class TiersMachine(RuleBasedStateMachine):
             assert not in_gpu & in_dram
         elif self.gpu <= self.dram:
             assert in_gpu <= in_dram
+
+    @invariant()
+    def what_changes_is_counted(self) -> None:
+        if hasattr(self, "tiers"):
+            before, now = self.seen, (self.tiers.changes, self.tiers.keys())
+            assert now[1] == before[1] or now[0] > before[0]
+            self.seen = now
 
 
 TestTiers = TiersMachine.TestCase
