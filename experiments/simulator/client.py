@@ -14,6 +14,7 @@ from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
 from experiments.simulator.lanes import Lanes
+from experiments.simulator.live_puts import LivePuts
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from hostlib.gate import Backlogs
@@ -94,7 +95,7 @@ class ClientOptions:
     before_held: int = 1
     """Fragments that have left by then."""
     live_turns: bool = False
-    """See Lanes."""
+    """See Lanes; PUTs are sent as hosts do, too."""
 
 
 class Client:
@@ -115,6 +116,9 @@ class Client:
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
         self._backlogs = Backlogs()
+        self._live_puts: LivePuts | None = None
+        if options.live_turns:
+            self._live_puts = LivePuts(loop, name, network, self._lanes, options.lane, options.put_workers)
 
     def backlog_s(self, home: str) -> float:
         """What is left by now of the work that a home last said to wait there."""
@@ -141,6 +145,9 @@ class Client:
     def store(self, blocks: Iterable[Block]) -> None:
         """Store new blocks at their homes, in the background."""
         waiting, most = self._waiting_puts, self._options.max_waiting_puts
+        if self._live_puts is not None:
+            self._live_puts.store(blocks, most)
+            return
         for block in blocks:
             if len(waiting) >= most:
                 self.stats.puts_skipped += 1
@@ -198,6 +205,9 @@ class Client:
             lane.settle(fragments, now_s, None if reply.from_pool else reply.backlog_ms, reply.merged)
 
     def _on_acknowledgements(self, put: Put) -> None:
+        if self._live_puts is not None:
+            self._live_puts.acknowledged(put)
+            return
         block = put.block
         self.stats.put += 1
         self._puts_active.discard(block.key)

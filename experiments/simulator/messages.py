@@ -83,7 +83,7 @@ class Reply:
 class Put(Item):
     """A block on its way to its home; `reclaim`: from the switch `sender`, as `fragments` of it."""
 
-    __slots__ = ("block", "fragment", "held", "reclaim", "sender", "sequence")
+    __slots__ = ("block", "fragment", "held", "piece", "reclaim", "sender", "sequence")
 
     def __init__(
         self,
@@ -93,6 +93,7 @@ class Put(Item):
         fragment: int = 0,
         reclaim: bool = False,
         sequence: int = 0,
+        piece: bool = False,
     ) -> None:
         self.fragments = fragments
         self.block = block
@@ -102,6 +103,8 @@ class Put(Item):
         self.sequence = sequence
         self.held = False
         """In the acknowledgement: the home now holds the whole block."""
+        self.piece = piece
+        """One fragment of a block whose sender sends it fragment by fragment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ class Store:
         self._ssd: OrderedDict[bytes, None] = OrderedDict()
         self._reclaimed: dict[bytes, set[int]] = {}
         """Parts that came of blocks on their way out of a pool."""
+        self._pieces: dict[bytes, dict[str, int]] = {}
+        """Fragments that came of blocks that are sent fragment by fragment, by sender."""
         self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
         self._port, self._egress = network.access(name)
 
@@ -121,7 +123,9 @@ class Store:
 
     def _keep(self, put: Put) -> None:
         key, loop = put.block.key, self._loop
-        if not put.reclaim or self._is_whole(put):
+        if put.piece:
+            self._keep_piece(put)
+        elif not put.reclaim or self._is_whole(put):
             if self._reclaimed:
                 self._reclaimed.pop(key, None)
             self.stats.stored_blocks += not self.holds(key)
@@ -129,6 +133,18 @@ class Store:
         put.held = self.holds(key)
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
         loop.after(arrival_s - loop.now, self._acknowledged, put)
+
+    def _keep_piece(self, put: Put) -> None:
+        """Blocks are put together by sender; a fragment of one that is here is a use of it."""
+        key = put.block.key
+        if not self.holds(key):
+            senders = self._pieces.setdefault(key, {})
+            senders[put.sender] = senders.get(put.sender, 0) + 1
+            if senders[put.sender] < put.block.fragments:
+                return
+            del self._pieces[key]
+            self.stats.stored_blocks += 1
+        self._insert(key)
 
     def _is_whole(self, put: Put) -> bool:
         """Whether all parts of a reclaimed block have come, or were here."""
