@@ -152,7 +152,9 @@ class Switch:
                 if not reply.found and self.on_nowhere is not None:
                     self.on_nowhere(ask.block)
                 continue
-            claim = pending.pop((key, part), None) if pending else None
+            claim = pending.get((key, part)) if pending else None
+            if claim is not None:
+                del pending[key, part]
             waiters: Sequence[str] = claim.waiters if claim is not None else ()
             if reply.found and entry is None and part == PROBE:
                 self._count_miss(reply, len(waiters))
