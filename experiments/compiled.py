@@ -38,6 +38,9 @@ _SIMULATOR = (
 )
 MODULES = (
     *(f"experiments.simulator.{name}" for name in _SIMULATOR.split()),
+    "hostlib.gate",
+    "hostlib.homes",
+    "hostlib.remaining",
     "hostlib.tiers",
     "workload.generate",
     "workload.schedule",

@@ -30,19 +30,28 @@ class Block(Protocol):
 B = TypeVar("B", bound=Block)
 
 
-@dataclass(frozen=True, slots=True)
 class Remaining(Generic[B]):
     """Of one request."""
 
-    chain: Sequence[B]
-    sources: Mapping[bytes, str]
-    """Where each block is that is there, by key."""
-    computed: Sequence[int]
-    """Places of the blocks that are computed exactly, in order, but for those that are blended."""
-    blended: tuple[BlendPlan, Chunks] | None
-    """None: everything is computed exactly."""
-    work_s: float
-    """Time of the node's GPU, if nothing had to be loaded."""
+    __slots__ = ("blended", "chain", "computed", "sources", "work_s")
+
+    def __init__(
+        self,
+        chain: Sequence[B],
+        sources: Mapping[bytes, str],
+        computed: Sequence[int],
+        blended: tuple[BlendPlan, Chunks] | None,
+        work_s: float,
+    ) -> None:
+        self.chain = chain
+        self.sources = sources
+        """Where each block is that is there, by key."""
+        self.computed = computed
+        """Places of the blocks that are computed exactly, in order, but for those that are blended."""
+        self.blended = blended
+        """None: everything is computed exactly."""
+        self.work_s = work_s
+        """Time of the node's GPU, if nothing had to be loaded."""
 
     def kept(self, chunks: Mapping[int, B]) -> list[B]:
         """What the node holds afterwards; `chunks`: blocks that may be blended, by place."""
