@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from experiments.study.adaptive import FEWEST_SEEDS, Group, Some, coarse, grouped, play
+from experiments.study.adaptive import FEWEST_SEEDS, Group, Some, coarse, grouped, play, take_known
 from experiments.study.atlas import (
     AROUND,
     QUICK_SETTINGS,
@@ -72,6 +72,7 @@ class Player:
             others = [group for group in self._groups if group.sweep != SPACE]
             for groups in ([*others, *self._map], space):
                 play(groups, self._options.seed, None, self._some, self._end_s)
+            take_known(others, self._options.seed, self._some)
 
     @property
     def _seeds(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from experiments.simulator.scenario import Scenario
-from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS, Group, coarse, grouped, play
+from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS, Group, coarse, grouped, play, take_known
 from experiments.study.point import Point
 from experiments.study.systems import BOUND, Setting, system
 from tests.experiments.study.made import run
@@ -153,7 +153,7 @@ def test_the_map_is_watched_where_its_verdict_falls_and_within_half_a_percent() 
                 run(mean_s * (1 + by * (seed % 2) * (name == noisy)), cost)
                 for name, (mean_s, cost) in kinds.items()
             ]
-            for seed in range(4)
+            for seed in range(FEWEST_SEEDS)
         ]
         return Group("map 1", points, runs)
 
@@ -161,6 +161,22 @@ def test_the_map_is_watched_where_its_verdict_falls_and_within_half_a_percent() 
     assert not known("lent_pool", 0.008).settled
     assert known("lent_pool", 0.008, "rivals").settled
     assert known("lent", 0.0).settled
+
+
+def test_what_another_sweep_has_played_is_used_and_nothing_else_is_begun() -> None:
+    """Two groups of the same simulations, of which one needed more seeds, end with the same ones."""
+    known: dict[int, dict[str, Any]] = {seed: run(1.0) for seed in range(1, 8)}
+    begun: list[int] = []
+
+    def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+        begun.extend(seed for one in scenarios if (seed := one.workload.seed) not in known and deadline_s)
+        return [known.get(one.workload.seed) for one in scenarios]
+
+    groups = grouped(group(16))
+    play(groups, 1, FEWEST_SEEDS, some, FOREVER)
+    take_known([*groups, Group("out", group(32))], 1, some)
+    assert len(groups[0].runs) == 7
+    assert begun == []
 
 
 def test_points_of_a_place_are_one_group() -> None:

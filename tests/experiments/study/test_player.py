@@ -21,6 +21,8 @@ def played(folder: Path, noisy_nodes: int, minutes: float = 100.0) -> Player:
     )
 
     def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+        if time.monotonic() >= deadline_s:
+            return [None for _ in scenarios]
         noise = [one.nodes.count == noisy_nodes and one.storage.kind == "stores" for one in scenarios]
         return [
             run(0.2 + 0.1 * wild * (one.workload.seed % 2) * (one.pool.memory == "none"))
