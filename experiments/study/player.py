@@ -50,7 +50,8 @@ class Player:
         self._left = [name for name in SHARES if name in (*options.sweeps, last)]
         self._groups: list[Group] = []
         self._map: list[Group] = []
-        self._around = 0
+        self._chosen: list[Group] = []
+        """Of the map, where a pool came nearest: around its settings, or such of the whole space."""
 
     def play(self, sweep: str, centre: Setting, points: Sequence[Point]) -> None:
         """A few seeds of one sweep, in its share of the time."""
@@ -91,7 +92,7 @@ class Player:
         places = [group for group in self._map if group.runs]
         found = [verdicts(group.points, group.samples) for group in places]
         steady = [verdicts(group.points, group.samples, STEADY) for group in places]
-        return Found(done, found, steady, self._around, coarse(everything))
+        return Found(done, found, steady, sum(bool(group.runs) for group in self._chosen), coarse(everything))
 
     def _deadline_s(self, sweep: str) -> float:
         share = SHARES[sweep] / sum(SHARES[name] for name in self._left)
@@ -113,7 +114,9 @@ class Player:
             for number, (place, _) in enumerate(ranked)
             for place in around(place, 1 if quick else AROUND, seed + number)
         ]
-        self._around += len(self._settings(near, centre, numbers, deadline_s))
+        before = len(self._map)
+        self._settings(near, centre, numbers, deadline_s)
+        self._chosen += self._map[before:]
 
     def _replay(self, groups: Sequence[Group], centre: Setting, deadline_s: float) -> None:
         """Settings of the whole space in which a pool led by most, as those of the map and with fresh seeds.
@@ -131,7 +134,7 @@ class Player:
             chosen += [replace(group, seed_offset=FRESH_SEEDS) for group in grouped(points)]
         play(chosen, self._options.seed, self._seeds, self._some, deadline_s)
         self._map += chosen
-        self._around += sum(bool(group.runs) for group in chosen)
+        self._chosen += chosen
 
     def _settings(
         self, drawn: Sequence[Place], centre: Setting, numbers: count[int], deadline_s: float

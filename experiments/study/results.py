@@ -15,8 +15,9 @@ from typing import Any
 from experiments.simulator.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("experiments/simulator", "controller", "workload", "hostlib", "topologies")
-"""What a result depends on."""
+CODE = ("experiments/simulator", "controller", "workload", "hostlib", "topologies", "v1model/binding")
+KINDS = ("*.py", "*.c", "*.h")
+"""What a result depends on, by folder and kind of file."""
 
 Figures = dict[str, Any]
 """A result as experiments.simulator.result.SimResult.to_dict gives it."""
@@ -24,10 +25,10 @@ Figures = dict[str, Any]
 
 @cache
 def code_hash() -> str:
-    """Of all Python files below CODE."""
+    """Of all sources below CODE."""
     digest = blake2b(digest_size=8)
     for folder in CODE:
-        for path in sorted((ROOT / folder).rglob("*.py")):
+        for path in sorted(path for kind in KINDS for path in (ROOT / folder).rglob(kind)):
             digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 

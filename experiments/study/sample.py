@@ -129,7 +129,7 @@ def tails(changes: Mapping[str, Interval]) -> str:
         for name, change in changes.items()
         if apart(change)
     ]
-    return f"p99 differs at {', '.join(moved)}" if moved else "p99 differs nowhere"
+    return f"p99 differs at {', '.join(moved)}" if moved else "p99 is told apart nowhere"
 
 
 def apart(change: Interval) -> bool:

@@ -71,7 +71,7 @@ def test_p99_is_told_where_it_moves_and_only_there() -> None:
     assert "p99 differs at 60 (-10.0% ± 0.0%)." in told
     same = axis_sentence({16: {"stores": sample(0.2, 1.47), "switch": sample(0.19, 1.96)}})
     assert "p99 differs at 16 (-5.0%" in same
-    assert "p99 differs nowhere" in axis_sentence({
+    assert "p99 is told apart nowhere" in axis_sentence({
         16: {"stores": sample(0.2, 1.47), "switch": sample(0.2, 1.96)}
     })  # fmt: skip
 
