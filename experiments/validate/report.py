@@ -94,7 +94,7 @@ def _differs(plays: Sequence[Comparison]) -> list[str]:
 
 
 def write(folder: Path, sections: Sequence[Section]) -> None:
-    """validation.md and summary.json."""
+    """validation.md and summary.json; "overloaded" are the plays in which the machine did not keep up."""
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(f"### {section.title}\n\n{section.text}" for section in sections)
     (folder / "validation.md").write_text(f"Revision {revision()}\n\n{text}")
@@ -104,6 +104,9 @@ def write(folder: Path, sections: Sequence[Section]) -> None:
             _literature(section.source, row) for section in sections if section.source for row in section.rows
         ],
         "emulator": [_emulator(row) for section in sections if not section.source for row in section.rows],
+        "overloaded": sorted(
+            {row.what for section in sections if section.complaints for row in section.rows}
+        ),
     }
     (folder / "summary.json").write_text(json.dumps(record, indent=1) + "\n")
 

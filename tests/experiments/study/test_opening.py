@@ -104,9 +104,10 @@ def test_objections_are_answered_with_what_was_played(tmp_path: Path) -> None:
 
 def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
-    figures = [("a", True), ("a", True), ("b", True), ("b", False), ("c", None)]
+    figures = [("a", True), ("a", True), ("b", True), ("b", False), ("c", None), ("d", False)]
     summary = {
         "revision": "abc",
+        "overloaded": ["d"],
         "emulator": [
             {"scenario": name, "tolerance": None if agrees is None else 0.1, "agrees": agrees}
             for name, agrees in figures

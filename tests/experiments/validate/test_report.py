@@ -18,7 +18,11 @@ def test_rows_are_written_with_their_source(tmp_path: Path) -> None:
     emulated = Row("star", "blocks: pool", 10, 12, 0.1)
     write(
         tmp_path,
-        [Section("a", "a paper", (published,), "table a"), Section("b", None, (emulated,), "table b")],
+        [
+            Section("a", "a paper", (published,), "table a"),
+            Section("b", None, (emulated,), "table b"),
+            Section("c", None, (replace(emulated, what="busy"),), "table c", ("busy: no CPU was left",)),
+        ],
     )
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["literature"] == [
@@ -32,7 +36,10 @@ def test_rows_are_written_with_their_source(tmp_path: Path) -> None:
             "scenario": "star", "figure": "blocks: pool", "emulator": 10, "simulator": 12, "deviation": 0.2,
             "tolerance": 0.1, "agrees": False,
         }
+        | {"scenario": name}
+        for name in ("star", "busy")
     ]  # fmt: skip
+    assert summary["overloaded"] == ["busy"]
     assert "table b" in (tmp_path / "validation.md").read_text()
 
 
