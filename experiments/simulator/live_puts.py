@@ -22,6 +22,8 @@ class _Offer:
     """A block on its way home."""
 
     lane: Lane[Put]
+    waiting: int
+    """Fragments that have not left."""
     in_flight: int = 0
     """Fragments that are not acknowledged."""
 
@@ -64,6 +66,8 @@ class LivePuts:
             lane.in_flight -= offer.in_flight
             lane.waiting = deque(one for one in lane.waiting if one.block is not put.block)
             self._start()
+        elif not offer.waiting and not offer.in_flight:  # it lost some of them
+            self._queue(put.block, offer)
         self._pump(lane)
 
     def _start(self) -> None:
@@ -75,12 +79,19 @@ class LivePuts:
             if lane is None:
                 lane = self._lanes[block.home] = Lane(self._options)
                 self._turns.puts_to_another()
-            self._active[block.key] = _Offer(lane)
-            lane.waiting.extend(Put(block, 1, self._name, n, piece=True) for n in range(block.fragments))
+            offer = self._active[block.key] = _Offer(lane, 0)
+            self._queue(block, offer)
             self._pump(lane)
+
+    def _queue(self, block: Block, offer: _Offer) -> None:
+        """All of its fragments."""
+        offer.waiting = block.fragments
+        offer.lane.waiting.extend(Put(block, 1, self._name, n, piece=True) for n in range(block.fragments))
 
     def _pump(self, lane: Lane[Put]) -> None:
         for put in lane.take(self._loop.now):
-            self._active[put.block.key].in_flight += 1
+            offer = self._active[put.block.key]
+            offer.waiting -= 1
+            offer.in_flight += 1
             self._turns.put(1)
             self._network.put(self._name, put)

@@ -67,3 +67,14 @@ def test_all_of_a_block_is_sent_once_where_nobody_else_has_it() -> None:
         at += 1
     assert [put.fragment for put in sent] == list(range(FRAGMENTS))
     assert puts.done == 1
+
+
+def test_a_home_that_lost_part_of_a_block_is_sent_all_of_it_again() -> None:
+    puts, sent = putting(workers=1)
+    puts.store([block(1)], 100)
+    at = 0
+    while at < len(sent) and not puts.done:
+        acknowledge(puts, sent[at], held=at == 2 * FRAGMENTS - 1)
+        at += 1
+    assert sorted(put.fragment for put in sent) == sorted(2 * list(range(FRAGMENTS)))
+    assert puts.done == 1
