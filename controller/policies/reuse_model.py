@@ -42,10 +42,11 @@ START_HAZARD = 0.1
 START_TICKS = 300.0
 START_FALL = 3.0
 """Before anything is seen, the hazard is (1 + age / START_TICKS) ** -START_FALL of that: half after 5,000
-accesses, an eighth after 19,200, so that what comes first stays until other blocks are known to be better. Where it
-falls from the first tick on (age ** -0.75), what came last is worth most, and pools of 300 to 3,000 blocks
-save .968 instead of .984 of the best baseline in their first 5,000 accesses (14 shapes, seeds 101 and 102).
-Where it falls later (600 ticks) or less (to the power of 1), those of 10,000 keep the oldest for long."""
+accesses, an eighth after 19,200, so that what comes first stays until other blocks are known to be
+better. Where it falls from the first tick on (age ** -0.75), what came last is worth most, and pools of
+300 to 3,000 blocks save .968 instead of .984 of the best baseline in their first 5,000 accesses (14
+shapes, seeds 101 and 102). Where it falls later (600 ticks) or less (to the power of 1), those of 10,000
+keep the oldest for long."""
 
 Floats = NDArray[np.float64]
 

@@ -92,7 +92,8 @@ class Player:
         places = [group for group in self._map if group.runs]
         found = [verdicts(group.points, group.samples) for group in places]
         steady = [verdicts(group.points, group.samples, STEADY) for group in places]
-        return Found(done, found, steady, sum(bool(group.runs) for group in self._chosen), coarse(everything))
+        near = sum(bool(group.runs) for group in self._chosen)
+        return Found(done, found, steady, near, coarse(everything))
 
     def _deadline_s(self, sweep: str) -> float:
         share = SHARES[sweep] / sum(SHARES[name] for name in self._left)
