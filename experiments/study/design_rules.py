@@ -12,7 +12,7 @@ from experiments.study.atlas import Standing, Verdicts
 from experiments.study.claims import Claim, Fact, joined, share, told
 from experiments.study.ledger import Entry
 from experiments.study.played import DESIGNS, Gain
-from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample, below, figure, ratio, tails
+from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample, apart, below, figure, ratio, tails
 from experiments.study.tornado import BASE, Bar, swings
 
 UNDECIDED = ", not decided."
@@ -125,10 +125,10 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
 def live_claim(found: Sequence[Gain]) -> Claim:
     """What each design gained live and simulated, and where the two are surely apart."""
     claims = [_live_gain(gain) for gain in found]
-    apart = [gain for gain in found if gain.apart is not None and not gain.apart.low <= 0 <= gain.apart.high]
-    if apart:
+    far = [gain for gain in found if gain.apart is not None and not gain.apart.low <= 0 <= gain.apart.high]
+    if far:
         names = "; ".join(
-            f"{gain.design.label}, by {share(gain.apart)} of the mean" for gain in apart if gain.apart
+            f"{gain.design.label}, by {share(gain.apart)} of the mean" for gain in far if gain.apart
         )
         claims.append(Claim(f"Live and simulated gains are surely apart (live less simulated): {names}."))
     elif any(gain.apart is not None and isfinite(gain.apart.half) for gain in found):
@@ -206,11 +206,12 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
     if central:
         leads = [one.central_lead for one in central]
         text += f" Surely faster than storage nodes and recomputing they are in {_where(central, leads)}."
-    tails_apart = [one for one in found if not one.tail.low <= 0 <= one.tail.high and isfinite(one.tail.half)]
-    furthest = max((abs(one.tail.mean) for one in tails_apart), default=0.0)
-    text += (
-        f" p99 differs from the rival's beyond its interval in {len(tails_apart)}, by {furthest:.1%} at most."
-    )
+    moved = [one.tail.mean for one in found if apart(1 - one.tail)]
+    text += f" p99 differs from the rival's, beyond its interval and by more than 0.5 %, in {len(moved)}"
+    if moved:
+        later = sum(gain < 0 for gain in moved)
+        text += f": sooner in {len(moved) - later}, later in {later}, by {max(map(abs, moved)):.1%} at most"
+    text += "."
     rooms = sorted(one.headroom for one in found)
     text += (
         " The bound (distributed DRAM behind a switch that has all of it) leads the fastest purchase "

@@ -54,7 +54,8 @@ def axis(axis: Axis, done: Done) -> Panel:
     return Panel(
         f"By {axis.label}",
         axis_claim(by_place),
-        f"{FAVOURED}; one axis at a time around 16 nodes and 2 storage nodes; nothing is said of two.",
+        f"{FAVOURED}; one axis at a time around 16 nodes and 2 storage nodes; nothing is said of two; lent "
+        "DRAM, which costs nothing, is not on the axes: whether a pool pays beside it, the purchases say.",
         [
             _along(axis, found, what, path)
             for what, path in ((TTFT, MEAN), ("mean in steady state, s", STEADY), (TAIL, P99))

@@ -152,7 +152,7 @@ def test_a_lead_that_is_sure_must_be_seen() -> None:
     }
     assert contradictions(claim, drawn) == []
     assert contradictions(claim, drawn | {"setting 1": best.lead})
-    assert "p99 differs from the rival's beyond its interval in 1, by 10.0% at most" in claim.text
+    assert "in 1: sooner in 0, later in 1, by 10.0% at most." in claim.text
 
 
 def test_distributed_memory_has_as_much_memory_and_is_billed_for_what_it_adds() -> None:
