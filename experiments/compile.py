@@ -9,7 +9,6 @@ in Python, with the same results.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import shlex
 import shutil
@@ -21,10 +20,13 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TextIO
 
-from experiments.compiled import FLAGS, GROUP, MODULES, ROOT, folder, source
+from experiments.compiled import FLAGS, FROM, GROUP, MODULES, ROOT, folder, source
 
 UNUSED_DAYS = 30
+SCRATCH = ".new-"
+"""What folders begin with in which builds are made and compared. One that is left was killed."""
 
 
 class BuildError(Exception):
@@ -39,13 +41,12 @@ def build() -> Path:
     _check()
     try:
         built.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=built.parent) as scratch:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=built.parent) as scratch:
             made = _compile(Path(scratch))
+            _compare(made)
             if folder() != built:
                 raise BuildError("its sources were changed meanwhile: once more, please")
-            with contextlib.suppress(FileExistsError):  # someone else was as fast
-                made.rename(built)
-        _compare(built)
+            _publish(made, built)
         _forget_unused(built)
     except OSError as error:
         raise BuildError(f"{error.filename}: {error.strerror}") from None
@@ -87,52 +88,93 @@ def _compile(scratch: Path) -> Path:
     return made
 
 
-def _compare(built: Path) -> None:
-    """A build that says anything else than Python is removed: some C compiler takes liberties."""
+def _compare(made: Path) -> None:
+    """BuildError for a build that says anything else than Python: some C compiler takes liberties."""
     with _step("compared with Python, in scenarios of all kinds"):
-        in_python, in_c = (_figures(wanted) for wanted in ("0", "1"))
-        if in_python[:1] != ["Python"]:
-            raise BuildError(f"Python alone fails: {in_python}")
-        if in_c[:1] != ["compiled"] or in_c[1:] != in_python[1:]:
-            shutil.rmtree(built)
-            odd = [line[:60] for line, other in zip(in_c, in_python, strict=False) if line != other]
-            raise BuildError(f"it does not say what Python says: {odd[1:] or in_c}")
+        in_python, in_c = _figures(None), _figures(made)
+        if in_c[:1] != ["compiled"]:
+            raise BuildError("it was not used where it was asked for")
+        odd = [_short(line) for line, other in zip(in_c, in_python, strict=False) if line != other][1:]
+        if odd or len(in_c) != len(in_python):
+            raise BuildError(f"it does not say what Python says: {odd or f'{len(in_c)} lines'}")
 
 
-def _figures(wanted: str) -> list[str]:
-    environment = {**os.environ, "WEIR_COMPILED": wanted, "WEIR_PURE": "0"}
+def _figures(made: Path | None) -> list[str]:
+    """What a build, or else Python, says of all kinds of scenarios."""
+    environment = {**os.environ, "WEIR_PURE": "0", "WEIR_COMPILED": "0" if made is None else "1"}
+    if made is not None:
+        environment[FROM] = str(made)
     command = [sys.executable, "-m", "experiments.simulator.kinds"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    return done.stdout.splitlines() if not done.returncode else [done.stderr[-2000:]]
+    if done.returncode:
+        why = _short((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1], 300)
+        if made is None:
+            raise BuildError(f"Python alone fails: {why}")
+        what = "it can't be loaded" if why.startswith("ImportError") else "it fails"
+        raise BuildError(f"{what}: {why}")
+    return done.stdout.splitlines()
+
+
+def _short(line: str, most: int = 60) -> str:
+    return line if len(line) <= most else f"{line[:most]}..."
+
+
+def _publish(made: Path, built: Path) -> None:
+    """From here on it is used."""
+    try:
+        made.rename(built)
+    except OSError:  # not empty: someone else was as fast
+        if not built.is_dir():
+            raise
 
 
 @contextlib.contextmanager
 def _step(what: str) -> Iterator[None]:
-    """What mypyc and setuptools say is shown only where they fail; they end by SystemExit, from the root."""
-    began_s, said = time.monotonic(), io.StringIO()
+    """What mypyc, setuptools and the C compiler say is shown only where they fail. The two end by SystemExit
+    then, and they work from the root."""
+    began_s = time.monotonic()
     before = Path.cwd()
     os.chdir(ROOT)
     try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            yield
-    except BuildError:
-        raise
-    except (SystemExit, Exception) as error:
-        raise BuildError(f"{what}:\n{said.getvalue().strip()[-4000:]}\n{error}") from error
+        with tempfile.TemporaryFile("w+", buffering=1, errors="replace") as said:
+            try:
+                with _all_output_to(said):
+                    yield
+            except BuildError:
+                raise
+            except (SystemExit, Exception) as error:
+                said.seek(0)
+                raise BuildError(f"{what}:\n{said.read().strip()[-4000:]}\n{error}") from error
     finally:
         os.chdir(before)
     print(f"  {what}: {time.monotonic() - began_s:.0f} s", file=sys.stderr)
 
 
+@contextlib.contextmanager
+def _all_output_to(file: TextIO) -> Iterator[None]:
+    """That of commands as well, which write to the descriptors."""
+    with contextlib.ExitStack() as stack:
+        for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+            stream.flush()
+            kept = os.dup(descriptor)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, descriptor)
+            os.dup2(file.fileno(), descriptor)
+        stack.enter_context(contextlib.redirect_stdout(file))
+        stack.enter_context(contextlib.redirect_stderr(file))
+        yield
+
+
 def _forget_unused(newest: Path) -> None:
-    """Older builds go after a while: another checkout may use the same environment."""
-    for other in newest.parent.glob(f"{GROUP}-*"):
-        if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
-            shutil.rmtree(other, ignore_errors=True)
+    """What nobody used for a while goes, not at once: another checkout may use the same environment."""
+    for other in (*newest.parent.glob(f"{GROUP}-*"), *newest.parent.glob(f"{SCRATCH}*")):
+        with contextlib.suppress(FileNotFoundError):  # someone else removed it
+            if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 if __name__ == "__main__":
     try:
         build()
     except BuildError as error:
-        print(f"simulations run in Python alone, 2 to 3 times as slow: {error}", file=sys.stderr)
+        print(f"simulations run in Python alone, about twice as slow: {error}", file=sys.stderr)

@@ -1,18 +1,20 @@
 """The simulator's compiled core: which modules mypyc compiles, where the build lies, and whether it is used.
 
 `make compiled` (`python -m experiments.compile`) makes extensions of the Python files named here. Those files
-stay the only description: a build belongs to one version of them and of Python, lies apart from them, in the
-environment's own folder, and is used only where it is theirs. Without it, with WEIR_PURE=1, with
-WEIR_COMPILED=0, or where one of the modules was imported before this one, the same files run in Python.
-Results are the same to the last bit (tests/experiments/simulator/test_compiled.py).
+stay the only description: a build belongs to one version of them, of what they import, of mypy and of Python,
+lies apart from them, in the environment's own folder, and is used only where it is theirs. Without it, with
+WEIR_PURE=1, with WEIR_COMPILED=0, or where one of the modules was imported before this one, the same files
+run in Python. Results are the same to the last bit (tests/experiments/simulator/test_compiled.py).
 
 Compiled modules call each other without Python's interpreter, so either all of them are compiled or none is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
@@ -51,18 +53,43 @@ objects of compiled classes can't be."""
 CONSTANTS = ("controller.base_state", "controller.hit_meter", "hostlib.wire")
 """Modules that are not compiled, but whose constants (Final) are compiled in."""
 
+KNOWN = ("controller", "experiments/simulator", "hostlib", "topologies", "workload")
+"""Folders whose files are a build's sources, compiled or not: the C relies on the types in what it imports.
+A test compares them with the imports."""
+KNOWN_FILES = ("v1model/binding/digests.py",)
+FROM = "WEIR_COMPILED_FROM"
+"""Environment variable with the folder of a build to use instead: of one that is not compared yet."""
+
 
 def source(module: str) -> Path:
     """A module's file."""
     return ROOT / f"{module.replace('.', '/')}.py"
 
 
+def sources() -> list[str]:
+    """The files, from the root, that a build belongs to."""
+    found = list(KNOWN_FILES)
+    for top in KNOWN:
+        for path, folders, names in os.walk(ROOT / top):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            kept = [name for name in names if name.endswith(".py") and not name.startswith(".")]
+            found += [f"{path[len(str(ROOT)) + 1 :]}/{name}" for name in kept]
+    return sorted(found)
+
+
 def folder() -> Path:
-    """Where the build of the sources as they are now lies, or would lie."""
-    digest = hashlib.sha256(" ".join((sys.version, *FLAGS)).encode())
-    for module in (*MODULES, *CONSTANTS):
-        digest.update(module.encode() + b"\0" + source(module).read_bytes())
+    """Where the build of the sources as they are now lies, or would lie; 4 ms, at each start."""
+    digest = hashlib.sha256(" ".join((sys.version, *FLAGS, *MODULES, _mypy())).encode())
+    for name in sources():
+        content = (ROOT / name).read_bytes()
+        digest.update(b"%s\0%d\0" % (name.encode(), len(content)) + content)
     return Path(sys.prefix) / "lib" / "weir" / f"{GROUP}-{digest.hexdigest()[:20]}"
+
+
+def _mypy() -> str:
+    """The version that is to be installed: what it makes of the same files is its own."""
+    pinned = re.search(r"^mypy==\S+", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    return pinned[0] if pinned else ""
 
 
 def in_use() -> bool:
@@ -85,13 +112,18 @@ def use() -> None:
     refused = os.environ.get("WEIR_PURE") == "1" or os.environ.get("WEIR_COMPILED") == "0"
     if refused or in_use() or any(module in sys.modules for module in MODULES):
         return
-    built = folder()
+    asked_for = os.environ.get(FROM)
+    built = Path(asked_for) if asked_for else folder()
     if not built.is_dir():
         return
     try:
         _load(LIBRARY, built)
     except ImportError:  # of another machine's Python: as if it were not there
+        if asked_for:
+            raise
         return
+    with contextlib.suppress(OSError):  # someone else's, or read only
+        os.utime(built)  # so that it is not taken for one that nobody uses
     sys.meta_path.insert(0, _Finder(built))
 
 

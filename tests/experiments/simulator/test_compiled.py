@@ -78,21 +78,67 @@ def test_what_was_imported_in_python_stays_in_python() -> None:
     assert says(f"{code} print(c.core())") == ["Python"]
 
 
-def test_a_build_belongs_to_its_sources_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    modules = (*compiled.MODULES, *compiled.CONSTANTS)
-    for module in modules:
-        copy = tmp_path / compiled.source(module).relative_to(compiled.ROOT)
+def test_a_build_belongs_to_its_sources_and_what_they_import_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*compiled.sources(), "requirements.lock"):
+        copy = tmp_path / name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(compiled.source(module).read_bytes())
+        copy.write_bytes((compiled.ROOT / name).read_bytes())
     here = compiled.folder()
     monkeypatch.setattr(compiled, "ROOT", tmp_path)
     assert compiled.folder() == here
-    for module in modules:
-        path = compiled.source(module)
+    lock = tmp_path / "requirements.lock"
+    edits = [
+        (tmp_path / "experiments/simulator/client.py", b"", b"#"),
+        (tmp_path / "controller/hit_meter.py", b"", b"#"),  # its constants are compiled in
+        (tmp_path / "hostlib/lane.py", b"float", b"int"),  # the type of an option that compiled code reads
+        (lock, b"mypy==", b"mypy==9."),
+    ]
+    for path, old, new in edits:
         before = path.read_bytes()
-        path.write_bytes(before + b"\n")
-        assert compiled.folder() != here
+        path.write_bytes(before.replace(old, new, 1))
+        assert path.read_bytes() != before
+        assert compiled.folder() != here, path
         path.write_bytes(before)
+        assert compiled.folder() == here
+    lock.write_bytes(lock.read_bytes().replace(b"mypy-extensions==", b"mypy-extensions==9."))
+    assert compiled.folder() == here
+
+
+def test_what_is_compiled_imports_nothing_that_a_build_does_not_belong_to() -> None:
+    """A type that changed elsewhere would leave the build as it is, which then refuses what Python plays."""
+    known = set(compiled.sources())
+    imported: set[str] = set()
+    for module in compiled.MODULES:
+        for node in ast.walk(_tree(module)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                imported |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+            elif isinstance(node, ast.Import):
+                imported |= {name.name for name in node.names}
+    files = {
+        compiled.source(module).relative_to(compiled.ROOT).as_posix()
+        for module in (*imported, *compiled.MODULES)
+    }
+    there = {name for name in files if (compiled.ROOT / name).is_file()}
+    assert len(there) > len(compiled.MODULES)
+    assert there <= known
+
+
+def test_a_build_that_is_used_is_not_one_that_nobody_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finders = [finder for finder in sys.meta_path if not isinstance(finder, compiled._Finder)]
+    monkeypatch.setattr(sys, "meta_path", finders)
+    monkeypatch.setattr(compiled, "MODULES", ())
+    monkeypatch.setattr(compiled, "_load", lambda *_: None)
+    monkeypatch.setattr(compiled, "folder", lambda: tmp_path)
+    monkeypatch.delenv("WEIR_PURE", raising=False)
+    monkeypatch.setenv("WEIR_COMPILED", "1")
+    os.utime(tmp_path, (0, 0))
+    compiled.use()
+    assert compiled.in_use()
+    assert tmp_path.stat().st_mtime > 0
 
 
 def test_no_constant_is_compiled_in_of_a_file_that_the_build_does_not_know() -> None:
