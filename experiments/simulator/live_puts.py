@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
@@ -17,15 +16,17 @@ from experiments.simulator.network import Network
 from hostlib.lane import LaneOptions
 
 
-@dataclass(slots=True, eq=False)
 class _Offer:
     """A block on its way home."""
 
-    lane: Lane[Put]
-    waiting: int
-    """Fragments that have not left."""
-    in_flight: int = 0
-    """Fragments that are not acknowledged."""
+    __slots__ = ("in_flight", "lane", "waiting")
+
+    def __init__(self, lane: Lane[Put]) -> None:
+        self.lane = lane
+        self.waiting = 0
+        """Fragments that have not left."""
+        self.in_flight = 0
+        """Fragments that are not acknowledged."""
 
 
 class LivePuts:
@@ -79,7 +80,7 @@ class LivePuts:
             if lane is None:
                 lane = self._lanes[block.home] = Lane(self._options)
                 self._turns.puts_to_another()
-            offer = self._active[block.key] = _Offer(lane, 0)
+            offer = self._active[block.key] = _Offer(lane)
             self._queue(block, offer)
             self._pump(lane)
 
