@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.root
+# Both networks have an s1, whose interfaces are in the root namespace: never both at the same time.
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("s1")]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 
 CROSS = """
