@@ -21,17 +21,6 @@ from hostlib.gate import Backlogs
 from hostlib.lane import LaneOptions
 
 
-@dataclass(slots=True)
-class ClientStats:
-    """Blocks."""
-
-    fetched: int = 0
-    joined: int = 0
-    not_found: int = 0
-    put: int = 0
-    puts_skipped: int = 0
-
-
 class _Transfer:
     """One block being fetched."""
 
@@ -105,7 +94,6 @@ class Client:
         self, loop: Loop, name: str, network: Network, options: ClientOptions, process: Process
     ) -> None:
         self.name = name
-        self.stats = ClientStats()
         self.get_s: list[float] = []
         """Of each block that came, from its first request on the wire, as hosts count."""
         self._loop, self._network, self._options, self._process = loop, network, options, process
@@ -137,7 +125,6 @@ class Client:
                 transfers[block.key] = transfer
                 lane.waiting.append(Ask(block, PROBE, 1, self.name, chain_blocks))
             else:
-                self.stats.joined += 1
                 transfer.chains.append((chain, place))
             chain.transfers.append(transfer)
         self._pump()
@@ -149,9 +136,7 @@ class Client:
             self._live_puts.store(blocks, most)
             return
         for block in blocks:
-            if len(waiting) >= most:
-                self.stats.puts_skipped += 1
-            else:
+            if len(waiting) < most:
                 waiting.append(block)
         self._start_puts()
 
@@ -209,7 +194,6 @@ class Client:
             self._live_puts.acknowledged(put)
             return
         block = put.block
-        self.stats.put += 1
         self._puts_active.discard(block.key)
         lane = self._puts[block.home]
         lane.settle(put.fragments, self._loop.now, 0.0)
@@ -230,7 +214,6 @@ class Client:
                 waiting.append(Ask(block, part, parts[part], self.name, ask.chain_blocks))
         if not transfer.missing:
             del self._transfers[block.key]
-            self.stats.fetched += 1
             self.get_s.append(self._loop.now - transfer.begun_s)
             source = "pool" if 2 * transfer.pool_fragments > transfer.fragments else "remote"
             for chain, place in transfer.chains:
@@ -240,7 +223,6 @@ class Client:
     def _not_found(self, transfer: _Transfer, part: int) -> None:
         """The block is nowhere: every chain through it ends before it."""
         del self._transfers[transfer.block.key]
-        self.stats.not_found += 1
         if part != PROBE:  # its home dropped it meanwhile: the rest of the body is not waited for
             self._abandon({transfer.block.key: transfer})
         for chain, place in transfer.chains:

@@ -37,7 +37,6 @@ class LivePuts:
     ) -> None:
         self.done = 0
         """Blocks."""
-        self.skipped = 0
         self._loop, self._name, self._network = loop, name, network
         self._turns, self._options, self._workers = lanes, options, workers
         self._lanes: dict[str, Lane[Put]] = {}
@@ -47,9 +46,7 @@ class LivePuts:
     def store(self, blocks: Iterable[Block], most: int) -> None:
         """Send these home, in the background; of those that wait `most` are kept."""
         for block in blocks:
-            if len(self._waiting) >= most:
-                self.skipped += 1
-            else:
+            if len(self._waiting) < most:
                 self._waiting.append(block)
         self._start()
 

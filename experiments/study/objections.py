@@ -45,9 +45,10 @@ def _change(mine: Mapping[str, Sample], one: str, other: str, path: tuple[str, s
     return told_change(mine[one], mine[other], *path)
 
 
-def _rivals(done: Done) -> Iterator[tuple[int, dict[str, Sample]]]:
-    for nodes in places(done, "rivals"):
-        yield nodes, labelled(done, "rivals", nodes)
+def _by_nodes(done: Done, sweep: str) -> Iterator[tuple[int, dict[str, Sample]]]:
+    """A sweep's samples by label, for each number of nodes."""
+    for nodes in places(done, sweep):
+        yield nodes, labelled(done, sweep, nodes)
 
 
 def _purchases(done: Done) -> Iterator[Row]:
@@ -55,19 +56,19 @@ def _purchases(done: Done) -> Iterator[Row]:
     told = [
         f"{nodes} nodes, against {other}: {_change(mine, POOL, other)}, in steady state "
         f"{_change(mine, POOL, other, STEADY)} ({mine[POOL].cost:.2f} and {mine[other].cost:.2f} $/h)"
-        for nodes, mine in _rivals(done)
+        for nodes, mine in _by_nodes(done, "rivals")
         for other in (four, LENT, NONE)
         if POOL in mine and other in mine
     ]
     if told:
         yield "The pool was compared with two storage nodes at any fan-in", f"{POOL}: {'; '.join(told)}"
-    billed = {mine[NONE].cost for _, mine in _rivals(done) if NONE in mine}
+    billed = {mine[NONE].cost for _, mine in _by_nodes(done, "rivals") if NONE in mine}
     if billed:
         yield "Recomputing was billed for storage", f"{max(billed):.2f} $/h"
     queues = [
         f"{nodes} nodes: {_change(mine, label('lent', 2, 'conductor'), LENT)}; in steady state "
         f"{_change(mine, label('lent', 2, 'conductor'), LENT, STEADY)}"
-        for nodes, mine in _rivals(done)
+        for nodes, mine in _by_nodes(done, "rivals")
         if label("lent", 2, "conductor") in mine
     ]
     if queues:
@@ -80,7 +81,7 @@ def _purchases(done: Done) -> Iterator[Row]:
             for variant in SHARES
             if label("distributed", 2, variant) in mine
         )
-        for nodes, mine in _rivals(done)
+        for nodes, mine in _by_nodes(done, "rivals")
         if NAMES[BOUND] in mine and LENT in mine
     ]
     if bound:
@@ -90,8 +91,7 @@ def _purchases(done: Done) -> Iterator[Row]:
 def _gate(done: Done) -> Iterator[Row]:
     first, *_, last = GATES
     told = []
-    for nodes in places(done, "gate"):
-        mine = labelled(done, "gate", nodes)
+    for nodes, mine in _by_nodes(done, "gate"):
         before, now = label("stores", 2, first), label("stores", 2, last)
         if {before, now, NONE} <= mine.keys():
             told.append(
@@ -108,7 +108,7 @@ def _timed(sample: Sample) -> str:
 
 def _tails(done: Done) -> Iterator[Row]:
     told = []
-    for nodes, mine in _rivals(done):
+    for nodes, mine in _by_nodes(done, "rivals"):
         changes = {name: ratio(one, mine[NONE], *P99) for name, one in mine.items() if NONE in mine}
         if changes:
             name = max(changes, key=lambda one: abs(changes[one].mean - 1))
@@ -134,8 +134,7 @@ def _seeds(found: Found) -> Iterator[Row]:
 
 def _cold(done: Done) -> Iterator[Row]:
     told = []
-    for nodes in places(done, "cold"):
-        mine = labelled(done, "cold", nodes)
+    for nodes, mine in _by_nodes(done, "cold"):
         costs = [
             f"{cold_cost(mine[label(name, 2, WARMTHS['no'])], mine[label(name, 2, WARMTHS['there'])]):.0f} s "
             f"with {label(name, 2)}"
@@ -150,8 +149,7 @@ def _cold(done: Done) -> Iterator[Row]:
 
 def _designs(done: Done) -> Iterator[Row]:
     told = []
-    for nodes in places(done, "designs"):
-        mine = labelled(done, "designs", nodes)
+    for nodes, mine in _by_nodes(done, "designs"):
         own, front = NAMES["answered_pool"], NAMES["lent_pool"]
         if {own, front, LENT} <= mine.keys():
             told.append(
@@ -161,8 +159,7 @@ def _designs(done: Done) -> Iterator[Row]:
     if told:
         yield "A switch in front of lent DRAM was an idealised one", "; ".join(told)
     coded = []
-    for nodes in places(done, "codec"):
-        mine = labelled(done, "codec", nodes)
+    for nodes, mine in _by_nodes(done, "codec"):
         pairs = {name: (label("switch", 2, name), label("stores", 2, name)) for name in CODECS}
         leads = [
             f"{name}: {_change(mine, *pair)}" for name, pair in pairs.items() if set(pair) <= mine.keys()
@@ -175,8 +172,7 @@ def _designs(done: Done) -> Iterator[Row]:
 
 def _engines(done: Done) -> Iterator[Row]:
     told = []
-    for nodes in places(done, "engine"):
-        mine = labelled(done, "engine", nodes)
+    for nodes, mine in _by_nodes(done, "engine"):
         for engine in ENGINES:
             pool, stores, none = (label(name, 2, engine) for name in ("switch", "stores", "recompute"))
             if {pool, stores, none} <= mine.keys():
