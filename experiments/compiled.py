@@ -36,8 +36,8 @@ FLAGS = (
 )
 _SIMULATOR = (
     "budget chunks client control cpu decoders direct events front gpu hints holders lane lanes lenders link "
-    "live_puts messages network node peers prefix_routing routing simulation steps store switch system warm "
-    "workload"
+    "live_puts messages network node peers prefix_routing pushed routing simulation steps store switch "
+    "system warm workload"
 )
 MODULES = (
     *(f"experiments.simulator.{name}" for name in _SIMULATOR.split()),

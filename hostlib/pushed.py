@@ -1,4 +1,4 @@
-"""Blocks that come unasked: which of them a node takes, and their assembly.
+"""Blocks that come unasked: which of them a node takes (`Interests`), and their assembly (`PushedBlocks`).
 
 A node wants a pushed block if it asked for that block before, or for the block before it in its chain, not
 too long ago, and does not hold it already. Its request for the first block of a prefix carries SUBSCRIBE:
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from hostlib.assembly import Assembly, is_whole_fragment
@@ -53,6 +54,40 @@ class PushedStats:
     """Incomplete: dropped for newer ones."""
 
 
+class Interests:
+    """What a node wants to have pushed to it: what it asked for lately, or what follows that in its chain."""
+
+    def __init__(self, options: PushedOptions) -> None:
+        self._options = options
+        self._blocks: OrderedDict[int, None] = OrderedDict()
+        self._subscribed_s: OrderedDict[int, float] = OrderedDict()
+
+    def asks(self, key: bytes, parent: int, now_s: float) -> bool:
+        """The node asks for a block; whether it should subscribe to the prefix that begins with it."""
+        own = fingerprint(key)
+        starts_here = parent not in self._blocks
+        self.note(key)
+        since_s = now_s - self._subscribed_s.get(own, -inf)
+        if not starts_here or since_s < self._options.subscribe_again_s:
+            return False
+        self._remember(self._subscribed_s, own, now_s)
+        return True
+
+    def want(self, key: bytes, parent: int) -> bool:
+        """Whether the node wants a block, if it does not hold it."""
+        return fingerprint(key) in self._blocks or parent in self._blocks
+
+    def note(self, key: bytes) -> None:
+        """The node asked for a block, or got it pushed: it is wanted, and so are its children."""
+        self._remember(self._blocks, fingerprint(key), None)
+
+    def _remember(self, memory: OrderedDict[int, Value], fingerprint: int, value: Value) -> None:
+        memory[fingerprint] = value
+        memory.move_to_end(fingerprint)
+        if len(memory) > self._options.max_interests:
+            memory.popitem(last=False)
+
+
 class PushedBlocks:
     """`holds(key)` says whether the node has a block already, `keep(key)` gives it one that is whole."""
 
@@ -67,24 +102,16 @@ class PushedBlocks:
         self.subscribing = True
         """Whether the node wants to be pushed to at all."""
         self._seal, self._holds, self._keep = seal, holds, keep
-        self._options = options or PushedOptions()
-        self._assembly = Assembly(self._options.max_partial, self._options.max_partial_bytes)
-        self._interests: OrderedDict[int, None] = OrderedDict()
-        self._subscribed_s: OrderedDict[int, float] = OrderedDict()
+        options = options or PushedOptions()
+        self._assembly = Assembly(options.max_partial, options.max_partial_bytes)
+        self._interests = Interests(options)
 
     def asks(self, block: BlockRef, now_s: float) -> bool:
         """The node asks for a block; whether it should subscribe to the prefix that begins with it."""
-        own = fingerprint(block.key)
-        starts_here = block.parent not in self._interests
-        self._remember(self._interests, own, None)
-        if (
-            not self.subscribing
-            or not starts_here
-            or now_s - self._subscribed_s.get(own, -1e9) < self._options.subscribe_again_s
-        ):
+        if not self.subscribing:
+            self._interests.note(block.key)
             return False
-        self._remember(self._subscribed_s, own, now_s)
-        return True
+        return self._interests.asks(block.key, block.parent, now_s)
 
     def offer(self, message: Message) -> None:
         """A pushed fragment that nobody here asked for."""
@@ -99,17 +126,10 @@ class PushedBlocks:
         self.stats.dropped = self._assembly.given_up
         if block is not None:
             self.stats.taken += 1
-            self._remember(self._interests, fingerprint(message.key), None)  # so its children are wanted too
+            self._interests.note(message.key)
             self._keep(message.key)
 
     def _wants(self, message: Message) -> bool:
         if not is_whole_fragment(message):
             return False
-        known = fingerprint(message.key) in self._interests or message.parent in self._interests
-        return known and not self._holds(message.key)
-
-    def _remember(self, memory: OrderedDict[int, Value], fingerprint: int, value: Value) -> None:
-        memory[fingerprint] = value
-        memory.move_to_end(fingerprint)
-        if len(memory) > self._options.max_interests:
-            memory.popitem(last=False)
+        return self._interests.want(message.key, message.parent) and not self._holds(message.key)

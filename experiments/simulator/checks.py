@@ -79,6 +79,8 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "network.segments", f"must be fewer than the {scenario.network.fragments} fragments of a block"
     if scenario.nodes.blend:
         yield from _blend_impossibilities(scenario)
+    if scenario.control.push:
+        yield from _push_impossibilities(scenario)
     if scenario.workload.clients and scenario.workload.load != 1.0:
         yield "workload.load", "a closed loop has no rate of arrival: leave out load or clients"
 
@@ -119,6 +121,13 @@ def _no_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
 def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterator[tuple[str, str]]:
     if not blocks:
         yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
+
+
+def _push_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    if scenario.storage.kind != "stores" or scenario.pool.memory == "none" or scenario.nodes.gate == "never":
+        yield "control.push", "pushes blocks of the switches' pools to nodes that ask storage nodes for them"
+    if scenario.model.codec != NONE or scenario.model.coded_share is not None:
+        yield "control.push", "nodes keep what is pushed as it comes, undecoded: leave out the codec"
 
 
 def _lending_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:

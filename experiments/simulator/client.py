@@ -17,6 +17,7 @@ from experiments.simulator.lanes import Lanes
 from experiments.simulator.live_puts import LivePuts
 from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
+from experiments.simulator.pushed import PushedParts
 from hostlib.gate import Backlogs
 from hostlib.lane import LaneOptions
 
@@ -91,9 +92,17 @@ class Client:
     """See the module; a vertex of the network."""
 
     def __init__(
-        self, loop: Loop, name: str, network: Network, options: ClientOptions, process: Process
+        self,
+        loop: Loop,
+        name: str,
+        network: Network,
+        options: ClientOptions,
+        process: Process,
+        pushed: PushedParts | None = None,
     ) -> None:
+        """`pushed` takes what comes unasked; without it the client subscribes to nothing."""
         self.name = name
+        self.pushed = pushed
         self.get_s: list[float] = []
         """Of each block that came, from its first request on the wire, as hosts count."""
         self._loop, self._network, self._options, self._process = loop, network, options, process
@@ -123,7 +132,8 @@ class Client:
                 missing, lane = (1 << len(block.parts)) - 1, self._lanes.probes(block.home)
                 transfer = _Transfer(block, missing, now_s, chain, place, lane)
                 transfers[block.key] = transfer
-                lane.waiting.append(Ask(block, PROBE, 1, self.name, chain_blocks))
+                subscribes = self.pushed is not None and self.pushed.asks(block, now_s)
+                lane.waiting.append(Ask(block, PROBE, 1, self.name, chain_blocks, subscribes=subscribes))
             else:
                 transfer.chains.append((chain, place))
             chain.transfers.append(transfer)
@@ -165,10 +175,14 @@ class Client:
             ask = reply.ask
             block, part = ask.block, 1 << ask.part
             transfer = self._transfers.get(block.key)
+            if transfer is None and reply.group and self.pushed is not None:
+                self.pushed.offer(block, ask.part)
             if transfer is None or not part & transfer.missing:
                 continue
             if ask.part != PROBE and transfer.missing & 1 << PROBE:
                 continue  # an earlier fetch asked for it; before the probe nobody waits for a body
+            if reply.group:
+                self._withdraw(transfer.lane, ask)
             if not reply.from_pool:
                 self._backlogs.report(block.home, reply.backlog_ms / 1000, now_s)
             transfer.missing -= part
@@ -179,6 +193,14 @@ class Client:
                 transfer.lane.in_flight -= ask.fragments
                 self._not_found(transfer, ask.part)
         self._pump()
+
+    def _withdraw(self, lane: Lane[Ask], pushed: Ask) -> None:
+        """What comes unasked answers a request: if that still waits, it is not sent, and not in flight."""
+        for ask in lane.waiting:
+            if ask.block is pushed.block and ask.part == pushed.part:
+                lane.waiting.remove(ask)
+                lane.in_flight += ask.fragments  # what follows takes it for sent
+                return
 
     def _settle(self, lane: Lane[Ask], reply: Reply, now_s: float) -> None:
         """As hostlib.exchange: of what the pool was to answer nobody says what waits; elsewhere the pool's

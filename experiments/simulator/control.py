@@ -8,13 +8,14 @@ the controller's own clock is not: its seconds are those of the emulation, `pace
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from math import inf
+from typing import Generic, TypeVar
 
 from controller.base_state import DIGEST_LIST_SIZE
 from controller.block_id import key_of
-from controller.config import PoolSize, Thresholds
+from controller.config import PoolSize, PushOptions, Thresholds
 from controller.costs import PoolCounts
 from controller.hit_meter import MIN_PERIOD_S, next_period_s
 from controller.operations import (
@@ -22,11 +23,14 @@ from controller.operations import (
     HotMiss,
     Install,
     PacketOperation,
+    PushFragment,
     Reclaim,
     Remove,
     Replace,
     Result,
+    SetGroup,
     SetThreshold,
+    Subscription,
     TableOperation,
 )
 from controller.policies import Policy
@@ -60,6 +64,43 @@ class ControlCosts:
     """The controller's own time."""
 
 
+Report = TypeVar("Report")
+
+
+class Lists(Generic[Report]):
+    """Digests of one kind on their way out of a switch: each by itself, or in lists."""
+
+    def __init__(self, loop: Loop, list_s: float, send: Callable[[list[Report]], None]) -> None:
+        self._loop, self._list_s, self._send = loop, list_s, send
+        self._list: list[Report] = []
+        """What waits for the time of the first of them."""
+        self._lists = 0
+        self._left_s = -inf
+        """When the last list left."""
+
+    def add(self, report: Report) -> None:
+        """A digest is there."""
+        if not self._list_s:
+            self._send([report])
+            return
+        self._list.append(report)
+        if len(self._list) == 1:
+            wait_s = longest_wait(self._list_s, self._loop.now - self._left_s)
+            self._loop.after(wait_s, self._on_time, self._lists)
+        elif len(self._list) == DIGEST_LIST_SIZE:
+            self._end()
+
+    def _on_time(self, number: int) -> None:
+        if number == self._lists:
+            self._end()
+
+    def _end(self) -> None:
+        self._lists += 1
+        self._left_s = self._loop.now
+        reports, self._list = self._list, []
+        self._send(reports)
+
+
 class SwitchControl:
     """Drives one switch."""
 
@@ -73,7 +114,10 @@ class SwitchControl:
         homes: Mapping[str, IPv4Address],
         residual: ResidualValue,
         pace: float = 1.0,
+        push_share: float = 0.0,
     ) -> None:
+        """`push_share`: hot prefixes are pushed, within the controller's bound of fragments on their way,
+        of which a part of a block counts as so much less than one, being larger; 0: nothing is."""
         self._pace = pace
         self.recompute_ms: Callable[[int], int] = lambda depth: 0
         """What nodes say that computing a block at a depth of its chain takes, in whole milliseconds of the
@@ -83,11 +127,8 @@ class SwitchControl:
         self._reported: dict[bytes, Block] = {}
         """Blocks that the switch reported, by key: no others come into its pool."""
         self._homes = homes
-        self._list: list[HotMiss] = []
-        """Digests that wait for the time of the first of them."""
-        self._lists = 0
-        self._list_left_s = -inf
-        """When the last list left."""
+        self._misses = Lists[HotMiss](loop, options.list_s, self._send_misses)
+        self._subscriptions = Lists[Subscription](loop, options.list_s, self._send_subscriptions)
         self._busy_until_s = 0.0
         self._table_free_s = 0.0
         self._next_hits_s = 0.0
@@ -97,7 +138,12 @@ class SwitchControl:
             fill=options.fill,
             eviction=options.eviction,
         )
-        self.pool = Pool(size, thresholds, tuple(homes.values()), policy, self, residual)
+        if push_share:
+            most = max(1, int(push_share * thresholds.control_fragments_in_flight))
+            thresholds = replace(thresholds, control_fragments_in_flight=most)
+            switch.on_subscribed = self._on_subscribed
+        push = PushOptions() if push_share else None
+        self.pool = Pool(size, thresholds, tuple(homes.values()), policy, self, residual, push=push)
         switch.report_count = options.report_count
         switch.on_miss = self._on_miss
         switch.on_nowhere = self._on_nowhere
@@ -113,7 +159,7 @@ class SwitchControl:
         self.pool.tick(now_s)
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
-        busy = len(self.pool.reclaims) or len(self.pool.fills)
+        busy = len(self.pool.reclaims) or len(self.pool.fills) or self.pool.push is not None
         return self._pace * (TICK_S if busy else min(1.0, max(TICK_S, self._next_hits_s - now_s)))
 
     @property
@@ -178,6 +224,11 @@ class SwitchControl:
                 self._switch.remove(key_of(operation.key))
             case SetThreshold():
                 self._switch.report_count = operation.count
+            case SetGroup():
+                numbers = self._switch.port_numbers
+                self._switch.groups[operation.group] = [
+                    name for name, number in numbers.items() if number in operation.ports
+                ]
 
     def _in_band(self, operation: PacketOperation) -> None:
         block, part = self._reported[key_of(operation.key)], operation.fragment
@@ -186,6 +237,9 @@ class SwitchControl:
             put = Put(block, block.parts[part], name, part, reclaim=True, sequence=operation.sequence)
             if not self._switch.reclaim(put, len(block.parts)):
                 self._answer(wire.OP_NOT_FOUND, block, part, operation.sequence, wire.FLAG_RECLAIM)
+        elif isinstance(operation, PushFragment):
+            if not self._switch.push(block, part, operation.sequence):
+                self._answer(wire.OP_NOT_FOUND, block, part, operation.sequence, wire.FLAG_PUSHED)
         else:
             self._switch.fill(Ask(block, part, block.parts[part], name, 0, fill=True))
 
@@ -208,37 +262,37 @@ class SwitchControl:
             waiters=(1 << max(1, waiters)) - 1,
             home=self._homes[block.home],
         )
-        if not self._options.list_s:
-            self._send_list([report])
-            return
-        self._list.append(report)
-        if len(self._list) == 1:
-            wait_s = longest_wait(self._options.list_s, self._loop.now - self._list_left_s)
-            self._loop.after(wait_s, self._on_list_time, self._lists)
-        elif len(self._list) == DIGEST_LIST_SIZE:
-            self._end_list()
+        self._misses.add(report)
 
-    def _on_list_time(self, number: int) -> None:
-        if number == self._lists:
-            self._end_list()
+    def _on_subscribed(self, block: Block, neighbour: str) -> None:
+        """As _on_miss, for the other kind of digest."""
+        self.costs.digests += 1
+        self.costs.message_bytes += self._options.digest_bytes
+        port = self._switch.port_numbers[neighbour]
+        self._subscriptions.add(Subscription(wire.TENANT_PUBLIC, block.key, block.parent, port))
 
-    def _end_list(self) -> None:
-        self._lists += 1
-        self._list_left_s = self._loop.now
-        reports, self._list = self._list, []
-        self._send_list(reports)
+    def _send_misses(self, reports: list[HotMiss]) -> None:
+        self._loop.after(self._heard_s(len(reports)), self._hot_misses, reports)
 
-    def _send_list(self, reports: Sequence[HotMiss]) -> None:
-        cpu_s = len(reports) * self._options.digest_cpu_s
+    def _send_subscriptions(self, reports: list[Subscription]) -> None:
+        self._loop.after(self._heard_s(len(reports)), self._subscribed, reports)
+
+    def _heard_s(self, reports: int) -> float:
+        """How long it takes until a list of so many that leaves now has been taken."""
+        cpu_s = reports * self._options.digest_cpu_s
         arrival_s = max(self._loop.now + self._options.digest_latency_s, self._busy_until_s)
         self._busy_until_s = arrival_s + cpu_s
         self.costs.cpu_s += cpu_s
-        self._loop.after(self._busy_until_s - self._loop.now, self._hot_misses, reports)
+        return self._busy_until_s - self._loop.now
 
     def _hot_misses(self, reports: Sequence[HotMiss]) -> None:
         now_s = self._now_s
         self.pool.hot_misses(reports, now_s)
         self.pool.commit(now_s)
+
+    def _subscribed(self, reports: Sequence[Subscription]) -> None:
+        for report in reports:
+            self.pool.subscribed(report, self._now_s)
 
     def _on_nowhere(self, block: Block) -> None:
         self._answer(wire.OP_NOT_FOUND, block, 0, 0, wire.FLAG_FILL)

@@ -134,6 +134,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "gate": "yes" if scenario.nodes.gate == "compare" else "no",
         "policy": scenario.pool.policy,
         "eviction": scenario.control.eviction,
+        "push": "yes" if scenario.control.push else "no",
         "pool-blocks": max(1, int(scenario.pool.size_gb * GB / block_bytes)),
         "gpu-blocks": int(scenario.nodes.gpu_gb * GB / block_bytes),
         "dram-blocks": int(scenario.nodes.dram_gb * GB / block_bytes),
@@ -172,7 +173,7 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
             "sketch_epoch_s": scenario.pool.sketch_epoch_s * speed,
             **none,
         },
-        control=measured_control(slower=speed),
+        control=measured_control(slower=speed) | {"push": pool and scenario.control.push},
         machine=_machine(run),
     )
 

@@ -62,6 +62,12 @@ def kinds() -> dict[str, Scenario]:
             nodes={"count": 16, "gate": "compare", "hints": "switch", "warm": "multicast", "warm_gb": 2.0},
             storage={"count": 1, "ssd_gb": 0.0},
         ),
+        "hot prefixes are pushed": _scenario(
+            workload={"scheduler": "round_robin", "load": 16.0},
+            nodes={"count": 6, "gpu_gb": 4.0, "dram_gb": 4.0},
+            network={"topology": "leafspine", "leaves": 3, "spines": 2, "segments": 2},
+            control={"report_count": 1, "push": True},
+        ),
         "continuous batching": _scenario(nodes={"decode": "batched", "engine_token_us": 5.0}),
         "steps": _scenario(
             workload=prompts | {"clients": 6, "load": 1.0, "output_tokens": 5, "hits_whole": True},

@@ -43,23 +43,32 @@ class Block:
 class Ask(Item):
     """A GET for one part of a block; `fill`: on behalf of the switch `asker`."""
 
-    __slots__ = ("asker", "block", "chain_blocks", "fill", "part")
+    __slots__ = ("asker", "block", "chain_blocks", "fill", "part", "subscribes")
 
     def __init__(
-        self, block: Block, part: int, fragments: int, asker: str, chain_blocks: int, fill: bool = False
+        self,
+        block: Block,
+        part: int,
+        fragments: int,
+        asker: str,
+        chain_blocks: int,
+        fill: bool = False,
+        subscribes: bool = False,
     ) -> None:
+        """`subscribes`: who asks wants to have pushed what else there is of the prefix."""
         self.fragments = fragments
         self.block = block
         self.part = part
         self.asker = asker
         self.chain_blocks = chain_blocks
         self.fill = fill
+        self.subscribes = subscribes
 
 
 class Reply:
     """A VALUE (found) or a NOT_FOUND for one part."""
 
-    __slots__ = ("ask", "backlog_ms", "copy", "found", "from_pool", "merged")
+    __slots__ = ("ask", "backlog_ms", "copy", "found", "from_pool", "group", "merged")
 
     def __init__(self, ask: Ask, found: bool, backlog_ms: float = 0.0, from_pool: bool = False) -> None:
         self.ask = ask
@@ -70,6 +79,8 @@ class Reply:
         self.merged = False
         self.copy = False
         """It goes to who waits for it, not towards who asked."""
+        self.group = 0
+        """Nobody asked for it: it is pushed to this multicast group."""
 
     def copied(self) -> Reply:
         """The same for someone else who waits for it."""

@@ -59,6 +59,8 @@ def outcome(system: System, cpu_s: float) -> SimResult:
         admitted=sum(control.counts.admitted for control in system.controls),
         evicted=sum(control.counts.evicted for control in system.controls),
         reclaimed=sum(control.counts.reclaimed for control in system.controls),
+        pushed_blocks=sum(control.counts.pushes for control in system.controls),
+        taken_blocks=sum(client.pushed.taken for client in system.clients.values() if client.pushed),
         digests=sum(control.costs.digests for control in system.controls),
         table_writes=sum(control.costs.writes for control in system.controls),
         table_updates=sum(control.costs.updates for control in system.controls),

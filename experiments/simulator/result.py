@@ -92,6 +92,10 @@ class SimResult:
     """Written from GPU memory to DRAM, all nodes."""
     ssd_reads: int = 0
     """Blocks that storage nodes read from SSD."""
+    pushed_blocks: int = 0
+    """That controllers had multicast to subscribers."""
+    taken_blocks: int = 0
+    """That came unasked and were kept, all nodes."""
     cpu_s: float = 0.0
     """How long the simulation itself took."""
     ttfts_s: tuple[float, ...] = field(default=(), repr=False)

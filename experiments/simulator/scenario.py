@@ -255,6 +255,8 @@ class Control:
     max_digests_per_s: int = whole(500, 1, 1_000_000)
     fill: str = choice("on_the_way", FILL_MODES)
     eviction: str = choice("drop", EVICTION_MODES)
+    push: bool = False
+    """Blocks of the pool are multicast to nodes that subscribed to their prefix and keep asking for it."""
     digest_latency_s: float = number(0.005, 0.0, 1e3)
     list_s: float = number(0.0, 0.0, 1e3)
     """Digests leave the switch in lists, so long after the first of a list, or sooner where that one ends a

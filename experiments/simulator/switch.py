@@ -41,6 +41,7 @@ class SwitchStats:
     copies: int = 0
     """Copies of replies beyond the first."""
     fills: int = 0
+    pushed: int = 0
 
 
 class Entry:
@@ -90,6 +91,12 @@ class Switch:
         self.on_miss: Miss | None = None
         self.on_nowhere: Callable[[Block], None] | None = None
         """A fill found nothing at its home."""
+        self.on_subscribed: Callable[[Block, str], None] | None = None
+        """A neighbour wants to have pushed what else there is of the prefix that begins with a block."""
+        self.groups: dict[int, Sequence[str]] = {}
+        """Multicast groups: the neighbours that want what is pushed to them."""
+        self.port_numbers = {port.peer: port.number for port in network.fabric.ports(name)}
+        """Of each neighbour, ascending."""
         self._loop, self._network, self._options = loop, network, options
         self._memory, self._process = memory, process
         self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
@@ -120,6 +127,8 @@ class Switch:
         forward: dict[Port, list[Ask]] = {}
         for ask in asks:
             block = ask.block
+            if ask.subscribes and self.on_subscribed is not None:
+                self.on_subscribed(block, neighbour)
             if not ask.fill:
                 entry = index.get(block.key)
                 if entry is not None and ask.part in entry.filled:
@@ -144,6 +153,10 @@ class Switch:
         onward: dict[Port, list[Reply]] = {}
         for reply in replies:
             ask = reply.ask
+            if reply.group:  # what another switch pushed ends at this one's hosts
+                hosts = self._network.fabric.hosts
+                self._fan_out(reply, [name for name in self.groups.get(reply.group, ()) if name in hosts])
+                continue
             key, part = ask.block.key, ask.part
             entry = index.get(key) if reply.found else None
             if entry is not None:
@@ -193,6 +206,22 @@ class Switch:
         if entry is None or len(entry.filled) < parts:
             return False
         self._network.put(self.name, put, self._read_s(put.fragments))
+        return True
+
+    def push(self, block: Block, part: int, group: int) -> bool:
+        """Multicast a part of a block to a group; False if it is not here."""
+        entry = self.index.get(block.key)
+        if entry is None or part not in entry.filled:
+            return False
+        ask = Ask(block, part, block.parts[part], self.name, 0)
+        reply = Reply(ask, found=True, from_pool=True)
+        reply.group = group
+        self.stats.pushed += ask.fragments
+        to, ready_s = self.groups.get(group, ()), self._read_s(ask.fragments)
+        if self._process.free:
+            self._fan_out(reply, to, ready_s)
+        else:
+            self._process.do(ask.fragments * self._options.packet_s, self._fan_out, reply, to, ready_s)
         return True
 
     def forget_counts(self) -> None:
@@ -263,6 +292,15 @@ class Switch:
         due = count == threshold or (count > threshold and not count & (count - 1))
         if threshold and due and self.on_miss is not None:
             self.on_miss(reply.ask, count, reply.backlog_ms, waiters)
+
+    def _fan_out(self, reply: Reply, to: Sequence[str], ready_s: float = 0.0) -> None:
+        """What is pushed goes to these neighbours."""
+        first = True
+        for name in to:
+            self._ports[name].reply(
+                [reply], ready_s if first or self._options.multicast else self._recirculate([reply])
+            )
+            first = False
 
     def _recirculate(self, group: Sequence[Reply]) -> float:
         size_bytes = self._value_bytes * sum(reply.ask.fragments for reply in group)

@@ -35,6 +35,7 @@ from experiments.simulator.network import Network
 from experiments.simulator.node import Fetcher, Node, Streams
 from experiments.simulator.peers import PeerHints, PeerPool
 from experiments.simulator.prefix_routing import LiveRouter, make_router
+from experiments.simulator.pushed import PushedParts
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, ROUTERS, Scenario
 from experiments.simulator.steps import StepNode
@@ -85,7 +86,8 @@ class System:
         self.switches: list[Switch] = []
         self.controls: list[SwitchControl] = []
         self._control_of: dict[str, SwitchControl] = {}
-        self._clients: dict[str, Client] = {}
+        self.clients: dict[str, Client] = {}
+        """Of nodes that ask storage nodes."""
         self._holds: dict[str, Callable[[bytes], bool]] = {}
         """By who answers GETs: whether it holds a block."""
         self.direct: DirectPool | None = None
@@ -220,7 +222,10 @@ class System:
         )
         cost, pace = self.cost, scenario.machine.pace
         residual = ResidualValue(cost, scenario.network.link_gbit_s * 1e9, pace)
-        control = SwitchControl(self.loop, switch, policy, size, scenario.control, homes, residual, pace)
+        push_share = len(self.sizes.parts) / self.sizes.fragments if scenario.control.push else 0.0
+        control = SwitchControl(
+            self.loop, switch, policy, size, scenario.control, homes, residual, pace, push_share
+        )
         if scenario.machine.cores:
             control.recompute_ms = lambda depth: round(1000 * cost.block_prefill_s(depth) / pace)
         self._control_of[switch.name] = control
@@ -319,19 +324,22 @@ class System:
             before_held=1 if process.free else lane.initial_window,
             live_turns=machine.live_turns,
         )
-        client = Client(self.loop, name, self.network, options, process)
+        pushed: PushedParts | None = None
+        if self.scenario.control.push:
+            pushed = PushedParts(tiers.__contains__, tiers.place, machine.pace)
+        client = Client(self.loop, name, self.network, options, process, pushed)
         if self.lenders is not None:
             self._holds[name] = tiers.__contains__
             return self.lenders.join(client, tiers)
         self.network.attach(name, client)
-        self._clients[name] = client
+        self.clients[name] = client
         return client
 
     def _acknowledged(self, put: Put) -> None:
         if put.reclaim:
             self._control_of[put.sender].acknowledged(put)
         else:
-            self._clients[put.sender].acknowledged(put)
+            self.clients[put.sender].acknowledged(put)
 
     def warm(self) -> None:
         """Nodes hold what the past used most, or get it now, if they are to begin warm."""

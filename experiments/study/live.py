@@ -4,8 +4,7 @@
 
 What was played is kept in RESULTS and not played again; table and report have everything that is there,
 and `make study` takes it into its own report. Designs follow one another, forwards and backwards by seed.
-Times are real seconds to the first token. A push has no counterpart: the simulator pushes what the past used
-most when a run begins, the live controller what nodes keep asking for.
+Times are real seconds to the first token.
 """
 
 from __future__ import annotations
@@ -86,25 +85,28 @@ def scenario(design: Design, seed: int) -> Scenario:
         network={"link_gbit_s": LINK_GBIT_S},
         storage={"count": STORES, "dram_gb": room(STORE_BLOCKS), "ssd_gb": room(STORE_BLOCKS)},
         pool={"size_gb": room(POOL_BLOCKS)},
+        control={"push": design.push},
     )
 
 
-def simulated(emulator: Emulator, design: Design) -> dict[str, float] | None:
-    """What the simulator makes of it; None where it has no such thing."""
-    if design.push:
-        return None
+def simulated(emulator: Emulator, design: Design) -> dict[str, float]:
+    """What the simulator makes of it."""
     matched = emulator.matched(design.mode != "no_pool")
     if design.mode == "merging":
         matched = matched.changed(control={"report_count": NEVER})
     found = simulate(matched)
-    return {MEAN_S: found.ttft_s.mean, P99_S: found.ttft_s.p99}
+    return {
+        MEAN_S: found.ttft_s.mean,
+        P99_S: found.ttft_s.p99,
+        "from_pool": found.blocks["pool"],
+        "pushed": found.pushed_blocks,
+        "taken": found.taken_blocks,
+    }
 
 
 def played(emulator: Emulator, design: Design, opened: OpenNetworks) -> dict[str, Any]:
     """What the emulator measured."""
     run = emulator.run
-    if design.push:
-        run = replace(run, options=replace(run.options, push=True))
     engine = make_engine("embedded")
     with opened(run.fabric, engine) as network:
         artifacts = engine.compile(PROGRAM, run.defines, network.directory)
@@ -121,6 +123,8 @@ def played(emulator: Emulator, design: Design, opened: OpenNetworks) -> dict[str
         P99_S: emulator.speed * result.ttft_ms.p99 / 1000,
         "completed": result.completed,
         "from_pool": result.blocks.pool,
+        "pushed": measured.controller["pushes"],
+        "taken": sum(worker["pushed"]["taken"] for worker in measured.workers.values()),
         "complaints": list(result.complaints),
         "revision": revision(),
     }

@@ -46,7 +46,7 @@ def lists(at_s: list[float]) -> list[float]:
     (control,) = system.controls
     block = system.library.chain(demand.requests[0])[0]
     left: list[float] = []
-    control._send_list = lambda reports: left.append(system.loop.now)  # type: ignore[method-assign]
+    control._misses._send = lambda reports: left.append(system.loop.now)
     for time_s in at_s:
         system.loop.after(time_s, control._on_miss, Ask(block, 0, 1, "node1", 1), 1, 0.0, 1)
     end = system.loop.event()

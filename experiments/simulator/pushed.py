@@ -1,0 +1,46 @@
+"""What comes at a node unasked: subscribed to and taken by the rule of hosts (`hostlib.pushed.Interests`)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from experiments.simulator.messages import Block
+from hostlib.pushed import Interests, PushedOptions
+
+
+class PushedParts:
+    """Of one node. `holds(key)` says whether it has a block already, `keep(key)` gives it one."""
+
+    def __init__(
+        self, holds: Callable[[bytes], bool], keep: Callable[[bytes], None], pace: float = 1.0
+    ) -> None:
+        """`pace`: hosts' clocks are so much slower than the simulation's."""
+        self.taken = 0
+        """Blocks."""
+        options = PushedOptions()
+        self._interests = Interests(options)
+        self._holds, self._keep, self._pace = holds, keep, pace
+        self._most = options.max_partial
+        self._missing: OrderedDict[bytes, int] = OrderedDict()
+        """Parts of blocks that are still to come, as bits."""
+
+    def asks(self, block: Block, now_s: float) -> bool:
+        """The node asks for a block; whether its request subscribes to the prefix that begins there."""
+        return self._interests.asks(block.key, block.parent, now_s / self._pace)
+
+    def offer(self, block: Block, part: int) -> None:
+        """A part that nobody here asked for."""
+        key = block.key
+        if self._holds(key) or not self._interests.want(key, block.parent):
+            return
+        missing = self._missing.get(key, (1 << len(block.parts)) - 1) & ~(1 << part)
+        if missing:
+            self._missing[key] = missing
+            if len(self._missing) > self._most:
+                self._missing.popitem(last=False)
+            return
+        self._missing.pop(key, None)
+        self.taken += 1
+        self._interests.note(key)
+        self._keep(key)
