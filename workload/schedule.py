@@ -49,6 +49,10 @@ class PlannedScheduler(Protocol):
     def assign(self, request: Request) -> Route:
         """The node that serves `request`."""
 
+    def grow(self, nodes: int) -> None:
+        """From now on there are so many nodes, more than before. The new ones hold nothing, and count as
+        having been sent as much as who was sent least."""
+
 
 class RandomScheduler:
     """Any node with equal chance: what a load balancer without regard to locality does."""
@@ -59,6 +63,9 @@ class RandomScheduler:
 
     def assign(self, request: Request) -> Route:
         return Route(self._random.randrange(self._nodes))
+
+    def grow(self, nodes: int) -> None:
+        self._nodes = nodes
 
 
 class RoundRobinScheduler:
@@ -73,6 +80,9 @@ class RoundRobinScheduler:
         self._next = (node + 1) % self._nodes
         return Route(node)
 
+    def grow(self, nodes: int) -> None:
+        self._nodes = nodes
+
 
 class BalancedScheduler:
     """The node that was sent the fewest tokens, whatever it holds: load balancing blind to locality."""
@@ -86,6 +96,9 @@ class BalancedScheduler:
         _, _, node = min(sent)
         self._tokens[node] += request.input_tokens
         return Route(node)
+
+    def grow(self, nodes: int) -> None:
+        self._tokens += [min(self._tokens)] * (nodes - len(self._tokens))
 
 
 class LocalityScheduler:
@@ -123,6 +136,14 @@ class LocalityScheduler:
         insort(self._by_tokens, (tokens, node))
         self._remember(node, request)
         return Route(node)
+
+    def grow(self, nodes: int) -> None:
+        tokens, _ = self._by_tokens[0]
+        for node in range(self._nodes, nodes):
+            self._seen.append(OrderedDict())
+            self._tokens.append(tokens)
+            insort(self._by_tokens, (tokens, node))
+        self._nodes = nodes
 
     def _by_prefix(self, request: Request) -> Iterator[tuple[int, int]]:
         """(blocks seen from the first on, the nodes of which this is true as bits)."""
@@ -195,6 +216,10 @@ class PinnedScheduler:
         self._tokens[node] += request.input_tokens
         self._answers.append((request.arrival_s + self.known_after_s, node, request))
         return Route(node)
+
+    def grow(self, nodes: int) -> None:
+        self._turns.grow(nodes)
+        self._tokens += [min(self._tokens)] * (nodes - len(self._tokens))
 
     def _choose(self, holders: list[int]) -> int:
         return min(holders)

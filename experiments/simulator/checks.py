@@ -79,6 +79,8 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "network.segments", f"must be fewer than the {scenario.network.fragments} fragments of a block"
     if scenario.nodes.blend:
         yield from _blend_impossibilities(scenario)
+    if scenario.nodes.joining or scenario.nodes.warm == "pool":
+        yield from _joining_impossibilities(scenario)
     if scenario.control.push:
         yield from _push_impossibilities(scenario)
     if scenario.workload.clients and scenario.workload.load != 1.0:
@@ -121,6 +123,16 @@ def _no_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
 def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterator[tuple[str, str]]:
     if not blocks:
         yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
+
+
+def _joining_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    nodes, scheduler = scenario.nodes, scenario.workload.scheduler
+    if nodes.joining >= nodes.count:
+        yield "nodes.joining", f"somebody has to be there first: at most {nodes.count - 1} of {nodes.count}"
+    if nodes.joining and scheduler in (CONDUCTOR, *ROUTERS):
+        yield "workload.scheduler", f"{scheduler} knows of no node that joins later: use another"
+    if nodes.warm == "pool" and not (nodes.joining and scenario.switched and scenario.pool.memory != "none"):
+        yield "nodes.warm", "pushes what the switches' pools hold by now to nodes that join: needs both"
 
 
 def _push_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:

@@ -12,8 +12,9 @@ from itertools import chain
 
 from experiments.simulator.events import Loop, Steps
 from experiments.simulator.gpu import Gpu
+from experiments.simulator.hardware import Decoders
 from experiments.simulator.link import Link
-from experiments.simulator.scenario import GB, GBIT_BYTES, Decoders
+from experiments.simulator.scenario import GB, GBIT_BYTES
 from workload.cost import CostModel
 
 

@@ -1,8 +1,26 @@
-"""Of a scenario: what things cost, and the machine that an emulation of it runs on."""
+"""Of a scenario: nodes that decode, what things cost, and the machine that an emulation of it runs on."""
 
 from dataclasses import dataclass
 
-from experiments.simulator.schema import number, whole
+from experiments.simulator.schema import choice, number, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Decoders:
+    """Nodes that decode what others prefilled (nodes.decode = "apart"); by default there are enough of them,
+    each request's alone, and its KV is there at once."""
+
+    count: int = whole(0, 0, 256)
+    """0: as said above. Each has the GPUs of a node and decodes in a continuous batch."""
+    placing: str = choice("load", ("load", "round_robin", "network"))
+    """Who decodes a request: the one that holds the fewest tokens, each in turn, or the one whose first token
+    is expected soonest by links and load."""
+    racks: int = whole(1, 1, 256)
+    """Nodes and decoders are spread over so many racks, in order."""
+    uplink_gbit_s: float = number(0.0, 0.0, 1e6)
+    """Between a rack and the others, in each direction; 0: no bottleneck."""
+    running_gb: float = number(64.0, 0.0, 1e6)
+    """GPU memory of each decoder for the requests that it decodes; who finds no room waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ class Holders:
         self._tiers.append(tiers)
         return len(self._tiers) - 1
 
-    def spread(self, keys: Iterable[bytes]) -> None:
-        """Blocks into the nodes' DRAM, the most recently used last."""
+    def spread(self, keys: Iterable[bytes], nodes: int) -> None:
+        """Blocks into the DRAM of the first so many nodes, the most recently used last."""
         for key in keys:
-            node = int.from_bytes(key[:4], "big") % len(self._tiers)
+            node = int.from_bytes(key[:4], "big") % nodes
             self._tiers[node].place(key)
             self.note(node, key)
 

@@ -68,6 +68,13 @@ def kinds() -> dict[str, Scenario]:
             network={"topology": "leafspine", "leaves": 3, "spines": 2, "segments": 2},
             control={"report_count": 1, "push": True},
         ),
+        "nodes join and are pushed what the pools hold": _scenario(
+            workload={"scheduler": "locality", "load": 16.0},
+            nodes={"count": 16, "joining": 6, "gate": "compare", "warm": "pool", "warm_gb": 2.0},
+            network={"topology": "leafspine", "leaves": 3, "spines": 2},
+            pool={"memory": "dram"},
+            control={"report_count": 1},
+        ),
         "continuous batching": _scenario(nodes={"decode": "batched", "engine_token_us": 5.0}),
         "steps": _scenario(
             workload=prompts | {"clients": 6, "load": 1.0, "output_tokens": 5, "hits_whole": True},

@@ -62,9 +62,9 @@ class PeerPool:
         self.in_links.append(Link(f"node {node} in", self._rate, self.latency_s))
         return PeerClient(self._loop, self, node)
 
-    def preload(self, keys: Iterable[bytes]) -> None:
-        """Spread these blocks over the nodes' DRAM, the most recently used last."""
-        self._holders.spread(keys)
+    def preload(self, keys: Iterable[bytes], nodes: int) -> None:
+        """Spread these blocks over the DRAM of the first so many nodes, the most recently used last."""
+        self._holders.spread(keys, nodes)
 
     def note(self, node: int, key: bytes) -> None:
         """A node holds a block."""

@@ -15,10 +15,10 @@ from experiments.simulator.peers import PeerPool
 from experiments.simulator.prefix_routing import LiveRouter
 from experiments.simulator.scenario import Scenario, Workload
 from experiments.simulator.store import Store
-from experiments.simulator.workload import Library, delay
+from experiments.simulator.workload import Library, delay, joining_place
 from workload.conductor import Conductor, ConductorOptions, transfer_s
 from workload.cost import CostModel
-from workload.schedule import CONDUCTOR, Route, make_scheduler
+from workload.schedule import CONDUCTOR, PlannedScheduler, Route, make_scheduler
 from workload.trace import Request
 
 
@@ -88,16 +88,26 @@ class Router:
                 overlapped=workload.estimate == "overlapped", ttft_slo_s=workload.ttft_slo_s
             )
             self.conductor = Conductor(cluster, options, workload.seed)
-        self._nodes, self._pace = scenario.nodes.count, scenario.machine.pace
+        self._nodes, self._pace = scenario.nodes, scenario.machine.pace
 
     def arrivals(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Route | None]]:
         """Requests as late as the scenario says, with their routes where these are known beforehand."""
         if self.conductor is not None or self._live is not None:
             return iter([(request, None) for request, _ in self._late((r, 0) for r in requests)])
         workload = self._workload
-        scheduler = make_scheduler(workload.scheduler, self._nodes, workload.seed, self._pace)
-        planned = self._late((request, scheduler.assign(request).node) for request in requests)
+        first = self._nodes.count - self._nodes.joining
+        scheduler = make_scheduler(workload.scheduler, first, workload.seed, self._pace)
+        planned = self._late(self._assigned(requests, scheduler))
         return iter([(request, Route(node)) for request, node in planned])
+
+    def _assigned(
+        self, requests: Sequence[Request], scheduler: PlannedScheduler
+    ) -> Iterator[tuple[Request, int]]:
+        joins = joining_place(self._nodes, len(requests)) if self._nodes.joining else -1
+        for place, request in enumerate(requests):
+            if place == joins:
+                scheduler.grow(self._nodes.count)
+            yield request, scheduler.assign(request).node
 
     def route(self, request: Request, planned: Route | None) -> Route | None:
         """Where a request goes that comes now; None: it is refused."""

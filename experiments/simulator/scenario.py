@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
-from experiments.simulator.hardware import Machine, Prices
+from experiments.simulator.hardware import Decoders, Machine, Prices
 from experiments.simulator.measured import DIGEST_CPU_S
 from experiments.simulator.schema import (
     Document,
@@ -31,6 +31,7 @@ from workload.levels import ADAPTIVE
 from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
+WARMTHS = ("no", "unicast", "multicast", "pool", "there")
 ROUTERS = ("longest_prefix", "load_reports")
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
@@ -162,28 +163,18 @@ class Nodes:
     """With `blend`: share of the chunks' tokens that is recomputed."""
     hints: str = choice("answers", ("answers", "homes", "switch"))
     """What the gate knows of homes: their last answers, what they say before it asks, or the switch does."""
-    warm: str = choice("no", ("no", "unicast", "multicast", "there"))
-    """What the past used most is in every node: there from the start, or pushed when the run begins."""
+    joining: int = whole(0, 0, 255)
+    """So many of them, the last, join while the others serve: with empty memory, and with planned schedulers
+    only."""
+    joins_at: float = number(0.5, 0.0, 1.0)
+    """The share of the requests after which these are also sent some."""
+    lead_s: float = number(1.0, 0.0, 1e6)
+    """How long before that they are there, and are made warm."""
+    warm: str = choice("no", WARMTHS)
+    """What was used most is in every node, or with `joining` in those that join: there when the run begins,
+    or they join, or pushed then, by homes (unicast, multicast) or by what the switches' pools hold (pool)."""
     warm_gb: float = number(16.0, 0.0, 1e6)
     """Of blocks that make a node warm."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decoders:
-    """Nodes that decode what others prefilled (nodes.decode = "apart"); by default there are enough of them,
-    each request's alone, and its KV is there at once."""
-
-    count: int = whole(0, 0, 256)
-    """0: as said above. Each has the GPUs of a node and decodes in a continuous batch."""
-    placing: str = choice("load", ("load", "round_robin", "network"))
-    """Who decodes a request: the one that holds the fewest tokens, each in turn, or the one whose first token
-    is expected soonest by links and load."""
-    racks: int = whole(1, 1, 256)
-    """Nodes and decoders are spread over so many racks, in order."""
-    uplink_gbit_s: float = number(0.0, 0.0, 1e6)
-    """Between a rack and the others, in each direction; 0: no bottleneck."""
-    running_gb: float = number(64.0, 0.0, 1e6)
-    """GPU memory of each decoder for the requests that it decodes; who finds no room waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,15 @@ class Switch:
         self._network.put(self.name, put, self._read_s(put.fragments))
         return True
 
+    def holds(self, block: Block) -> bool:
+        """Whether all of a block is in the pool."""
+        entry = self.index.get(block.key)
+        return entry is not None and len(entry.filled) == len(block.parts)
+
+    def read(self, block: Block) -> float:
+        """When the pool's memory has delivered a block that is asked for now."""
+        return self._read_s(block.fragments)
+
     def push(self, block: Block, part: int, group: int) -> bool:
         """Multicast a part of a block to a group; False if it is not here."""
         entry = self.index.get(block.key)

@@ -41,8 +41,8 @@ from experiments.simulator.scenario import GB, GBIT_BYTES, ROUTERS, Scenario
 from experiments.simulator.steps import StepNode
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
-from experiments.simulator.warm import hottest, push
-from experiments.simulator.workload import Demand, Library
+from experiments.simulator.warm import Push, hottest
+from experiments.simulator.workload import Demand, Library, joining_place
 from hostlib.streamer import BandwidthMeter
 from hostlib.tier_rules import make_rule
 from hostlib.tiers import LocalTiers
@@ -124,10 +124,11 @@ class System:
             self._build_stores(past)
         for place, name in enumerate(self.fabric.nodes):
             self.nodes.append(self._node(place, name))
+        first = scenario.nodes.count - scenario.nodes.joining
         if self.peers is not None and scenario.nodes.gate != "never":
-            self.peers.preload(block.key for block in past)
+            self.peers.preload((block.key for block in past), first)
         if self.lenders is not None and scenario.nodes.gate != "never":
-            self.lenders.holders.spread(block.key for block in past)
+            self.lenders.holders.spread((block.key for block in past), first)
         parts = ClusterParts(
             self.nodes,
             self.stores,
@@ -342,19 +343,32 @@ class System:
             self.clients[put.sender].acknowledged(put)
 
     def warm(self) -> None:
-        """Nodes hold what the past used most, or get it now, if they are to begin warm."""
-        kind = self.scenario.nodes.warm
-        if kind == "no":
+        """Nodes that are to be warm hold what was used most, or get it: now, or when they join."""
+        nodes, requests = self.scenario.nodes, self.demand.requests
+        if nodes.warm == "no":
             return
+        if nodes.joining:
+            joins_s = requests[joining_place(nodes, len(requests))].arrival_s
+            self.loop.at(max(self.loop.now, joins_s - nodes.lead_s), self._warm, nodes.count - nodes.joining)
+        else:
+            self._warm(0)
+
+    def _warm(self, first: int) -> None:
+        """The nodes from the first on, by what was asked for until now."""
+        kind, now_s = self.scenario.nodes.warm, self.loop.now
         count = int(self.scenario.nodes.warm_gb * GB / self.cost.block_bytes)
-        blocks = hottest(self.library, self.demand.past, count)
-        nodes = dict(zip(self.fabric.nodes, self.nodes, strict=True))
+        asked = (request for request in self.demand.requests if request.arrival_s < now_s)
+        blocks = hottest(self.library, (*self.demand.past, *asked), count)
+        nodes = dict(zip(self.fabric.nodes[first:], self.nodes[first:], strict=True))
+        push = Push(self.loop, self.network, nodes)
         if kind == "there":
             for node in nodes.values():
                 for block in reversed(blocks):  # the hottest were used last
                     node.place(block.key)
+        elif kind == "pool":
+            push.from_pools(blocks, self.switches)
         elif self.stores:
-            push(self.loop, self.network, nodes, blocks, kind == "multicast")
+            push.from_homes(blocks, kind == "multicast")
 
     def gpus(self) -> Iterator[Gpu]:
         """Of all who decode."""

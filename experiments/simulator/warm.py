@@ -1,23 +1,24 @@
-"""Nodes that are warm when the first request comes, or that are being warmed: hot blocks sent unasked.
+"""Nodes that are warm from their first request on, or that are being warmed: hot blocks sent unasked.
 
-A push sends the blocks that the past used most to every node: from their homes over each link once
-(`multicast`), or once for each node (`unicast`). Requests that come meanwhile share the links with it.
+A push sends the blocks that were used most to nodes: from their homes, over each link once (`multicast`) or
+once for each node (`unicast`), or by multicast from the switches' pools, as far as these hold them (`pool`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from experiments.simulator.events import Loop
 from experiments.simulator.messages import Block
 from experiments.simulator.network import Network
 from experiments.simulator.node import Node
+from experiments.simulator.switch import Switch
 from experiments.simulator.workload import Library
 from workload.trace import Request
 
 
-def hottest(library: Library, past: Sequence[Request], count: int) -> list[Block]:
+def hottest(library: Library, past: Iterable[Request], count: int) -> list[Block]:
     """The blocks that most past requests used; those used once are not hot. A chain's first come first."""
     uses: Counter[Block] = Counter()
     for request in past:
@@ -28,19 +29,68 @@ def hottest(library: Library, past: Sequence[Request], count: int) -> list[Block
     return ordered[:count]
 
 
-def push(
-    loop: Loop, network: Network, nodes: Mapping[str, Node], blocks: Sequence[Block], multicast: bool
-) -> None:
-    """Begin now; each node has a block when its last bit has come."""
-    size_bytes = network.sizes.block_bytes * (1 + network.sizes.header_share)
-    for block in blocks:
+class Push:
+    """Blocks on their way to nodes. Each source sends one after the other, the next when the one before has
+    come, so that of a link others wait for one block of it."""
+
+    def __init__(self, loop: Loop, network: Network, nodes: Mapping[str, Node]) -> None:
+        self._loop, self._network, self._nodes = loop, network, nodes
+        self._size_bytes = network.sizes.block_bytes * (1 + network.sizes.header_share)
+
+    def from_homes(self, blocks: Iterable[Block], multicast: bool) -> None:
+        """Each block from where it lives."""
+        by_home: dict[str, list[Block]] = {}
+        for block in blocks:
+            by_home.setdefault(block.home, []).append(block)
+        together = [list(self._nodes)] if multicast else [[name] for name in self._nodes]
+        for home, mine in by_home.items():
+            self._send(home, deque((block, names) for block in mine for names in together), _at_once)
+
+    def from_pools(self, blocks: Iterable[Block], switches: Sequence[Switch]) -> None:
+        """Each from the switch that holds it and is nearest to the nodes; what none holds is not sent."""
+        names = list(self._nodes)
+        far = {
+            switch.name: sum(len([*self._hops(switch.name, name)]) for name in names) for switch in switches
+        }
+        by_switch: dict[str, list[Block]] = {}
+        for block in blocks:
+            holders = [switch.name for switch in switches if switch.holds(block)]
+            if holders:
+                by_switch.setdefault(min(holders, key=lambda name: far[name]), []).append(block)
+        for switch in switches:
+            mine = by_switch.get(switch.name, ())
+            self._send(switch.name, deque((block, names) for block in mine), switch.read)
+
+    def _send(
+        self, source: str, jobs: deque[tuple[Block, list[str]]], ready_s: Callable[[Block], float]
+    ) -> None:
+        """The next block, to the nodes that get it together: over each link once."""
+        if not jobs:
+            return
+        block, names = jobs.popleft()
+        came_s = begin_s = ready_s(block)
         passed: dict[tuple[str, str], float] = {}
-        for name, node in nodes.items():
-            vertex, tail_s = block.home, 0.0
-            while vertex != name:
-                neighbour = network.next_hop(vertex, name)
-                hop = (vertex, neighbour)
-                if not multicast or hop not in passed:
-                    passed[hop] = network.links[hop].send(loop.now, size_bytes, size_bytes, tail_s)[1]
-                tail_s, vertex = passed[hop], neighbour
-            loop.at(tail_s, node.place, block.key)
+        for name in names:
+            tail_s = begin_s
+            for hop in self._hops(source, name):
+                if hop not in passed:
+                    passed[hop] = self._network.links[hop].send(
+                        self._loop.now, self._size_bytes, self._network.sizes.value_bytes, tail_s
+                    )[1]
+                tail_s = passed[hop]
+            self._loop.at(tail_s, self._nodes[name].place, block.key)
+            came_s = max(came_s, tail_s)
+        self._loop.at(came_s, self._send, source, jobs, ready_s)
+
+    def _hops(self, source: str, name: str) -> Iterator[tuple[str, str]]:
+        """The links on the way to a node."""
+        vertex = source
+        while vertex != name:
+            neighbour = self._network.next_hop(vertex, name)
+            yield vertex, neighbour
+            vertex = neighbour
+
+
+def _at_once(block: Block) -> float:
+    """A home reads ahead of its link."""
+    return 0.0

@@ -8,7 +8,7 @@ from functools import lru_cache
 from random import Random
 
 from experiments.simulator.messages import Block
-from experiments.simulator.scenario import Scenario, ScenarioError, Workload
+from experiments.simulator.scenario import Nodes, Scenario, ScenarioError, Workload
 from hostlib.homes import home_of
 from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
@@ -108,6 +108,11 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
             )
             ids = (request.blocks[n // pieces] * pieces + n % pieces for n in places)
             yield replace(request, blocks=tuple(ids), chunks=chunks)
+
+
+def joining_place(nodes: Nodes, requests: int) -> int:
+    """Of the first request, of so many, that nodes which join later may serve."""
+    return min(requests - 1, int(nodes.joins_at * requests))
 
 
 def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:

@@ -71,27 +71,47 @@ def recompute_claim(mine: Labelled, recompute: str) -> Claim:
     )
 
 
+def longer_waits_s(cold: Sample, warm: Sample) -> list[float]:
+    """How much longer all requests together wait because nodes were cold; the same requests, by seed."""
+    return [
+        (figure(one, MEAN) - figure(other, MEAN)) * one["completed"]
+        for one, other in zip(cold.runs, warm.runs, strict=True)
+    ]
+
+
 def cold_cost(cold: Sample, warm: Sample) -> Interval:
-    """Seconds that all requests together wait longer because nodes were cold; the same requests, by seed."""
-    return mean_interval(
-        [
-            (figure(one, MEAN) - figure(other, MEAN)) * one["completed"]
-            for one, other in zip(cold.runs, warm.runs, strict=True)
-        ]
-    )
+    """The same with its interval."""
+    return mean_interval(longer_waits_s(cold, warm))
 
 
-def cold_claim(costs: Mapping[str, Interval]) -> Claim:
+def cold_claim(costs: Mapping[str, Interval], what: str = "A cold start", digits: int = 0) -> Claim:
     """The cheapest and the dearest cold start, where they differ beyond their intervals."""
     order = sorted(costs, key=lambda name: costs[name].mean)
     low, high = order[0], order[-1]
     text = (
-        f"A cold start costs, once, in waiting of all requests together, from {told(costs[low], 's', 0)} "
-        f"({low}) to {told(costs[high], 's', 0)} ({high})."
+        f"{what} costs, once, in waiting of all requests together, from {told(costs[low], 's', digits)} "
+        f"({low}) to {told(costs[high], 's', digits)} ({high})."
     )
     if costs[low].high < costs[high].low:
         return Claim(text, (Fact(low, high),))
     return Claim(text + " Their intervals overlap.")
+
+
+def joining_claim(waits_s: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]]) -> Claim:
+    """What joining costs, and what the first of each pair saves against the second; `waits_s` by seed."""
+    claims = [cold_claim({name: mean_interval(mine) for name, mine in waits_s.items()}, "Joining", 2)]
+    for one, other in pairs:
+        if one in waits_s and other in waits_s:
+            by_seed = zip(waits_s[one], waits_s[other], strict=True)
+            saved = mean_interval([theirs - mine for mine, theirs in by_seed])
+            text = f"{one}: {told(saved, 's', 2)} less than {other}"
+            if saved.low > 0:
+                claims.append(Claim(f"{text}.", (Fact(one, other),)))
+            elif saved.high < 0:
+                claims.append(Claim(f"{text}, that is more.", (Fact(other, one),)))
+            else:
+                claims.append(Claim(text + UNDECIDED))
+    return joined(claims)
 
 
 def ledger_claim(entries: Sequence[Entry]) -> Claim:

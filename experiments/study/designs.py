@@ -28,6 +28,27 @@ WARMTHS = {
     "there": "warm",
 }
 WARM_REQUESTS_A_NODE = 30
+JOINING_PLACES = {
+    "16 nodes": (16, "locality"),
+    "32 nodes": (32, "locality"),
+    "60 nodes": (60, "locality"),
+    "32 nodes, round robin": (32, "round_robin"),
+}
+JOINING_SHARE = 4
+"""One node in so many joins the others when half of the requests have come."""
+JOINED = {
+    "no": "joined cold",
+    "unicast": "homes push to each that joins",
+    "multicast": "homes push by multicast",
+    "pool": "the pool pushes",
+    "there": "joined warm",
+}
+JOINED_BY = {
+    "stores": ("no", "unicast", "multicast", "there"),
+    "switch": tuple(JOINED),
+    "distributed": ("no", "there"),
+}
+"""The last of each is what the others are compared with."""
 FOURFOLD = ("cachegen", 2)
 """4.1 times smaller than bfloat16 on the KV that was measured (docs/blocks.md)."""
 CODEC_MODEL = "llama3-70b"
@@ -89,6 +110,19 @@ def codec_points(centre: Setting, quick: bool) -> Iterator[Point]:
                 yield Point("codec", nodes, name, setting, system(name, setting), label)
         plain = replace(centre, nodes=nodes, model=CODEC_MODEL)
         yield Point("codec", nodes, "recompute", plain, system("recompute", plain), "plain")
+
+
+def joining_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """The same requests on nodes of which some join cold, being warmed, or warm."""
+    for place in list(JOINING_PLACES)[:1] if quick else JOINING_PLACES:
+        nodes, scheduler = JOINING_PLACES[place]
+        requests = WARM_REQUESTS_A_NODE * nodes
+        setting = replace(centre, nodes=nodes, requests=requests, scheduler=scheduler)
+        for name, kinds in JOINED_BY.items():
+            for kind in kinds:
+                changed = {"joining": nodes // JOINING_SHARE, "warm": kind}
+                scenario = system(name, setting).changed(nodes=changed)
+                yield Point("joining", place, name, setting, scenario, JOINED[kind])
 
 
 def warm_points(centre: Setting, quick: bool) -> Iterator[Point]:

@@ -25,6 +25,7 @@ SHARES = {
     MAP: 20.0,
     "gate": 5.0,
     "cold": 4.0,
+    "joining": 4.0,
     "hour": 15.0,
     "ledger": 5.0,
     "designs": 10.0,

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.study.designs import codec_points, design_points, engine_points, gate_points, warm_points
+from experiments.study.designs import (
+    codec_points,
+    design_points,
+    engine_points,
+    gate_points,
+    joining_points,
+    warm_points,
+)
 from experiments.study.ledger import ledger_points
 from experiments.study.point import Point
 from experiments.study.space import space_points
@@ -128,6 +135,7 @@ def points(centre: Setting, trace: Path | None, quick: bool, space: int = 0) -> 
     yield from codec_points(centre, quick)
     yield from engine_points(centre, quick)
     yield from warm_points(centre, quick)
+    yield from joining_points(centre, quick)
     yield from ledger_points(centre, quick)
     yield from tornado_points(centre, quick)
     yield from _hour(centre, quick)

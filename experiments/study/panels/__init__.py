@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments.study.panels import compared, deciding, swept
+from experiments.study.panels.joining import joining
 from experiments.study.panels.live import live
 from experiments.study.panels.panel import Found, Panel, places
 from experiments.study.plan import AXES
@@ -24,6 +25,7 @@ def panels(found: Found) -> list[Panel]:
     made += [compared.codec(done, nodes) for nodes in places(done, "codec")]
     made += [compared.engine(done, nodes) for nodes in places(done, "engine")]
     made += [compared.cold(done, nodes) for nodes in places(done, "cold")]
+    made += [joining(done, place) for place in places(done, "joining")]
     made += [compared.hour(done, nodes) for nodes in places(done, "hour")]
     made += deciding.tornado(done) if "tornado" in played else []
     made += [deciding.ledger(done)] if "ledger" in played else []

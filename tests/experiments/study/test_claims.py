@@ -11,9 +11,11 @@ from experiments.study.design_rules import (
     change_claim,
     changes_claim,
     cold_claim,
+    joining_claim,
     ledger_claim,
     recompute_claim,
 )
+from experiments.study.designs import JOINED
 from experiments.study.ledger import ENTRY_BYTES, Entry, entry
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found, Panel
@@ -134,3 +136,34 @@ def test_ratios_are_to_recomputing_without_a_variant() -> None:
     assert drawn["recompute always"] == 1
     assert drawn["recompute always, conductor"] == pytest.approx(0.5)
     assert drawn["2 storage nodes and pool"] == pytest.approx(0.75)
+
+
+def test_what_a_push_to_joining_nodes_saves_is_told_by_seed_and_held_to_the_plot() -> None:
+    waits_s = {"cold": [2.0, 4.0, 6.0], "pushed": [1.0, 3.1, 4.9], "other": [0.0, 9.0, 4.0]}
+    pairs = [("pushed", "cold"), ("cold", "pushed"), ("pushed", "other"), ("pushed", "not played")]
+    claim = joining_claim(waits_s, pairs)
+    assert claim.facts == (Fact("pushed", "cold"), Fact("pushed", "cold"))
+    assert "pushed: 1.00 ± 0.25 s less than cold." in claim.text
+    assert "cold: -1.00 ± 0.25 s less than pushed, that is more." in claim.text
+    assert "than other, not decided." in claim.text
+    assert "not played" not in claim.text
+
+
+def test_what_joining_costs_is_compared_with_the_same_system_joined_warm() -> None:
+    done = []
+    for name, kind, mean_s in (
+        ("switch", "no", 0.22), ("switch", "pool", 0.21), ("switch", "there", 0.2),
+        ("stores", "no", 0.5), ("distributed", "no", 0.31), ("distributed", "there", 0.3),
+    ):  # fmt: skip
+        setting = Setting(nodes=16)
+        point = Point("joining", "16 nodes", name, setting, system(name, setting), JOINED[kind])
+        done.append((point, sample(mean_s)))
+    (panel,) = panels(Found(done))
+    assert panel.title == "One node in 4 joins: 16 nodes"
+    means = {name: round(value.mean) for name, value in panel.plotted.items()}
+    assert means == {
+        "2 storage nodes and pool, joined cold": 20,
+        "2 storage nodes and pool, the pool pushes": 10,
+        "distributed DRAM (Mooncake-like), joined cold": 10,
+    }  # nothing is said of storage nodes alone: their warm run is missing
+    assert Fact(*reversed(list(means)[:2])) in panel.claim.facts
