@@ -17,8 +17,9 @@ from hostlib.streamer import mean_level
 def outcome(system: System, cpu_s: float) -> SimResult:
     """What a run that has ended did, in `cpu_s` of this process."""
     scenario = system.scenario
-    records = [record for node in system.nodes for record in node.records]
-    records.sort(key=lambda record: record.arrival_s)
+    served = [(record, place) for place, node in enumerate(system.nodes) for record in node.records]
+    served.sort(key=lambda pair: pair[0].arrival_s)
+    records = [record for record, _ in served]
     duration_s = max(1e-9, system.loop.now - min((record.arrival_s for record in records), default=0.0))
     links = {link.name: link for link in system.links()}
     senders = system.fabric.nodes if system.lenders else system.fabric.stores
@@ -87,4 +88,5 @@ def outcome(system: System, cpu_s: float) -> SimResult:
         cpu_s=cpu_s,
         ttfts_s=tuple(record.ttft_s for record in records),
         found=tuple(record.found_share for record in records),
+        served_by=tuple(place for _, place in served),
     )

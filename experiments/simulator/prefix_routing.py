@@ -1,9 +1,10 @@
 """Routers that follow prefixes and learn from the workers, as KVSwitch's evaluation has them.
 
 Read from github.com/kaiitunnz/kvswitch, revision 8e87844: `LongestPrefix` is its L7-PA (l7_router.py and
-l7_proxy.py), `LoadReports` its switches with their controller (sdn_controller.py, kvswitch.p4). Both need
-workers with fixed times (`nodes.decode = "budget"`). Table updates take no time here, and of the rules for a
-prompt's first 256 tokens and for longer prefixes of it there is one.
+l7_proxy.py), `LoadReports` its switches with their controller (sdn_controller.py, kvswitch.p4), pinned what
+its `--no-per-prefix-ecmp` makes of them. All need workers with fixed times (`nodes.decode = "budget"`). Table
+updates take no time here, and of the rules for a prompt's first 256 tokens and for longer prefixes of it
+there is one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ BUCKETS = 32
 """ECMP_BUCKETS."""
 UNCOVERED = 0.05
 """Weight of a leaf or worker that does not hold a prefix: so that it comes to."""
+SCORE = 1.0
+"""Of a worker without load; each token of its load takes one."""
 HASH_TOKENS, HASHES = 256, 4
 """sdk/hashing.py: what a request's header names is its prefixes of 256, 512, ... tokens."""
 ADMITTED = 2
@@ -116,10 +119,13 @@ class LongestPrefix:
 
 class LoadReports:
     """Switches that spread the requests of a prefix over those who hold it, by weights that follow what
-    workers report of their load: first over the leaves, then over a leaf's workers, each by a hash."""
+    workers report of their load: first over the leaves, then over a leaf's workers, each by a hash. Pinned,
+    all go to the leaf of the best score, and there to the worker with the least load."""
 
-    def __init__(self, loop: Loop, nodes: Sequence[BudgetNode], block_tokens: int, seed: int) -> None:
-        self._loop, self._workers = loop, nodes
+    def __init__(
+        self, loop: Loop, nodes: Sequence[BudgetNode], block_tokens: int, seed: int, pinned: bool = False
+    ) -> None:
+        self._loop, self._workers, self._pinned = loop, nodes, pinned
         self._book = _Book(block_tokens)
         self._step = max(1, HASH_TOKENS // block_tokens)
         self._draw = Random(seed)
@@ -200,9 +206,16 @@ class LoadReports:
 
     def _lead_to_leaves(self, prefix: int) -> None:
         """The spines' rule for a prefix."""
-        if self._told[prefix] >= ADMITTED:
-            weights = dict.fromkeys(range(LEAVES), UNCOVERED) | dict(self._by_leaf(self._holders[prefix]))
-            self._to_leaf[prefix] = _buckets(weights)
+        if self._told[prefix] < ADMITTED:
+            return
+        holders = self._holders[prefix]
+        weights = dict.fromkeys(range(LEAVES), UNCOVERED) | dict(self._by_leaf(holders))
+        if self._pinned:
+            scores: dict[int, float] = defaultdict(float)
+            for place in sorted(holders):
+                scores[self._leaf(place)] += SCORE - self._reported[place]
+            weights = {max(scores, key=scores.__getitem__): 1.0}
+        self._to_leaf[prefix] = _buckets(weights)
 
     def _lead_to_workers(self, prefix: int) -> None:
         """The rules of those leaves that have somebody who holds it."""
@@ -210,11 +223,11 @@ class LoadReports:
             return
         holders = self._holders[prefix]
         for leaf in {self._leaf(place) for place in holders}:
-            weights = {
-                place: self._weight(place) if place in holders else UNCOVERED
-                for place in range(len(self._workers))
-                if self._leaf(place) == leaf
-            }
+            local = [place for place in range(len(self._workers)) if self._leaf(place) == leaf]
+            weights = {place: self._weight(place) if place in holders else UNCOVERED for place in local}
+            if self._pinned:
+                held = [place for place in local if place in holders]
+                weights = {min(held, key=lambda place: (self._reported[place], -place)): 1.0}
             self._to_worker[leaf, prefix] = _buckets(weights)
 
     def _by_leaf(self, places: Iterable[int]) -> dict[int, float]:
@@ -250,4 +263,4 @@ def make_router(
     """One of ROUTERS."""
     if name == ROUTERS[0]:
         return LongestPrefix(len(nodes), block_tokens)
-    return LoadReports(loop, nodes, block_tokens, seed)
+    return LoadReports(loop, nodes, block_tokens, seed, pinned=name == ROUTERS[2])

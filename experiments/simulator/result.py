@@ -103,6 +103,9 @@ class SimResult:
     found: tuple[float, ...] = field(default=(), repr=False)
     """Of each request the share of its blocks that need not be computed, in the same order."""
 
+    served_by: tuple[int, ...] = field(default=(), repr=False)
+    """The node of each request, in the same order."""
+
     @property
     def found_share(self) -> float:
         """Blocks that need not be computed."""
@@ -117,7 +120,7 @@ class SimResult:
         figures of each of PARTS equal shares of the arrivals, in order.
         """
         record = asdict(self)
-        del record["ttfts_s"], record["found"]
+        del record["ttfts_s"], record["found"], record["served_by"]
         half = len(self.ttfts_s) // 2
         record["parts_ttft_s"] = [asdict(spread(part)) for part in _parts(self.ttfts_s)]
         record["start_ttft_s"] = asdict(spread(self.ttfts_s[:half]))

@@ -32,7 +32,7 @@ from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
 WARMTHS = ("no", "unicast", "multicast", "pool", "there")
-ROUTERS = ("longest_prefix", "load_reports")
+ROUTERS = ("longest_prefix", "load_reports", "pinned_reports")
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
 SWITCHES = "switches"
@@ -67,6 +67,8 @@ class Workload:
     """With `hit_share`: mean of what prompts have beyond the shortest, exponentially distributed."""
     output_tokens: int = whole(100, 1, 1_000_000)
     """With `hit_share`: tokens of each answer."""
+    output_tokens_most: int = whole(0, 0, 1_000_000)
+    """With `hit_share`: lengths are geometric, `output_tokens` the mean, cut at so many; 0: all are equal."""
     scheduler: str = choice("random", (*SCHEDULERS, *ROUTERS))
     """Those of `workload.schedule`; with nodes.decode = "budget" also routers (prefix_routing.py)."""
     estimate: str = choice("overlapped", ("overlapped", "paper"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import log
 from random import Random
 
 from experiments.simulator.messages import Block
@@ -18,6 +19,8 @@ from workload.trace import MOONCAKE, Request, Trace, TraceError, load_trace
 
 ONE_OF_A_KIND = 1 << 40
 """Ids from here on are no trace's."""
+ANSWERS_SEED = 1 << 16
+"""Added to a seed for the lengths of answers, so that prompts are the same whatever is answered."""
 PAST_SHARE = 1 / 3
 """Where in a trace a slice begins when start_s is not given, as in the demo; the past fills the stores."""
 
@@ -247,9 +250,17 @@ def _start_s(trace: Trace, workload: Workload) -> float:
     return trace.requests[min(spare, round(len(trace.requests) * PAST_SHARE))].arrival_s if spare > 0 else 0.0
 
 
+def _answer_tokens(workload: Workload, draw: Random) -> int:
+    """Of one answer. Geometric lengths are what a mean alone says: each token is as likely the last."""
+    mean, most = workload.output_tokens, workload.output_tokens_most
+    if not most or mean < 2:
+        return mean
+    return min(most, 1 + int(log(1 - draw.random()) / log(1 - 1 / mean)))
+
+
 def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Demand:
     """Prompts that share nothing with one another; so many blocks of each are stored from the start."""
-    draw = Random(workload.seed)
+    draw, answers = Random(workload.seed), Random(workload.seed + ANSWERS_SEED)
     requests, past = [], []
     first = 0
     for _ in range(workload.requests):
@@ -258,7 +269,7 @@ def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Dem
         length = -(-tokens // block_tokens)
         chain = tuple(range(first, first + length))
         first += length
-        requests.append(Request(0.0, tokens, workload.output_tokens, chain))
+        requests.append(Request(0.0, tokens, _answer_tokens(workload, answers), chain))
         if workload.hits_whole:
             stored = length if draw.random() < hit_share else 0
         else:

@@ -12,7 +12,7 @@ from experiments.run.result import revision
 from experiments.simulator.simulation import prepare
 from experiments.validate import literature, mooncake
 from experiments.validate.emulator import Comparison, compare, compare_drawn, incast, star
-from experiments.validate.kvswitch import kvswitch
+from experiments.validate.kvswitch import kvswitch, other_settings
 from experiments.validate.options import ValidateOptions, parse_options
 from experiments.validate.page import SEED, write_page
 from experiments.validate.report import Section, drawn_table, emulated_section, write
@@ -63,13 +63,17 @@ def _literature(options: ValidateOptions, screen: Screen) -> Iterator[tuple[str,
     yield "Beluga", "Beluga, arXiv 2511.20172v2, second-hand", literature.beluga()
     yield "ShadowServe", "ShadowServe, arXiv 2509.16857, partly second-hand", literature.shadowserve()
     yield "KVSwitch", "github.com/kaiitunnz/kvswitch, revision 8e87844", kvswitch()
+    yield "KVSwitch, other settings", "github.com/kaiitunnz/kvswitch, revision 8e87844", other_settings()
     yield "Mooncake, a long prompt", "Mooncake, FAST'25, figure 14", mooncake.long_prompt()
+    yield "Mooncake, one request", "Mooncake, FAST'25, figure 14", mooncake.one_request()
     if options.trace is None:
         screen.warn("no TRACE: NetKV and Mooncake's cluster need Mooncake's trace and are left out.")
     else:
         yield "NetKV", "NetKV, arXiv 2606.03910, partly second-hand", literature.netkv(options.trace)
-        yield "Mooncake's global cache", "Mooncake, FAST'25, figure 10", mooncake.global_cache(options.trace)
+        source = "Mooncake, FAST'25, figures 8 to 10"
+        yield "Mooncake's global cache", source, mooncake.global_cache(options.trace)
         yield "Mooncake's scheduling", "Mooncake, FAST'25, figure 5", mooncake.scheduling(options.trace)
+        yield "Mooncake's split of nodes", "Mooncake, FAST'25, figure 15", mooncake.splits(options.trace)
 
 
 def _published(what: str, source: str, rows: Iterable[Row]) -> Section:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario, load_scenario
@@ -35,12 +36,31 @@ def mooncake_rule(ops_per_s: float) -> float:
     return ops_per_s * 2 * d * s / (gqa * (a * p * d + b * d * d))
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Of one of its traces; heights of bars are read from the paper's vector graphics."""
+
+    file: str
+    hits: float
+    """Figure 10: with the global cache, over those with local caches."""
+    prefill: float
+    """Figure 10: GPU time of prefills with the global cache over that with local caches."""
+    hit_share: float
+    """Figure 10: with the global cache, of the blocks."""
+    prefill_s: float
+    """Figure 10: a request's, with the global cache."""
+    alone_s: float
+    """Figure 8: a request's, where nothing is held (vLLM)."""
+    of_most: float
+    """Figure 9: hits at 3 million tokens over those without limit."""
+
+
 CACHES = {
-    "conversation": ("conversation_trace.jsonl", 2.22, 0.76),
-    "synthetic": ("synthetic_trace.jsonl", 2.36, 0.52),
+    "conversation": Published("conversation_trace.jsonl", 2.22, 0.76, 0.375, 1.051, 1.661, 0.41),
+    "synthetic": Published("synthetic_trace.jsonl", 2.36, 0.52, 0.622, 0.783, 2.022, 0.46),
 }
-"""Figure 10: a trace's file, then hits and GPU time of prefills with the global cache over those with local
-caches. The conversation trace is the one that is supplied; the other is played if it lies beside it."""
+"""The conversation trace is the one that is supplied; the other is played if it lies beside it."""
+NO_LIMIT_GB = 1e6
 READING = (
     "The reading of what local caches hold was chosen by the conversation trace's two rows, after the "
     "conductor of section 4.1 had given 1.12 and 0.05 with local caches: requests go to the longest prefix, "
@@ -50,21 +70,43 @@ READING = (
 
 def global_cache(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
     """Ten nodes' local caches against the same memory shared, on Mooncake's own traces."""
-    for number, (name, (file, hits, prefill)) in enumerate(CACHES.items()):
-        path = trace.with_name(file) if number else trace
-        if not path.exists():
-            continue
-        local, shared = (
-            trial(
-                load_scenario(SCENARIOS / f"mooncake-{kind}.toml")[0].changed(workload={"trace": str(path)})
-            )
-            for kind in ("local", "global")
+    for name, path, published in _played(trace):
+        local, shared, endless, nothing = (
+            trial(base.changed(workload={"trace": str(path)} | workload, nodes=nodes))
+            for base, workload, nodes in _caches()
         )
-        what, chosen = f"Mooncake, global cache over local caches, 10 nodes, {name}", not number
+        what, chosen = f"Mooncake, global cache over local caches, 10 nodes, {name}", path == trace
         ratio = shared.found_share / local.found_share
-        yield Row(what, "ratio of hits", hits, ratio, TOLERANCE, note=READING, fitted=chosen)
+        yield Row(what, "ratio of hits", published.hits, ratio, TOLERANCE, note=READING, fitted=chosen)
         saved = 1 - shared.prefill_s / local.prefill_s
-        yield Row(what, "prefill time saved", 1 - prefill, saved, TOLERANCE, fitted=chosen)
+        yield Row(what, "prefill time saved", 1 - published.prefill, saved, TOLERANCE, fitted=chosen)
+        what = f"Mooncake, global cache, 10 nodes, {name}"
+        yield Row(what, "share of hits", published.hit_share, shared.found_share, TOLERANCE)
+        each_s = shared.prefill_s / shared.requests
+        yield Row(what, "prefill of a request, s", published.prefill_s, each_s, TOLERANCE)
+        each_s = nothing.prefill_s / nothing.requests
+        what = f"Mooncake, nothing held, {name}"
+        yield Row(what, "prefill of a request, s", published.alone_s, each_s, TOLERANCE)
+        share = local.found_share / endless.found_share
+        what = f"Mooncake, 3 million tokens held over all, {name}"
+        yield Row(what, "ratio of hits", published.of_most, share, TOLERANCE)
+
+
+def _caches() -> Iterator[tuple[Scenario, dict[str, Any], dict[str, Any]]]:
+    """Local, global, one without limit, and none: no request has a prefix that came before."""
+    local, shared = (load_scenario(SCENARIOS / f"mooncake-{kind}.toml")[0] for kind in ("local", "global"))
+    yield local, {}, {}
+    yield shared, {}, {}
+    yield local, {}, {"dram_gb": NO_LIMIT_GB}
+    yield local, {"reuse": 0.0}, {}
+
+
+def _played(trace: Path) -> Iterator[tuple[str, Path, Published]]:
+    """Traces that are there."""
+    for number, (name, published) in enumerate(CACHES.items()):
+        path = trace.with_name(published.file) if number else trace
+        if path.exists():
+            yield name, path, published
 
 
 SCHEDULING = {
@@ -87,17 +129,69 @@ def scheduling(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -
         yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean, TOLERANCE)
 
 
+SPLITS = {5: 5.714, 6: 1.688, 7: 1.278, 8: 1.167, 9: 1.099, 10: 1.087, 11: 1.113}
+"""Figure 15b, from its vector graphics: of 16 nodes so many prefill, then the mean TTFT, s."""
+
+
+def splits(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+    """Mean time to the first token by how many nodes prefill, on the synthetic trace at its own times."""
+    base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
+    path = trace.with_name(CACHES["synthetic"].file)
+    for count, published_s in SPLITS.items() if path.exists() else ():
+        result = trial(base.changed(workload={"trace": str(path)}, nodes={"count": count}))
+        what = f"Mooncake, {count} of 16 nodes prefill, synthetic"
+        yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean, TOLERANCE)
+
+
+PARTS = {
+    8: (1.002, 0.135, 3.397),
+    16: (2.056, 0.226, 3.436),
+    32: (4.479, 0.407, 3.522),
+    64: (10.587, 0.881, 3.660),
+    128: (27.512, None, 3.943),
+}
+"""Figure 14, from its vector graphics: thousand tokens, then seconds of prefill with no prefix and with 95 %
+in another's memory (of the longest prompt that follows from what is saved), and of decoding 128 tokens."""
+DECODED = 128
+
+
+def one_request(trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+    """Figure 14: parts of the time of one request, by itself."""
+    base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
+    for thousands, (computed_s, fetched_s, decoded_s) in PARTS.items():
+        found = _alone(base, trial, 1024 * thousands, DECODED + 1)
+        what = f"Mooncake, {thousands} k tokens by themselves"
+        yield Row(what, "prefill, s", computed_s, found[0].prefill_s, TOLERANCE, note=LAUNCHES)
+        if fetched_s is not None:
+            figure = "prefill with 95 % cached, s"
+            yield Row(what, figure, fetched_s, found[1].prefill_s, TOLERANCE, note=LAUNCHES)
+        simulated_s = DECODED * found[0].tpot_s.mean
+        yield Row(what, "128 tokens decoded, s", decoded_s, simulated_s, TOLERANCE, note=LAUNCHES)
+
+
+LAUNCHES = (
+    "Figure 14: of a step there is what the tensor cores and the memory take. What launching its kernels and "
+    "adding up what eight GPUs have takes is not simulated; it decides where little is computed."
+)
 LONG_TOKENS, PREFIX = 128 * 1024, 0.95
+
+
+def _alone(
+    base: Scenario, trial: Callable[[Scenario], SimResult], tokens: int, answer: int
+) -> tuple[SimResult, SimResult]:
+    """One request with no prefix and with the most in another's memory."""
+    workload = {"scheduler": "random", "requests": 1, "prompt_tokens": tokens, "output_tokens": answer}
+    computed, fetched = (
+        trial(base.changed(workload=workload | {"hit_share": share}, nodes={"count": 2}))
+        for share in (0.0, PREFIX)
+    )
+    return computed, fetched
 
 
 def long_prompt(trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
     """Figure 14: one request of 128 k tokens, by itself, 95 % of it in another's memory or nowhere."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
-    alone = {"scheduler": "random", "requests": 1, "hit_share": 0.0, "prompt_tokens": LONG_TOKENS}
-    computed, fetched = (
-        trial(base.changed(workload=alone | {"hit_share": share, "output_tokens": 1}, nodes={"count": 2}))
-        for share in (0.0, PREFIX)
-    )
+    computed, fetched = _alone(base, trial, LONG_TOKENS, 1)
     what = "Mooncake, 128 k tokens, 95 % of them cached"
     saved = 1 - fetched.prefill_s / computed.prefill_s
     yield Row(what, "prefill time saved", 0.92, saved, TOLERANCE)

@@ -111,6 +111,16 @@ def test_a_prefix_comes_to_all_workers_and_is_found_there(tmp_path: Path) -> Non
     assert 0.9 < result.found_share < 1
 
 
+def test_pinned_a_prefix_stays_where_it_is_held_first(tmp_path: Path) -> None:
+    spread = simulate(workers(tmp_path, 200, 20))
+    pinned = simulate(workers(tmp_path, 200, 20).changed(workload={"scheduler": "pinned_reports"}))
+    assert len(set(spread.served_by)) == 8
+    assert max(map(pinned.served_by.count, range(8))) > 2 * max(map(spread.served_by.count, range(8)))
+    assert len(pinned.served_by) == 200
+    assert pinned.found_share > spread.found_share
+    assert "served_by" not in pinned.to_dict()
+
+
 def test_such_routers_need_workers_that_report() -> None:
     with pytest.raises(ScenarioError, match="learns from workers"):
         simulate(Scenario().changed(workload={"scheduler": "load_reports"}))

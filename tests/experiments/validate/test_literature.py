@@ -8,14 +8,23 @@ import pytest
 
 from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import simulate
-from experiments.validate.kvswitch import ANSWERS, PROMPTS, kvswitch, quantile, write_trace
+from experiments.validate.kvswitch import kvswitch, other_settings, percentile
+from experiments.validate.kvswitch_workload import ANSWERS, PROMPTS, Setting, quantile, write_trace
 from experiments.validate.literature import (
     BELUGA,
     SCENARIOS,
     netkv,
     shadowserve,
 )
-from experiments.validate.mooncake import arithmetic, global_cache, long_prompt, mooncake_rule, scheduling
+from experiments.validate.mooncake import (
+    arithmetic,
+    global_cache,
+    long_prompt,
+    mooncake_rule,
+    one_request,
+    scheduling,
+    splits,
+)
 from workload.generate import generate, to_line
 from workload.trace import load_trace
 
@@ -136,13 +145,35 @@ def test_a_shared_cache_finds_more_than_local_ones_and_traces_beside_are_played_
     trace.write_text("".join(to_line(request) + "\n" for request in requests))
     (tmp_path / "synthetic_trace.jsonl").write_text(trace.read_text())
     rows = list(global_cache(trace))
-    assert [row.what.rsplit(", ", 1)[1] for row in rows[::2]] == ["conversation", "synthetic"]
-    assert [row.reference for row in rows] == pytest.approx([2.22, 0.24, 2.36, 0.48])
-    assert rows[0].simulated == rows[2].simulated > 1.0
-    assert rows[1].simulated > 0.0
-    assert [row.fitted for row in rows] == [True, True, False, False]
+    assert [row.what.rsplit(", ", 1)[1] for row in rows] == 6 * ["conversation"] + 6 * ["synthetic"]
+    ratio, saved, held, prefill_s, alone_s, of_most = rows[:6]
+    assert [row.reference for row in rows[::6]] == [2.22, 2.36]
+    assert ratio.simulated == rows[6].simulated > 1.0
+    assert saved.simulated > 0.0
+    assert 0.0 < held.simulated < 1.0
+    assert alone_s.simulated > prefill_s.simulated  # what is found need not be computed
+    assert 0.0 < of_most.simulated <= 1.0
+    assert [row.fitted for row in rows] == [True, True, *10 * [False]]
     ttfts_s = [row.simulated for row in scheduling(trace)]
     assert ttfts_s[0] > ttfts_s[1]
+    by_split_s = [row.simulated for row in splits(trace)]
+    assert len(by_split_s) == 7
+    assert by_split_s[0] > by_split_s[-1]
+
+
+def test_without_the_synthetic_trace_splits_are_left_out(tmp_path: Path) -> None:
+    assert not list(splits(tmp_path / "conversation_trace.jsonl"))
+
+
+def test_parts_of_one_request_grow_with_it_and_shrink_with_its_prefix() -> None:
+    rows = {(row.what, row.figure): row for row in one_request()}
+    assert len(rows) == 14
+    for thousands in (8, 16, 32, 64):
+        what = f"Mooncake, {thousands} k tokens by themselves"
+        computed, fetched = rows[what, "prefill, s"], rows[what, "prefill with 95 % cached, s"]
+        assert fetched.simulated < 0.1 * computed.simulated
+        longer = rows[f"Mooncake, {2 * thousands} k tokens by themselves", "prefill, s"]
+        assert longer.simulated > 2 * computed.simulated  # attention grows with the square
 
 
 def test_routing_by_prefix_has_the_long_tail_and_holds_most() -> None:
@@ -156,12 +187,40 @@ def test_routing_by_prefix_has_the_long_tail_and_holds_most() -> None:
     assert len(rows) == 9
 
 
+def test_everything_that_the_notebook_prints_is_a_row() -> None:
+    rows = list(other_settings(seeds=(1,)))
+    assert len(rows) == len({(row.what, row.figure) for row in rows}) == 188
+    held = {row.what: row.simulated for row in rows if row.figure == "share of blocks held"}
+    for name in ("L4-ECMP", "L7-RR", "KVSwitch"):
+        assert held[f"{name}, everything held"] > 1.2 * held[f"{name}, 50 requests/s"]
+        shares = [held[f"{name}, {share}% shared, 10 requests/s, cold"] for share in (20, 40, 60, 80)]
+        assert shares == sorted(shares)
+
+
+def test_arrivals_and_system_prompts_are_the_published_ones_whatever_the_lengths(tmp_path: Path) -> None:
+    traces = []
+    for seed in (1, 2):
+        path = tmp_path / f"{seed}.jsonl"
+        write_trace(path, Setting(warm_per_group=0), seed)
+        traces.append(load_trace(path).requests)
+    first, second = ([request.arrival_s for request in trace] for trace in traces)
+    assert first == pytest.approx(second)
+    assert first[-1] == pytest.approx(500 / 200, rel=0.1)
+    assert [request.input_tokens for request in traces[0]] != [request.input_tokens for request in traces[1]]
+
+
+def test_percentiles_lie_between_the_two_next_to_them() -> None:
+    assert percentile([1.0, 2.0, 4.0], 0.5) == 2.0
+    assert percentile([1.0, 2.0, 4.0], 0.75) == pytest.approx(3.0)
+    assert percentile([1.0], 0.95) == 1.0
+
+
 def test_lengths_have_the_published_quantiles_and_packets_are_not_too_long(tmp_path: Path) -> None:
     assert quantile(PROMPTS, 0.5, logarithmic=True) == pytest.approx(24)
     assert quantile(ANSWERS, 0.75) == pytest.approx(419)
     assert quantile(PROMPTS, 1.0) == pytest.approx(161_272)
     path = tmp_path / "trace.jsonl"
-    warm = write_trace(path, 500, 1)
+    warm = write_trace(path, Setting(), 1)
     requests = load_trace(path).requests
     assert len(requests) == 500 + warm
     assert warm <= 16 * 20

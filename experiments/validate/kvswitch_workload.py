@@ -1,0 +1,126 @@
+"""The workload of KVSwitch's evaluation, as exp/run_eval.py and kvswitch/eval/workload.py make it.
+
+A share of the prompts begins with one of a few system prompts, what does not fit a packet is left out,
+arrivals are a Poisson process, and the first requests of each system prompt are sent once before, all at once
+and with answers of one token. Who begins with what and when requests come is drawn by Python's generator from
+the published seed, so these are the published ones. ShareGPT itself is not in this project: lengths are drawn
+from the quantiles that the repository publishes of it, and are what differs from seed to seed.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import exp, log
+from pathlib import Path
+from random import Random
+
+GROUPS, GROUP_TOKENS = 16, 512
+PUBLISHED_SEED = 42
+"""--seed: of the groups; of the arrivals, the next."""
+OVERSHOOT = 1.5
+"""Times as many are made as are wanted, before those too large are left out."""
+ROUTING_S = 4.9e-3 / 4096
+"""Of a router that looks at prefixes, for each token of a prompt: figure 2b of the paper. The first requests
+come at once, so it takes one after the other. Later this is left out: it is less than a millisecond."""
+PAUSE_S = 2.0
+"""Behind the first requests."""
+BLOCK_TOKENS = 16
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+PROMPTS = (2, 12, 24, 79, 958, 2474, 161_272)
+ANSWERS = (2, 143, 273, 419, 745, 771, 22_268)
+"""Tokens at these shares of ShareGPT's first turns: notebooks/dataset_exploration.ipynb."""
+MOST_PROMPT_TOKENS, MOST_ANSWER_TOKENS = 2048, 256
+MOST_BYTES, OTHER_BYTES, TOKEN_BYTES = 8900, 90, 5.9
+"""--max-kvswitch-payload; a packet without its token ids; one of these, as the system prompts' in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an experiment varies; the defaults are those that it leaves alone."""
+
+    rate_per_s: float = 200.0
+    shared: float = 0.8
+    """Of the prompts, that begin with one of the system prompts."""
+    requests: int = 500
+    warm_per_group: int = 20
+    """Requests to each group that are sent before the measured ones."""
+    workers: int = 8
+    held_tokens: int | None = 8192
+    """That a worker holds; None: without limit."""
+    budget_tokens: int = 8192
+
+
+class _Prompt:
+    """A request that fits a packet."""
+
+    __slots__ = ("answer", "chain", "group", "tokens")
+
+    def __init__(self, group: int | None, tokens: int, answer: int, chain: list[int]) -> None:
+        self.group, self.tokens, self.answer, self.chain = group, tokens, answer, chain
+
+
+def write_trace(path: Path, setting: Setting, seed: int, routing_s: float = 0.0) -> int:
+    """A trace in blocks of 16 tokens; how many requests come before the measured ones. A router that takes
+    `routing_s` for each token of a prompt passes them on one after the other."""
+    measured = list(_prompts(setting, seed))[: setting.requests]
+    of_group = Counter[int | None]()
+    lines: list[str] = []
+    now_s = 0.0
+    for prompt in measured:
+        of_group[prompt.group] += 1
+        if prompt.group is not None and of_group[prompt.group] <= setting.warm_per_group:
+            lines.append(_line(now_s, prompt, 1))
+            now_s += routing_s * prompt.tokens
+    warm, arrivals = len(lines), Random(PUBLISHED_SEED + 1)
+    now_s += PAUSE_S if warm else 0.0
+    for prompt in measured:
+        lines.append(_line(now_s, prompt, prompt.answer))
+        now_s += arrivals.expovariate(setting.rate_per_s)
+    path.write_text("".join(lines))
+    return warm
+
+
+def _prompts(setting: Setting, seed: int) -> Iterator[_Prompt]:
+    """Those that fit a packet, with full blocks."""
+    groups, lengths, own = Random(PUBLISHED_SEED), Random(seed), count(1_000_000)
+    for _ in range(int(setting.requests * OVERSHOOT)):
+        group = groups.choice(range(GROUPS)) if groups.random() < setting.shared else None
+        groups.expovariate(setting.rate_per_s)  # an arrival, which is drawn again later
+        tokens = min(MOST_PROMPT_TOKENS, round(quantile(PROMPTS, lengths.random(), logarithmic=True)))
+        answer = min(MOST_ANSWER_TOKENS, round(quantile(ANSWERS, lengths.random())))
+        tokens = min(MOST_PROMPT_TOKENS, tokens + (0 if group is None else GROUP_TOKENS))
+        if OTHER_BYTES + tokens * TOKEN_BYTES > MOST_BYTES:
+            continue
+        shared = range(0 if group is None else GROUP_TOKENS // BLOCK_TOKENS)
+        chain = [1000 * (group or 0) + number for number in shared]
+        chain += [next(own) for _ in range(tokens // BLOCK_TOKENS - len(shared))]
+        yield _Prompt(group, tokens, answer, chain or [next(own)])
+
+
+def _line(now_s: float, prompt: _Prompt, answer: int) -> str:
+    record = {
+        "chat_id": 0,
+        "parent_chat_id": -1,
+        "turn": 1,
+        "timestamp": now_s,
+        "input_length": prompt.tokens,
+        "output_length": answer,
+        "hash_ids": prompt.chain,
+    }
+    return json.dumps(record) + "\n"
+
+
+def quantile(values: Sequence[float], share: float, logarithmic: bool = False) -> float:
+    """Between the values at SHARES."""
+    place = min(bisect_right(SHARES, share), len(SHARES) - 1)
+    low, high = SHARES[place - 1], SHARES[place]
+    part = (share - low) / (high - low)
+    below, above = values[place - 1], values[place]
+    if logarithmic:
+        return exp(log(below) + part * (log(above) - log(below)))
+    return below + part * (above - below)
