@@ -149,6 +149,9 @@ class CostModel:
     block_tokens: int = 512
     stored_share: float = 1.0
     """Mean part of a block's bytes that is sent and kept outside the node: below 1 where a codec is used."""
+    launch_s: float = 0.0
+    """Of a step, beside arithmetic and memory: launching kernels, adding up what the GPUs have. Above 0 a
+    request's prefill takes it once, and reads the weights once."""
 
     @property
     def block_bytes(self) -> float:
@@ -170,7 +173,7 @@ class CostModel:
 
     def request_prefill_s(self, input_tokens: int, held_blocks: int) -> float:
         """Time to prefill a request behind the first `held_blocks`: at least its last token."""
-        return self.prefill_s(*self.prefill_span(input_tokens, held_blocks))
+        return self.prefill_s(*self.prefill_span(input_tokens, held_blocks)) + self._launched_s
 
     def prefill_span(self, input_tokens: int, held_blocks: int) -> tuple[int, int]:
         """Of a request: tokens to compute behind `held_blocks`, at least the last one; and those before."""
@@ -201,7 +204,8 @@ class CostModel:
 
     def computed_s(self, input_tokens: int, blocks: int, computed: Iterable[int]) -> float:
         """Time to compute these blocks of a request, and what is behind its blocks."""
-        return sum(self.prefill_s(*span) for span in self.computed_spans(input_tokens, blocks, computed))
+        spans = self.computed_spans(input_tokens, blocks, computed)
+        return sum(self.prefill_s(*span) for span in spans) + self._launched_s
 
     def blend_s(self, work: BlendWork, load_s: float = 0.0) -> float:
         """Time to compute chunks that nobody had and to blend, if loading the others begins together with it.
@@ -236,11 +240,7 @@ class CostModel:
         """Time to decode, bound by memory: weights shared by `batch` requests, KV read by each alone."""
         kv_bytes = self.model.kv_bytes_per_token * (context_tokens + output_tokens / 2)
         read_bytes = self.model.weights * 2.0 / batch + kv_bytes
-        return (
-            output_tokens
-            * read_bytes
-            / (self.gpu.memory_bytes_per_s * self.gpu.count * self.gpu.memory_utilisation)
-        )
+        return output_tokens * read_bytes / self._memory_bytes_per_s + output_tokens * self.launch_s / batch
 
     def fetch_s(self, fetched_bytes: float, rate_bit_s: float, queued_bytes: float = 0.0) -> float:
         """Time to receive `fetched_bytes` behind `queued_bytes` over a link of `rate_bit_s`."""
@@ -263,6 +263,17 @@ class CostModel:
         """Bandwidth from which fetching a prefix beats computing it (B/G rule, at this utilisation)."""
         kv_bytes = self.model.kv_bytes_per_token * prefix_tokens
         return kv_bytes / self.prefill_s(prefix_tokens)
+
+    @property
+    def _launched_s(self) -> float:
+        """A prefill's, beside its arithmetic."""
+        if not self.launch_s:
+            return 0.0
+        return self.launch_s + self.model.weights * 2.0 / self._memory_bytes_per_s
+
+    @property
+    def _memory_bytes_per_s(self) -> float:
+        return self.gpu.memory_bytes_per_s * self.gpu.count * self.gpu.memory_utilisation
 
     @property
     def _prefill_ops_per_s(self) -> float:

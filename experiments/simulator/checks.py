@@ -210,7 +210,7 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
         memory_utilisation=model.memory_utilisation,
     )
     spec = replace(_model_spec(model), attention_share=ATTENTION_SHARES[model.attention])
-    plain = CostModel(spec, gpu, block_tokens)
+    plain = CostModel(spec, gpu, block_tokens, launch_s=model.launch_ms / 1000)
     if model.coded_share is not None:
         return replace(plain, stored_share=model.coded_share)
     return replace(plain, stored_share=_coded(scenario, plain).stored_share)

@@ -40,6 +40,8 @@ class DecoderPool:
         """Tokens of the requests that each has, or waits for."""
         self._out = [Link(f"node {n} to decoders", rate, 0.0) for n in range(nodes)]
         self._in = [Link(f"decoder {n} in", rate, 0.0) for n in range(options.count)]
+        load = options.load_gbyte_s * GB
+        self._loads = [Link(f"decoder {n} load", load, 0.0) for n in range(options.count)] if load else []
         uplink = (options.uplink_gbit_s or link_gbit_s * (nodes + options.count)) * GBIT_BYTES
         self._racks = [_Rack(f"rack {n}", uplink) for n in range(options.racks)]
         self._turn = 0
@@ -71,6 +73,9 @@ class DecoderPool:
         for link in self._way(node, decoder):
             _, tail_s = link.send(now_s, size_bytes, size_bytes, tail_s)
         yield tail_s - now_s
+        if self._loads:
+            now_s = self._loop.now
+            yield self._loads[decoder].send(now_s, size_bytes, size_bytes)[1] - now_s
 
     def decode(self, decoder: int, tokens: int, output_tokens: int, context_tokens: int) -> Steps:
         """The tokens after the first; then the room is free again."""

@@ -21,6 +21,8 @@ class Decoders:
     """Between a rack and the others, in each direction; 0: no bottleneck."""
     running_gb: float = number(64.0, 0.0, 1e6)
     """GPU memory of each decoder for the requests that it decodes; who finds no room waits."""
+    load_gbyte_s: float = number(0.0, 0.0, 1e6)
+    """At which KV that has come to a decoder's DRAM goes on to its GPUs; 0: it comes to the GPUs at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,8 @@ class Model:
     """Tokens of a block; default: the trace's."""
     prefill_utilisation: float = number(0.5, 0.01, 1.0)
     memory_utilisation: float = number(0.7, 0.01, 1.0)
+    launch_ms: float = number(0.0, 0.0, 1000.0)
+    """Of a step, beside arithmetic and memory; above 0 a prefill reads the weights once, too."""
     codec: str = choice(NONE, (NONE, *codecs()))
     """By which blocks are coded before they are sent; all have the mean of the measured sizes."""
     level: int | str | None = whole_or(ADAPTIVE, None, 0, 99)
@@ -138,11 +140,9 @@ class Nodes:
     request_ms: float = number(12.27, 0.0, 1e6)
     """budget: to the first token, besides what the prompt's tokens take."""
     computed_token_us: float = number(14.04, 0.0, 1e6)
-    """budget: for each token of a prompt that the node does not hold."""
     held_token_us: float = number(0.94, 0.0, 1e6)
-    """budget: for each token of a prompt that it holds."""
     output_token_ms: float = number(3.0, 0.0, 1e6)
-    """budget: for each token of an answer after the first."""
+    """budget: for each token of a prompt that is not held, or is; of an answer after the first."""
     running_gb: float = number(64.0, 0.0, 1e6)
     """batched: GPU memory for the requests that run; who finds no room waits."""
     chunk_tokens: int = whole(8192, 1, 1_000_000)

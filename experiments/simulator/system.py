@@ -95,13 +95,10 @@ class System:
         self.lenders: Lenders | None = None
         self.decoders: DecoderPool | None = None
         if scenario.decoders.count:
-            self.decoders = DecoderPool(
-                self.loop,
-                self.cost,
-                scenario.decoders,
-                scenario.nodes.count,
-                scenario.network.link_gbit_s,
-            )
+            share = scenario.direct.peer_share if scenario.storage.kind == "peers" else 1.0
+            rate = scenario.network.link_gbit_s * share
+            nodes = scenario.nodes.count
+            self.decoders = DecoderPool(self.loop, self.cost, scenario.decoders, nodes, rate)
         self._hints: Hints | None = None
         self._build()
 

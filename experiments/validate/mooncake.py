@@ -109,6 +109,18 @@ def _played(trace: Path) -> Iterator[tuple[str, Path, Published]]:
             yield name, path, published
 
 
+SCHEDULE_S = 0.055
+"""Figure 14, mean of its ten bars: until a request is sent to a node."""
+NODES = 16
+
+
+def _decoders(count: int) -> dict[str, Any]:
+    """A first token is there when the KV is at who decodes (section 5.4.3): sent as between peers, and loaded
+    from DRAM, 42.9 GB in 0.42 s (figure 14). For KV there are nine tenths of 8 x 80 GB, less 141 of weights.
+    """
+    return {"count": count, "running_gb": 435.0, "load_gbyte_s": 102.0}
+
+
 SCHEDULING = {
     "random": ("random", "never", 19.65),
     "local cache-aware": ("conductor", "never", 3.58),
@@ -116,7 +128,7 @@ SCHEDULING = {
 }
 """Figure 5: mean TTFT on 16 nodes. Its load balancing (5.27 s) goes by numbers of requests: not here."""
 PREFILLING = 8
-"""Of the 16 nodes: section 5.5 finds about 1 to 1 best."""
+"""Of the nodes: section 5.5 finds about 1 to 1 best."""
 
 
 def scheduling(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
@@ -124,9 +136,10 @@ def scheduling(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     for name, (scheduler, gate, published_s) in SCHEDULING.items():
         workload = {"trace": str(trace), "scheduler": scheduler}
-        result = trial(base.changed(workload=workload, nodes={"count": PREFILLING, "gate": gate}))
+        nodes = {"count": PREFILLING, "gate": gate}
+        result = trial(base.changed(workload=workload, nodes=nodes, decoders=_decoders(NODES - PREFILLING)))
         what = f"Mooncake, 16 nodes, {name} scheduling"
-        yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean, TOLERANCE)
+        yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean + SCHEDULE_S, TOLERANCE)
 
 
 SPLITS = {5: 5.714, 6: 1.688, 7: 1.278, 8: 1.167, 9: 1.099, 10: 1.087, 11: 1.113}
@@ -138,9 +151,10 @@ def splits(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> It
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     path = trace.with_name(CACHES["synthetic"].file)
     for count, published_s in SPLITS.items() if path.exists() else ():
-        result = trial(base.changed(workload={"trace": str(path)}, nodes={"count": count}))
+        nodes, decoders = {"count": count}, _decoders(NODES - count)
+        result = trial(base.changed(workload={"trace": str(path)}, nodes=nodes, decoders=decoders))
         what = f"Mooncake, {count} of 16 nodes prefill, synthetic"
-        yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean, TOLERANCE)
+        yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean + SCHEDULE_S, TOLERANCE)
 
 
 PARTS = {
@@ -182,7 +196,9 @@ def _alone(
     """One request with no prefix and with the most in another's memory."""
     workload = {"scheduler": "random", "requests": 1, "prompt_tokens": tokens, "output_tokens": answer}
     computed, fetched = (
-        trial(base.changed(workload=workload | {"hit_share": share}, nodes={"count": 2}))
+        trial(
+            base.changed(workload=workload | {"hit_share": share}, nodes={"count": 2}, decoders=_decoders(1))
+        )
         for share in (0.0, PREFIX)
     )
     return computed, fetched
@@ -195,4 +211,5 @@ def long_prompt(trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[R
     what = "Mooncake, 128 k tokens, 95 % of them cached"
     saved = 1 - fetched.prefill_s / computed.prefill_s
     yield Row(what, "prefill time saved", 0.92, saved, TOLERANCE)
-    yield Row(what, "TTFT saved", 0.86, 1 - fetched.ttft_s.mean / computed.ttft_s.mean, TOLERANCE)
+    saved = 1 - (fetched.ttft_s.mean + SCHEDULE_S) / (computed.ttft_s.mean + SCHEDULE_S)
+    yield Row(what, "TTFT saved", 0.86, saved, TOLERANCE)

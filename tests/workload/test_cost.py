@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from workload.cost import GPUS, MODELS, CostError, CostModel, make_cost_model
@@ -44,6 +46,17 @@ def test_decode_grows_with_context_and_shrinks_with_batch() -> None:
     cost = CostModel()
     assert 0 < cost.decode_s(100, 1000) < cost.decode_s(100, 100_000)
     assert cost.decode_s(100, 1000, batch=8) < cost.decode_s(100, 1000)
+
+
+def test_launching_is_shared_by_a_batch_and_comes_once_with_a_prefill_that_reads_the_weights() -> None:
+    plain = make_cost_model("llama3-70b", "a800")
+    cost = replace(plain, launch_s=0.006)
+    assert cost.decode_s(100, 1000) - plain.decode_s(100, 1000) == pytest.approx(100 * 0.006)
+    assert cost.decode_s(1, 1000, batch=8) - plain.decode_s(1, 1000, batch=8) == pytest.approx(0.006 / 8)
+    more_s = cost.request_prefill_s(8192, 0) - plain.request_prefill_s(8192, 0)
+    assert more_s == pytest.approx(0.006 + plain.decode_s(1, -0.5))  # of a token without any context
+    assert cost.computed_s(8192, 16, [3, 9]) - plain.computed_s(8192, 16, [3, 9]) == pytest.approx(more_s)
+    assert cost.prefill_s(512) == plain.prefill_s(512)  # a part of a prefill
 
 
 def test_unknown_presets_list_those_that_exist() -> None:

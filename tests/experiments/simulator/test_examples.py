@@ -69,6 +69,13 @@ def test_a_first_token_waits_for_the_kv_at_its_decoder() -> None:
     assert alone.ttft_s.mean < far.ttft_s.mean
 
 
+def test_kv_that_comes_to_a_decoders_dram_is_loaded_before_the_first_token() -> None:
+    there, loaded, slowly = (run("netkv", decoders={"load_gbyte_s": rate}) for rate in (0.0, 100.0, 50.0))
+    loading_s = loaded.ttft_s.mean - there.ttft_s.mean
+    assert loading_s > 0
+    assert slowly.ttft_s.mean - there.ttft_s.mean >= 1.9 * loading_s
+
+
 def test_who_finds_no_room_at_the_decoders_waits() -> None:
     roomy, full = run("netkv"), run("netkv", decoders={"count": 1, "racks": 1, "running_gb": 4.0})
     assert full.ttft_s.p99 > 2 * roomy.ttft_s.p99
