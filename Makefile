@@ -20,7 +20,7 @@ help: ## print this help
 	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED LIVE=1"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file.jsonl REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
-	@echo "  TTFT_SLO EVICTION TIERS GATE FETCH PUSH MODES RUNS TENANTS SECURE METRICS TRACES PCAP"
+	@echo "  TTFT_SLO EVICTION TIERS GATE FETCH PUSH JOINING MODES RUNS TENANTS SECURE METRICS TRACES PCAP"
 	@echo "                                 e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"

@@ -243,6 +243,8 @@ class PushOptions:
     """Between two pushes of a prefix."""
     max_prefixes: int = 64
     """Prefixes with subscribers at a switch, and so multicast groups; further ones are not pushed."""
+    welcome_blocks: int = 64
+    """Resident blocks, those asked for most, that are pushed to a node that joins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +324,7 @@ def _faults(config: Config) -> Iterator[tuple[str, str]]:
     if config.push is not None:
         yield from _out_of_range(
             "push", config.push, subscribers=64, hits=1_000_000, lease_s=86_400, interval_s=3600,
-            max_prefixes=512,
+            max_prefixes=512, welcome_blocks=65_536,
         )  # fmt: skip
 
 

@@ -4,13 +4,16 @@ A node subscribes by asking for the first block of a prefix with the flag SUBSCR
 that it is no subscriber any more. A resident block that was asked for again since it was last pushed, of a
 prefix with enough subscribers, is pushed. What was pushed is asked for no more, so pushing ends by itself.
 
+A node that joins subscribes to the block before all first blocks (NO_PARENT), once: what its tenant's nodes
+asked for most is pushed to it, and to who else joined within `interval_s`.
+
 A prefix has the same group number at every switch, computed from its root: a pushed value names its group,
 and the next switch has its own subscribers in the group of that number. Pure: time is a parameter.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,6 +22,7 @@ from controller.block_id import key_of, tenant_of
 from controller.operations import PushFragment, SetGroup
 from controller.pace import Pace
 from hostlib.wire import fingerprint
+from workload.keys import NO_PARENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,6 +35,8 @@ FIRST_GROUP: Final = 2
 GROUPS: Final = 1024
 _TO_ITS_GROUP: Final = IPv4Address("255.255.255.255")
 """Where a push is going: each copy is addressed anew at its port."""
+WELCOME_S: Final = 10.0
+"""How long what is pushed to nodes that join may take."""
 MAX_PLACES: Final = 65_536
 """Blocks whose place in a prefix is remembered; the oldest are forgotten."""
 
@@ -51,11 +57,15 @@ class _Prefix:
     asked: dict[bytes, int] = field(default_factory=dict)
     """Resident blocks -> requests since the block was last pushed."""
     pushed_s: float = float("-inf")
+    welcome: bool = False
+    """Somebody joined, and nothing was pushed since."""
 
 
 class _Job(NamedTuple):
     key: bytes
-    place: _Place
+    root: int
+    """Of the prefix whose subscribers get it."""
+    parent: int
     fragment: int
 
 
@@ -71,6 +81,8 @@ class Push:
         self._places: OrderedDict[bytes, _Place] = OrderedDict()
         self._roots: dict[int, int] = {}
         self._prefixes: dict[int, _Prefix] = {}
+        self._hits: Counter[bytes] = Counter()
+        """Of resident blocks, since they came."""
         self._jobs: deque[_Job] = deque()
 
     # What happens.
@@ -91,23 +103,31 @@ class Push:
 
     def subscribed(self, key: bytes, parent: int, port: int, now_s: float) -> None:
         """Who is behind `port` asks for `key` and wants more of its prefix."""
-        self.heard_of(key, parent)
-        root = self._places[key].root
+        joins = key_of(key) == NO_PARENT
+        if joins:
+            root = _name(key, 0)
+        else:
+            self.heard_of(key, parent)
+            root = self._places[key].root
         prefix = self._prefixes.get(root)
         if prefix is None:
             taken = {group_of(other) for other in self._prefixes}
             if len(self._prefixes) >= self._options.max_prefixes or group_of(root) in taken:
                 return  # as if it had not subscribed: it asks, and is served
             prefix = self._prefixes[root] = _Prefix()
-        prefix.leases[port] = now_s + self._options.lease_s
+        prefix.leases[port] = now_s + (WELCOME_S if joins else self._options.lease_s)
+        if joins and not prefix.welcome:
+            prefix.welcome, prefix.pushed_s = True, now_s
 
     def hits(self, key: bytes, times: int) -> None:
         """A resident block was asked for."""
+        self._hits[key] += times
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked[key] = prefix.asked.get(key, 0) + times
 
     def removed(self, key: bytes) -> None:
         """A block left the pool."""
+        self._hits.pop(key, None)
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked.pop(key, None)
         self._jobs = deque(job for job in self._jobs if job.key != key)
@@ -143,28 +163,45 @@ class Push:
         """Fragments to push now, within the bound of what may be on its way."""
         self._plan(now_s, resident)
         while self._jobs and self._pace.room(now_s):
-            key, place, fragment = self._jobs.popleft()
+            key, root, parent, fragment = self._jobs.popleft()
             if key in resident:
                 self._pace.sent(now_s)
                 yield PushFragment(
-                    key, fragment, resident[key].fragments, _TO_ITS_GROUP, group_of(place.root),
-                    parent=place.parent,
+                    key, fragment, resident[key].fragments, _TO_ITS_GROUP, group_of(root), parent=parent,
                 )  # fmt: skip
 
     def _plan(self, now_s: float, resident: Mapping[bytes, Slots]) -> None:
         options = self._options
-        for prefix in self._prefixes.values():
-            if len(prefix.group) < options.subscribers or now_s < prefix.pushed_s + options.interval_s:
+        for root, prefix in self._prefixes.items():
+            enough = prefix.welcome or len(prefix.group) >= options.subscribers
+            if not enough or now_s < prefix.pushed_s + options.interval_s:
                 continue
-            hot = [key for key, times in prefix.asked.items() if times >= options.hits and key in resident]
+            if prefix.welcome:
+                hot = self._hottest(root >> 32, resident)
+                prefix.welcome = False
+            else:
+                hot = [
+                    key for key, times in prefix.asked.items() if times >= options.hits and key in resident
+                ]
             if not hot or len(self._jobs) >= self._max_jobs:
                 continue
             prefix.pushed_s = now_s
             self.blocks += len(hot)
             for key in hot:
-                del prefix.asked[key]
-                fragments = range(resident[key].fragments)
-                self._jobs.extend(_Job(key, self._places[key], fragment) for fragment in fragments)
+                prefix.asked.pop(key, None)
+                fragments, parent = range(resident[key].fragments), self._places[key].parent
+                self._jobs.extend(_Job(key, root, parent, fragment) for fragment in fragments)
+
+    def _hottest(self, tenant: int, resident: Mapping[bytes, Slots]) -> list[bytes]:
+        """What was asked for most of a tenant's resident blocks, each behind its parent: without that nobody
+        wants it."""
+        mine = [key for key in self._places if key in resident and tenant_of(key) == tenant]
+        chosen: dict[int, bytes] = {}
+        for key in sorted(mine, key=lambda key: -self._hits[key]):
+            parent = self._places[key].parent
+            if len(chosen) < self._options.welcome_blocks and (not parent or _name(key, parent) in chosen):
+                chosen[_name(key, fingerprint(key_of(key)))] = key
+        return list(chosen.values())
 
 
 def _name(key: bytes, fingerprint_: int) -> int:

@@ -2,8 +2,9 @@
 
 A node wants a pushed block if it asked for that block before, or for the block before it in its chain, not
 too long ago, and does not hold it already. Its request for the first block of a prefix carries SUBSCRIBE:
-so the controller knows whom to push to. Everything here is bounded; what does not fit is not taken.
-Pure: time is a parameter.
+so the controller knows whom to push to. A node that joins asks for the block before all first blocks
+(`workload.keys.NO_PARENT`), which nobody holds: so it subscribes to what others asked for most, and wants it.
+Everything here is bounded; what does not fit is not taken. Pure: time is a parameter.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Interests:
     def asks(self, key: bytes, parent: int, now_s: float) -> bool:
         """The node asks for a block; whether it should subscribe to the prefix that begins with it."""
         own = fingerprint(key)
-        starts_here = parent not in self._blocks
+        starts_here = not parent or parent not in self._blocks
         self.note(key)
         since_s = now_s - self._subscribed_s.get(own, -inf)
         if not starts_here or since_s < self._options.subscribe_again_s:

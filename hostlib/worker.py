@@ -7,7 +7,9 @@ See `WorkerConfig` for the file and `hostlib.process` for how it is controlled.
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +23,7 @@ from hostlib.client_options import ClientOptions
 from hostlib.coder import Coder
 from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import EndpointOptions, UdpEndpoint
-from hostlib.errors import ConfigError
+from hostlib.errors import ConfigError, TransferError
 from hostlib.health import HealthOptions
 from hostlib.inference import InferenceNode, InferenceOptions, fetch_all, fetch_none
 from hostlib.kv_file import KvFile
@@ -35,10 +37,11 @@ from hostlib.streaming import Streaming
 from hostlib.tenancy import name_key_of, seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
+from hostlib.transfer import BlockRef
 from hostlib.wire import TENANT_PUBLIC
 from workload.blend import DEFAULT_SHARE
 from workload.compression import NONE
-from workload.keys import KeySpace
+from workload.keys import NO_PARENT, KeySpace
 from workload.levels import ADAPTIVE
 
 
@@ -67,6 +70,9 @@ class WorkerConfig(ServingConfig, HostConfig):
     """Whether the record of a request has the times of each block that was fetched for it."""
     push: bool = False
     """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
+    joins_s: float | None = None
+    """With `push`: seconds after the start at which the node joins, and subscribes to what others asked for
+    most; null: it is there from the start."""
     kv_file: str | None = None
     """File with real KV (`hostlib.kv_file`), which new blocks hold and fetched ones are compared with."""
     ttft_slo_s: float | None = None
@@ -134,6 +140,7 @@ class WorkerProcess(HostProcess):
     def __init__(self, config: WorkerConfig) -> None:
         self._requests = config.load_trace().requests
         self._routed: RoutedNode | None = None
+        self._joins_s = config.joins_s if config.push else None
         cost, scale = config.cost, config.scale
         self._tiers = config.make_tiers()
         self._endpoint = UdpEndpoint(config.address, EndpointOptions.of_link(config.link_bit_s))
@@ -186,10 +193,23 @@ class WorkerProcess(HostProcess):
 
     async def run(self, start_s: float) -> None:
         """Serve all requests."""
-        if self._routed is None:
-            await self._node.play(self._requests, start_s)
-        else:
-            await self._routed.play(self._node, start_s)
+        joining = None
+        if self._joins_s is not None:
+            joining = asyncio.create_task(self._join(start_s + self._joins_s))
+        try:
+            if self._routed is None:
+                await self._node.play(self._requests, start_s)
+            else:
+                await self._routed.play(self._node, start_s)
+        finally:
+            if joining is not None:
+                joining.cancel()
+
+    async def _join(self, at_s: float) -> None:
+        """Ask at that time for what is before all first blocks; nobody has it."""
+        await asyncio.sleep(at_s - asyncio.get_running_loop().time())
+        with suppress(TransferError):
+            await self._client.get(BlockRef(NO_PARENT))
 
     def progress(self) -> dict[str, Any]:
         """How far it is."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_left, insort
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from workload.trace import Request
@@ -245,6 +245,21 @@ PLANNED: dict[str, Callable[[int, int], PlannedScheduler]] = {
 }
 CONDUCTOR = "conductor"
 SCHEDULERS = (*PLANNED, CONDUCTOR)
+
+
+def share_out(
+    requests: Iterable[Request], scheduler: PlannedScheduler, joins: int, nodes: int
+) -> Iterator[tuple[Request, int]]:
+    """Each request with its node; from the one at place `joins` on there are `nodes`."""
+    for place, request in enumerate(requests):
+        if place == joins:
+            scheduler.grow(nodes)
+        yield request, scheduler.assign(request).node
+
+
+def joining_place(requests: int, share: float) -> int:
+    """Of the first of so many requests that nodes which join after such a share of them may serve."""
+    return min(requests - 1, int(share * requests))
 
 
 def make_scheduler(name: str, nodes: int, seed: int = 0, pace: float = 1.0) -> PlannedScheduler:

@@ -110,6 +110,7 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "fetch": options.fetch,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
         "push": options.push,
+        "joins_s": scenario.joins_s if name in scenario.joining else None,
         "blend": options.blend,
         "blend_share": options.blend_share,
         "record_blocks": options.traces,

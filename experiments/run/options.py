@@ -63,6 +63,8 @@ class RunOptions:
     pods: int | None
     placement: str
     push: bool
+    joining: int
+    """Nodes, the last, that join when half of the requests have come."""
     scheduler: str
     ttft_slo_s: float | None
     tiers: str
@@ -164,6 +166,13 @@ _OPTIONS = (
     Option("PODS", whole(2, 8), None, "pods of fattree"),
     Option("PLACEMENT", one_of(PLACEMENTS), AUTO, "which of several switches keep a block"),
     Option("PUSH", yes_or_no, False, "1: prefixes that nodes keep asking for are multicast to them unasked"),
+    Option(
+        "JOINING",
+        whole(0, 255),
+        0,
+        "so many nodes get requests only when half of these have come; with PUSH=1 the switch pushes to them "
+        "what was asked for most",
+    ),
     Option("SCHEDULER", one_of(SCHEDULERS), "random", "which node serves a request"),
     Option(
         "TTFT_SLO",

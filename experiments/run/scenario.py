@@ -25,13 +25,17 @@ from workload.generate import generate
 from workload.keys import KeySpace
 from workload.levels import ADAPTIVE, Ladder, make_sizes
 from workload.scale import DEFAULT_SIGMA, ScaleModel
-from workload.schedule import CONDUCTOR, make_scheduler
+from workload.schedule import CONDUCTOR, joining_place, make_scheduler, share_out
 from workload.trace import Request, Trace, load_trace
 
 PLAY_S = 32.0
 """How long a run plays when SPEED is not given: two of them and their setting up stay below two minutes."""
 DEFAULT_PAST_SHARE = 1 / 3
 """Where in a trace that is longer than its slice the slice begins, when START is not given."""
+JOINS_AT = 0.5
+"""Share of the requests that have come when nodes join (JOINING)."""
+LEAD_S = 1.0
+"""How long before requests go to them they are there, real seconds."""
 GENERATED_REQUESTS = 240
 TRACE_REQUESTS = 600
 """Chats come back after minutes: a slice of a real trace has to be longer for the pool to be of use."""
@@ -60,6 +64,19 @@ class Scenario:
     def key_space(self) -> KeySpace:
         """What makes this scenario's block keys."""
         return KeySpace(self.options.model, block_tokens=self.trace.block_tokens)
+
+    @property
+    def joining(self) -> tuple[str, ...]:
+        """The nodes that join while others serve."""
+        return self.fabric.nodes[len(self.fabric.nodes) - self.options.joining :]
+
+    @property
+    def joins_s(self) -> float | None:
+        """Of those that join, seconds from the start, a little before requests go to them."""
+        if not self.options.joining:
+            return None
+        first = self.trace.requests[joining_place(len(self.trace.requests), JOINS_AT)]
+        return max(0.0, first.arrival_s - self.scale.duration_s(LEAD_S))
 
     def idle(self) -> Scenario:
         """The same network, and nobody asks for anything."""
@@ -123,6 +140,8 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
         # It would have to know every tenant's secret; the file of real KV has the public namespace's keys.
         raise OptionError("TENANTS goes with neither SCHEDULER=conductor nor MODEL=folder")
     _check_codec(options)
+    if options.joining and options.scheduler == CONDUCTOR:
+        raise OptionError("JOINING does not go with SCHEDULER=conductor, which knows of no such nodes")
     if options.blend and (not options.fetch or options.model_choice.folder is not None):
         raise OptionError("BLEND=yes goes with neither FETCH=no nor MODEL=folder")
     if options.blend and options.level == ADAPTIVE:
@@ -203,10 +222,14 @@ def _start(trace: Trace, asked_s: float | None, requests: int) -> float:
 def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tuple[Request, ...]]:
     if options.scheduler == CONDUCTOR:
         return dict.fromkeys(fabric.nodes, ())
-    scheduler = make_scheduler(options.scheduler, len(fabric.nodes), options.seed)
+    nodes = len(fabric.nodes)
+    if options.joining >= nodes:
+        raise OptionError(f"JOINING: somebody has to be there first, so at most {nodes - 1} of {nodes} join")
+    scheduler = make_scheduler(options.scheduler, nodes - options.joining, options.seed)
+    joins = joining_place(len(trace.requests), JOINS_AT) if options.joining else -1
     shares: dict[str, list[Request]] = {name: [] for name in fabric.nodes}
-    for request in trace.requests:
-        shares[fabric.nodes[scheduler.assign(request).node]].append(request)
+    for request, node in share_out(trace.requests, scheduler, joins, nodes):
+        shares[fabric.nodes[node]].append(request)
     return {name: tuple(share) for name, share in shares.items()}
 
 

@@ -185,7 +185,10 @@ class SwitchControl:
         """Control operations go out in band."""
         self.costs.packets += len(operations)
         for operation in operations:
-            self._in_band(operation)
+            if isinstance(operation, PushFragment) and self._table_free_s > self._loop.now:
+                self._loop.at(self._table_free_s, self._in_band, operation)  # its group is there then
+            else:
+                self._in_band(operation)
 
     def read_blocks(self) -> list[Install]:
         """A simulated switch is never restarted, so nothing is read back."""

@@ -17,7 +17,7 @@ from experiments.run.evaluate import evaluate
 from experiments.run.modes import MODES
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.result import ROOT, RunResult
-from experiments.run.scenario import SPARE_SHARE, make_scenario
+from experiments.run.scenario import JOINS_AT, LEAD_S, SPARE_SHARE, make_scenario
 from experiments.run.scenario import Scenario as RunScenario
 from experiments.simulator.checks import cost_model
 from experiments.simulator.measured import measured_control
@@ -135,6 +135,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "policy": scenario.pool.policy,
         "eviction": scenario.control.eviction,
         "push": "yes" if scenario.control.push else "no",
+        "joining": scenario.nodes.joining,
         "pool-blocks": max(1, int(scenario.pool.size_gb * GB / block_bytes)),
         "gpu-blocks": int(scenario.nodes.gpu_gb * GB / block_bytes),
         "dram-blocks": int(scenario.nodes.dram_gb * GB / block_bytes),
@@ -245,6 +246,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "nodes.stores_new", "the emulator's nodes store what they compute"
     if (nodes.hints, nodes.warm) != ("answers", "no") or scenario.network.requests_first:
         yield "nodes", "the emulator has no hints, no warm nodes and one queue at each port"
+    if nodes.joining and (nodes.joins_at, nodes.lead_s) != (JOINS_AT, LEAD_S):
+        yield "nodes", f"the emulator's nodes join at {JOINS_AT}, {LEAD_S} s before they are sent requests"
     if scenario.workload.clients or scenario.workload.hit_share is not None:
         yield "workload", "the emulator plays traces only"
     if scenario.workload.load != 1.0:

@@ -15,10 +15,10 @@ from experiments.simulator.peers import PeerPool
 from experiments.simulator.prefix_routing import LiveRouter
 from experiments.simulator.scenario import Scenario, Workload
 from experiments.simulator.store import Store
-from experiments.simulator.workload import Library, delay, joining_place
+from experiments.simulator.workload import Library, delay
 from workload.conductor import Conductor, ConductorOptions, transfer_s
 from workload.cost import CostModel
-from workload.schedule import CONDUCTOR, PlannedScheduler, Route, make_scheduler
+from workload.schedule import CONDUCTOR, Route, joining_place, make_scheduler, share_out
 from workload.trace import Request
 
 
@@ -97,17 +97,9 @@ class Router:
         workload = self._workload
         first = self._nodes.count - self._nodes.joining
         scheduler = make_scheduler(workload.scheduler, first, workload.seed, self._pace)
-        planned = self._late(self._assigned(requests, scheduler))
+        joins = joining_place(len(requests), self._nodes.joins_at) if self._nodes.joining else -1
+        planned = self._late(share_out(requests, scheduler, joins, self._nodes.count))
         return iter([(request, Route(node)) for request, node in planned])
-
-    def _assigned(
-        self, requests: Sequence[Request], scheduler: PlannedScheduler
-    ) -> Iterator[tuple[Request, int]]:
-        joins = joining_place(self._nodes, len(requests)) if self._nodes.joining else -1
-        for place, request in enumerate(requests):
-            if place == joins:
-                scheduler.grow(self._nodes.count)
-            yield request, scheduler.assign(request).node
 
     def route(self, request: Request, planned: Route | None) -> Route | None:
         """Where a request goes that comes now; None: it is refused."""

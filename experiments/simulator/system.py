@@ -42,14 +42,19 @@ from experiments.simulator.steps import StepNode
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.warm import Push, hottest
-from experiments.simulator.workload import Demand, Library, joining_place
+from experiments.simulator.workload import Demand, Library
 from hostlib.streamer import BandwidthMeter
 from hostlib.tier_rules import make_rule
 from hostlib.tiers import LocalTiers
+from workload.schedule import joining_place
 
 US = 1e-6
 NODES: dict[str, type[Node]] = {"budget": BudgetNode, "steps": StepNode}
 """Those that are not Node itself."""
+
+
+def _ignore(sources: list[str]) -> None:
+    """Of what nobody has."""
 
 
 class System:
@@ -342,17 +347,19 @@ class System:
     def warm(self) -> None:
         """Nodes that are to be warm hold what was used most, or get it: now, or when they join."""
         nodes, requests = self.scenario.nodes, self.demand.requests
-        if nodes.warm == "no":
-            return
         if nodes.joining:
-            joins_s = requests[joining_place(nodes, len(requests))].arrival_s
+            joins_s = requests[joining_place(len(requests), nodes.joins_at)].arrival_s
             self.loop.at(max(self.loop.now, joins_s - nodes.lead_s), self._warm, nodes.count - nodes.joining)
         else:
             self._warm(0)
 
     def _warm(self, first: int) -> None:
-        """The nodes from the first on, by what was asked for until now."""
+        """The nodes from the first on, by what was asked for until now, or as controllers do."""
         kind, now_s = self.scenario.nodes.warm, self.loop.now
+        for client in list(self.clients.values())[first:] if first and self.scenario.control.push else ():
+            client.fetch([self.library.before_all()], _ignore)
+        if kind == "no":
+            return
         count = int(self.scenario.nodes.warm_gb * GB / self.cost.block_bytes)
         asked = (request for request in self.demand.requests if request.arrival_s < now_s)
         blocks = hottest(self.library, (*self.demand.past, *asked), count)

@@ -9,7 +9,7 @@ from math import log
 from random import Random
 
 from experiments.simulator.messages import Block
-from experiments.simulator.scenario import Nodes, Scenario, ScenarioError, Workload
+from experiments.simulator.scenario import Scenario, ScenarioError, Workload
 from hostlib.homes import home_of
 from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
@@ -113,11 +113,6 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
             yield replace(request, blocks=tuple(ids), chunks=chunks)
 
 
-def joining_place(nodes: Nodes, requests: int) -> int:
-    """Of the first request, of so many, that nodes which join later may serve."""
-    return min(requests - 1, int(nodes.joins_at * requests))
-
-
 def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:
     """Requests with their nodes, late by up to `jitter_s`, in their new order; none overtakes at its node."""
     if not jitter_s:
@@ -169,6 +164,10 @@ class Library:
             chain.append(block)
             parent = block.key
         return chain
+
+    def before_all(self) -> Block:
+        """What a node that joins asks for, and nobody has."""
+        return Block(NO_PARENT, 0, NO_PARENT, self._home(NO_PARENT), self._parts)
 
     def _other(self, parent: bytes, number: int, depth: int) -> Block:
         block = self._others.get((parent, number))

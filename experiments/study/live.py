@@ -81,6 +81,7 @@ def scenario(design: Design, seed: int) -> Scenario:
             "gpu_gb": room(GPU_BLOCKS),
             "dram_gb": room(DRAM_BLOCKS),
             "gate": design.gate,
+            "joining": design.joining,
         },
         network={"link_gbit_s": LINK_GBIT_S},
         storage={"count": STORES, "dram_gb": room(STORE_BLOCKS), "ssd_gb": room(STORE_BLOCKS)},

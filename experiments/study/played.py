@@ -30,15 +30,19 @@ class Design:
     gate: str = "compare"
     coded: bool = False
     push: bool = False
+    joining: int = 0
+    """Nodes that join when half of the requests have come."""
 
 
-FORWARDS, CODED = "no_pool", "coded"
+FORWARDS, CODED, JOINED = "no_pool", "coded", "joined"
 DESIGNS = {
     FORWARDS: Design("the switch forwards", "", "no_pool"),
     "ungated": Design("nodes fetch without a gate", FORWARDS, "no_pool", gate="always"),
     "merging": Design("merging alone", FORWARDS, "merging"),
     "pool": Design("merging and pool", FORWARDS, "pool"),
     "push": Design("pool, and hot prefixes pushed", "pool", "pool", push=True),
+    JOINED: Design("pool, two of eight nodes join halfway", "", "pool", joining=2),
+    "joined_push": Design("the same, and the pool pushes to them", JOINED, "pool", push=True, joining=2),
     CODED: Design("blocks compressed fourfold", FORWARDS, "no_pool", coded=True),
     "coded_pool": Design("blocks compressed fourfold, pool", CODED, "pool", coded=True),
 }

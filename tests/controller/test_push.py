@@ -14,6 +14,7 @@ from controller.operations import PushFragment, SetGroup
 from controller.push import FIRST_GROUP, GROUPS, Push, group_of
 from controller.slots import Slots
 from hostlib import wire
+from workload.keys import NO_PARENT
 
 OPTIONS = PushOptions(subscribers=2, hits=2, lease_s=60, interval_s=1, max_prefixes=2)
 FRAGMENTS = 4
@@ -149,3 +150,45 @@ def test_prefixes_of_one_group_number_do_not_share_it() -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_groups_are_in_range_of_bmv2(root: int) -> None:
     assert FIRST_GROUP <= group_of(root) <= 32_767
+
+
+def joined(port: int, now_s: float, push: Push, tenant: int = 0) -> None:
+    push.subscribed(block_id(tenant, NO_PARENT), 0, port, now_s)
+
+
+def test_who_joins_gets_what_was_asked_for_most_each_block_behind_its_parent(push: Push) -> None:
+    orphan, other = key(7), key(8, tenant=5)
+    push.heard_of(orphan, 6)  # of a prefix whose beginning is not in the pool
+    push.heard_of(other, 0)
+    pool = {**POOL, orphan: Slots(8, 1, FRAGMENTS), other: Slots(16, 1, FRAGMENTS)}
+    for block, times in ((ROOT, 3), (CHILD, 1), (GRANDCHILD, 2), (orphan, 9), (other, 9)):
+        push.hits(block, times)
+    joined(7, 10.0, push)
+    changes = push.groups(10.0)
+    assert SetGroup(group_of(0), frozenset({7}), present=False) in changes
+    pushed = [fragment for fragment in due(push, 12.0, pool) if fragment.sequence == group_of(0)]
+    assert [fragment.key for fragment in pushed] == [ROOT] * FRAGMENTS + [CHILD] * FRAGMENTS
+    assert [fragment.parent for fragment in pushed[::FRAGMENTS]] == [0, 1]
+
+
+def test_a_pushed_block_goes_on_with_its_child_when_that_was_asked_for_less(push: Push) -> None:
+    for block, times in ((ROOT, 3), (CHILD, 2), (GRANDCHILD, 1)):
+        push.hits(block, times)
+    joined(7, 0.0, push)
+    push.groups(0.0)
+    pushed = [fragment.key for fragment in due(push, 2.0) if fragment.sequence == group_of(0)]
+    assert pushed[::FRAGMENTS] == [ROOT, CHILD, GRANDCHILD]
+
+
+def test_those_who_join_together_are_one_group_and_it_is_done_once() -> None:
+    push = Push(replace(OPTIONS, welcome_blocks=1), max_fragments=100, interval_s=0.2)
+    for block, parent in ((ROOT, 0), (CHILD, 1)):
+        push.heard_of(block, parent)
+    joined(7, 0.0, push)
+    push.groups(0.0)
+    assert due(push, 0.5) == []  # who joins a little later gets it, too
+    joined(8, 0.5, push)
+    assert push.groups(0.5) == [SetGroup(group_of(0), frozenset({7, 8}), present=True)]
+    assert {fragment.key for fragment in due(push, 1.0)} == {ROOT}
+    assert due(push, 3.0) == []
+    assert push.groups(11.0) == [SetGroup(group_of(0), frozenset(), present=True)]

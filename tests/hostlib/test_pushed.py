@@ -14,6 +14,7 @@ from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
 from tests.hostlib.sealed import SEAL
 from tests.hostlib.sealed import fragments as sealed_fragments
+from workload.keys import NO_PARENT
 
 BLOCK_BYTES = 512 + 100
 OPTIONS = PushedOptions(max_partial=2, max_interests=4, subscribe_again_s=20)
@@ -112,3 +113,17 @@ def test_without_dram_nothing_is_kept() -> None:
     tiers = LocalTiers(4, 0)
     tiers.place(key("a"))
     assert key("a") not in tiers
+
+
+def test_who_joins_wants_all_prefixes_from_their_beginning_on(
+    pushed: PushedBlocks, tiers: LocalTiers
+) -> None:
+    offer(pushed, fragments("a"))
+    assert key("a") not in tiers
+    assert pushed.asks(BlockRef(NO_PARENT), 0.0)
+    offer(pushed, fragments("a"))
+    offer(pushed, fragments("b", parent_of("a")))
+    offer(pushed, fragments("x", parent_of("y")))
+    assert {key("a"), key("b")} <= tiers.keys()
+    assert key("x") not in tiers
+    assert pushed.asks(BlockRef(key("c")), 1.0)  # it subscribes to prefixes as any other

@@ -9,7 +9,7 @@ import pytest
 from experiments.options import OptionError
 from experiments.run.host_configs import write_host_configs
 from experiments.run.options import RunOptions, parse_options
-from experiments.run.scenario import PLAY_S, Scenario, make_scenario
+from experiments.run.scenario import LEAD_S, PLAY_S, Scenario, make_scenario
 from hostlib.config import load_config
 from hostlib.homes import home_of
 from hostlib.storage import StorageConfig, read_keys, read_preload
@@ -233,3 +233,30 @@ def test_tenants_are_refused_where_someone_else_would_have_to_know_their_secrets
 ) -> None:
     with pytest.raises(OptionError, match="TENANTS goes with neither"):
         scenario("--tenants", "2", *other)
+
+
+def test_nodes_that_join_get_requests_when_half_of_these_have_come(tmp_path: Path) -> None:
+    made = scenario("--joining", "1", "--push", "1", "--hosts", "3")
+    assert made.joining == ("node3",)
+    first = made.trace.requests[30]
+    assert {request.arrival_s >= first.arrival_s for request in made.shares["node3"]} == {True}
+    assert made.joins_s == pytest.approx(first.arrival_s - LEAD_S / made.scale.speed)
+    configs = {
+        name: load_config(WorkerConfig, write_host_configs(made, tmp_path)[name])
+        for name in ("node2", "node3")
+    }
+    assert configs["node2"].joins_s is None
+    assert configs["node3"].joins_s == made.joins_s
+    assert scenario().joins_s is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--joining", "3"], "JOINING: somebody has to be there first, so at most 2 of 3 join"),
+        (["--joining", "1", "--scheduler", "conductor"], "JOINING does not go with SCHEDULER=conductor"),
+    ],
+)
+def test_who_cannot_join_is_refused(arguments: list[str], complaint: str) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        scenario(*arguments)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from experiments.simulator.emulate import Emulator
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
@@ -98,3 +99,33 @@ def test_a_push_lets_others_pass_between_its_blocks() -> None:
 def test_what_cannot_join_is_refused(changed: dict[str, dict[str, Any]], said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         simulate(scenario(**changed))
+
+
+def test_who_joins_is_pushed_to_by_the_controller_as_live() -> None:
+    """It subscribes to what others asked for most, and has it before its first request."""
+    scene = scenario(nodes={"lead_s": 2.0}, control={"push": True}, workload={"load": 2.0})
+    system = System(*prepare(scene))
+    taken: list[float] = []
+    for client in list(system.clients.values())[8:]:
+        assert client.pushed is not None
+        keep = client.pushed._keep
+
+        def kept(key: bytes, keep: Any = keep) -> None:
+            taken.append(system.loop.now)
+            keep(key)
+
+        client.pushed._keep = kept
+    _Run(system).to_the_end()
+    requests = system.demand.requests
+    joins_s = requests[len(requests) // 2].arrival_s
+    early = [time_s for time_s in taken if time_s < joins_s]
+    assert len(early) > 8 * 5
+    assert min(early) > joins_s - 2.0 > 0
+
+
+def test_the_emulators_nodes_join_as_it_has_them() -> None:
+    nodes: dict[str, Any] = {"count": 4, "joining": 1, "gpu_gb": 8.0}
+    base = Scenario().changed(workload={"requests": 40}, nodes=nodes)
+    assert Emulator(base, 20_000.0).run.joining == ("node4",)
+    with pytest.raises(ScenarioError, match="nodes join at"):
+        Emulator(base.changed(nodes={"joins_at": 0.3}), 20_000.0)

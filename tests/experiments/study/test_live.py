@@ -107,11 +107,12 @@ def test_a_play_that_does_not_count_is_named() -> None:
 
 
 def test_every_design_can_be_played_and_simulated() -> None:
-    for key, design in DESIGNS.items():
+    for design in DESIGNS.values():
         emulator = Emulator(scenario(design, 1).changed(workload={"requests": 30}), 20_000.0)
         found = simulated(emulator, design)
         assert found["mean_s"] > 0
-        assert (found["pushed"] > 0) == (key == "push") == emulator.run.options.push
+        assert (found["pushed"] > 0) == design.push == emulator.run.options.push
+        assert len(emulator.run.joining) == design.joining
         assert emulator.run.options.codec == ("cachegen" if design.coded else "none")
         assert emulator.run.options.gate == (design.gate == "compare")
         assert not design.against or design.against in DESIGNS
