@@ -31,7 +31,7 @@ def joining(done: Done, place: str) -> Panel:
         joined([joining_claim(waits_s, pairs), tails_claim(mine, pairs)]),
         "nodes join when half of the requests have come, a second before they are sent any; what is compared "
         "with are the same requests on the same system, with joining nodes that hold 16 GB of what was used "
-        f"most; a push knows what was used most; simulated only; {ORACLE}.",
+        f"most; a push knows what was used most; {ORACLE}.",
         [
             figures.dots("waiting of all requests beyond that with warm ones, s, once", {"joined": costs}),
             figures.dots(TAIL, {"all": {name: one.interval(*P99) for name, one in mine.items()}}),
