@@ -36,7 +36,7 @@ GROUPS: Final = 1024
 _TO_ITS_GROUP: Final = IPv4Address("255.255.255.255")
 """Where a push is going: each copy is addressed anew at its port."""
 WELCOME_S: Final = 10.0
-"""How long what is pushed to nodes that join may take."""
+"""How long what is pushed to nodes that join may take, and before the same node may join again."""
 MAX_PLACES: Final = 65_536
 """Blocks whose place in a prefix is remembered; the oldest are forgotten."""
 
@@ -115,9 +115,12 @@ class Push:
             if len(self._prefixes) >= self._options.max_prefixes or group_of(root) in taken:
                 return  # as if it had not subscribed: it asks, and is served
             prefix = self._prefixes[root] = _Prefix()
-        prefix.leases[port] = now_s + (WELCOME_S if joins else self._options.lease_s)
-        if joins and not prefix.welcome:
-            prefix.welcome, prefix.pushed_s = True, now_s
+        if not joins:
+            prefix.leases[port] = now_s + self._options.lease_s
+        elif port not in prefix.leases:  # who asks again and again joins once in WELCOME_S
+            prefix.leases[port] = now_s + WELCOME_S
+            if not prefix.welcome:
+                prefix.welcome, prefix.pushed_s = True, now_s
 
     def hits(self, key: bytes, times: int) -> None:
         """A resident block was asked for."""

@@ -190,5 +190,9 @@ def test_those_who_join_together_are_one_group_and_it_is_done_once() -> None:
     joined(8, 0.5, push)
     assert push.groups(0.5) == [SetGroup(group_of(0), frozenset({7, 8}), present=True)]
     assert {fragment.key for fragment in due(push, 1.0)} == {ROOT}
-    assert due(push, 3.0) == []
+    joined(7, 2.0, push)  # again, which it need not
+    assert due(push, 9.0) == []
     assert push.groups(11.0) == [SetGroup(group_of(0), frozenset(), present=True)]
+    joined(7, 12.0, push)
+    push.groups(12.0)
+    assert due(push, 14.0)
