@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Container
+from typing import Final, cast
 
-from controller.policies import Admit, Evict
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from controller.policies import Decision
-    from controller.reclaim import Finished
+from controller.policies import Admit, Decision, Evict
+from controller.reclaim import Finished
 
 GATHER_S: Final = 0.02
 """What homes answer about evicted blocks waits so long for other answers, and for decisions: a Write takes

@@ -7,11 +7,9 @@ had left, and otherwise from the first reading after.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Final
 
 MIN_PERIOD_S: Final = 0.5
 MAX_PERIOD_S: Final = 60.0
@@ -40,6 +38,8 @@ class HitMeter:
         """As last read, by first slot."""
         self._left: set[int] = set()
         """Slots whose last owner left after they were read."""
+        self._unsettled: list[_Reading] = []
+        """Of blocks that came since the last reading; some have left again."""
 
     @property
     def slots(self) -> set[int]:
@@ -48,7 +48,10 @@ class HitMeter:
 
     def started(self, key: bytes, base_slot: int, fragments: int, settled: bool = True) -> None:
         """A block was given slots; not `settled` if it had them before, with an unknown count."""
-        self._readings[base_slot] = _Reading(key, fragments, settled and base_slot not in self._left)
+        reading = _Reading(key, fragments, settled and base_slot not in self._left)
+        self._readings[base_slot] = reading
+        if not reading.settled:
+            self._unsettled.append(reading)
 
     def ended(self, base_slot: int) -> None:
         """The block there was removed."""
@@ -60,6 +63,7 @@ class HitMeter:
         self._left |= self._readings.keys() | self._counted.keys()
         self._counted.clear()
         self._readings.clear()
+        self._unsettled.clear()
 
     def read(self, counts: Mapping[int, int]) -> Iterator[tuple[bytes, int]]:
         """Blocks that were asked for since the last reading, and how many times.
@@ -77,8 +81,9 @@ class HitMeter:
                 times, reading.left_over = divmod(reading.left_over, reading.fragments)
                 yield reading.key, times
         self._left.clear()
-        for reading in self._readings.values():
+        for reading in self._unsettled:
             reading.settled = True
+        self._unsettled.clear()
 
 
 READS_PER_S: Final = 4.0

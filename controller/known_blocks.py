@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from ipaddress import IPv4Address
+from typing import NamedTuple
 
 from controller.block_id import key_of, tenant_of
+from controller.operations import HotMiss
 from hostlib.wire import fingerprint
-
-if TYPE_CHECKING:
-    from ipaddress import IPv4Address
-
-    from controller.operations import HotMiss
 
 
 class Known(NamedTuple):

@@ -7,10 +7,12 @@ lost connection nothing is known for sure; `read_back` takes the switch's own en
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address
+from typing import Final
 
 from controller.block_id import key_of
-from controller.config import ON_THE_WAY
+from controller.config import ON_THE_WAY, PoolSize, PushOptions, Thresholds
 from controller.costs import PoolCounts
 from controller.decisions import Decisions, Leaving
 from controller.fill import Fills
@@ -18,28 +20,29 @@ from controller.governor import ReportGovernor
 from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
 from controller.news import NewsHeard
-from controller.operations import Install, Remove, Result, SetThreshold
-from controller.policies import Found, Hits, HomeLoad, Lost, Miss
+from controller.operations import (
+    Adapter,
+    Answer,
+    HotMiss,
+    Install,
+    PushFragment,
+    Remove,
+    Result,
+    SetThreshold,
+    Subscription,
+)
+from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Policy
 from controller.policies.fate import Fate
 from controller.push import Push
 from controller.quota import Quota
-from controller.reclaim import End, Reclaims
+from controller.reclaim import End, Finished, Reclaims
+from controller.residual_value import ResidualValue
 from controller.slots import SlotAllocator, Slots
 from controller.spotlight import Spotlight
 from controller.stories import Stories
 from controller.turnover import Turnover
 from hostlib import wire
 from hostlib.homes import home_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from ipaddress import IPv4Address
-
-    from controller.config import PoolSize, PushOptions, Thresholds
-    from controller.operations import Adapter, Answer, HotMiss, PushFragment, Subscription
-    from controller.policies import Event, Policy
-    from controller.reclaim import Finished
-    from controller.residual_value import ResidualValue
 
 _KNOWN_PER_BLOCK: Final = 16
 _MIN_KNOWN: Final = 65_536

@@ -5,15 +5,11 @@ The cost model knows real times; the network's are shorter by `speed` (workload/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ipaddress import IPv4Address
 
 from controller.policies.fate import Fate, fate_of
 from hostlib.gate import Backlogs
-
-if TYPE_CHECKING:
-    from ipaddress import IPv4Address
-
-    from workload.cost import CostModel
+from workload.cost import CostModel
 
 
 class ResidualValue:

@@ -9,12 +9,10 @@ owner's is one above the highest that any of its slots was ever given under; it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from controller.free_runs import FreeRuns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 GENERATIONS: Final = 1 << 32
 """Generations 0 .. GENERATIONS-1 exist: bit<32> in the P4 program."""

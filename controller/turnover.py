@@ -9,18 +9,13 @@ had no room before the removal, which is tried once more.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from controller.errors import SwitchError
-from controller.operations import Install, Remove, Replace, Result
-from controller.slots import Slots
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from controller.operations import Adapter, TableOperation
-    from controller.slots import SlotAllocator
+from controller.operations import Adapter, Install, Remove, Replace, Result, TableOperation
+from controller.slots import SlotAllocator, Slots
 
 _GONE: Final = (Result.OK, Result.NOT_FOUND)
 _THERE: Final = (Result.OK, Result.ALREADY_EXISTS)

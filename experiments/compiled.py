@@ -39,8 +39,14 @@ _SIMULATOR = (
     "live_puts messages network node peers prefix_routing pushed routing simulation steps store switch "
     "system warm workload"
 )
+_POOL = (
+    "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "
+    "turnover"
+)
 MODULES = (
+    *(f"controller.{name}" for name in _POOL.split()),
     *(f"experiments.simulator.{name}" for name in _SIMULATOR.split()),
+    "hostlib.eviction",
     "hostlib.gate",
     "hostlib.homes",
     "hostlib.remaining",
@@ -51,7 +57,7 @@ MODULES = (
 """What takes a simulation's time. Left out is what is sent between processes (scenarios, results), because
 objects of compiled classes can't be."""
 
-CONSTANTS = ("controller.base_state", "controller.hit_meter", "hostlib.wire")
+CONSTANTS = ("controller.base_state", "controller.config", "hostlib.wire")
 """Modules that are not compiled, but whose constants (Final) are compiled in."""
 
 KNOWN = ("controller", "experiments/simulator", "hostlib", "topologies", "workload")

@@ -4,48 +4,70 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 REMEMBERED_BLOCKS = 20_000
 """Blocks that left a node and whose uses it still knows."""
 
 
-class EvictionOrder(Protocol[Key]):
-    """Which of the blocks in a tier leaves next."""
+class EvictionOrder(Generic[Key]):
+    """Which of the blocks in a tier leaves next. No protocol: compiled, its methods are called as C is."""
 
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
+        raise NotImplementedError
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
+        raise NotImplementedError
 
-    def victim(self) -> Key:
-        """The block to leave next; the tier is not empty."""
+    def evict(self) -> Key:
+        """The block that leaves the tier, which is not empty."""
+        raise NotImplementedError
 
-    def __contains__(self, key: object, /) -> bool: ...
+    def keys(self) -> Iterable[Key]:
+        """All blocks in the tier."""
+        raise NotImplementedError
 
-    def __len__(self) -> int: ...
+    def __contains__(self, key: object, /) -> bool:
+        raise NotImplementedError
 
-    def __iter__(self) -> Iterator[Key]: ...
+    def __len__(self) -> int:
+        raise NotImplementedError
 
 
-class LruOrder(OrderedDict[Key, None]):
+class LruOrder(EvictionOrder[Key]):
     """The least recently used block leaves."""
 
+    def __init__(self) -> None:
+        self._used: OrderedDict[Key, None] = OrderedDict()
+
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
-        self[key] = None
-        self.move_to_end(key)
+        if key in self._used:
+            self._used.move_to_end(key)
+        else:
+            self._used[key] = None
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
-        del self[key]
+        del self._used[key]
 
-    def victim(self) -> Key:
-        """The block to leave next; the tier is not empty."""
-        return next(iter(self))
+    def evict(self) -> Key:
+        """The block that leaves the tier, which is not empty."""
+        return self._used.popitem(last=False)[0]
+
+    def keys(self) -> Iterable[Key]:
+        """All blocks in the tier."""
+        return self._used
+
+    def __contains__(self, key: object, /) -> bool:
+        return key in self._used
+
+    def __len__(self) -> int:
+        return len(self._used)
 
 
 class BlockValues(Generic[Key]):
@@ -95,15 +117,13 @@ class BlockValues(Generic[Key]):
             del self._uses[oldest]
 
 
-class ValueOrder(dict[Key, tuple[float, int]]):
-    """The block that is worth least leaves; of equals the one touched first.
-
-    Holds, by key, the value when it was touched and the number of that touch.
-    """
+class ValueOrder(EvictionOrder[Key]):
+    """The block that is worth least leaves; of equals the one touched first."""
 
     def __init__(self, values: BlockValues[Key]) -> None:
-        super().__init__()
         self._values = values
+        self._touched: dict[Key, tuple[float, int]] = {}
+        """The value when it was touched and the number of that touch."""
         self._heap: list[tuple[float, int, Key]] = []
         """With entries that no longer hold."""
         self._touches = 0
@@ -111,20 +131,31 @@ class ValueOrder(dict[Key, tuple[float, int]]):
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
         self._touches += 1
-        entry = self[key] = (self._values.of(key), self._touches)
-        heapq.heappush(self._heap, (*entry, key))
-        if len(self._heap) > 4 * len(self) + 64:
-            self._heap = [(*entry, held) for held, entry in self.items()]
+        value, touched = self._values.of(key), self._touches
+        self._touched[key] = value, touched
+        heapq.heappush(self._heap, (value, touched, key))
+        if len(self._heap) > 4 * len(self._touched) + 64:
+            self._heap = [(*entry, held) for held, entry in self._touched.items()]
             heapq.heapify(self._heap)
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
-        del self[key]
+        del self._touched[key]
 
-    def victim(self) -> Key:
-        """The block to leave next; the tier is not empty."""
+    def evict(self) -> Key:
+        """The block that leaves the tier, which is not empty."""
         while True:
-            value, touched, key = self._heap[0]
-            if self.get(key) == (value, touched):
+            value, touched, key = heapq.heappop(self._heap)
+            if self._touched.get(key) == (value, touched):
+                del self._touched[key]
                 return key
-            heapq.heappop(self._heap)
+
+    def keys(self) -> Iterable[Key]:
+        """All blocks in the tier."""
+        return self._touched
+
+    def __contains__(self, key: object, /) -> bool:
+        return key in self._touched
+
+    def __len__(self) -> int:
+        return len(self._touched)

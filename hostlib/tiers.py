@@ -63,10 +63,12 @@ class LocalTiers(Generic[Key]):
     def keep(self, chain: Sequence[Key]) -> None:
         """A request used this chain: it is in the GPU now. Its first blocks, which most share, leave last."""
         self._rule.used(chain)
+        gpu, below = self._gpu, self._below
         for key in chain:  # nothing of it leaves to make room for the rest
-            for tier in (self._gpu, self._below):
-                if key in tier:
-                    tier.touch(key)
+            if key in gpu:
+                gpu.touch(key)
+            elif key in below:
+                below.touch(key)
         for key in reversed(chain):
             self._raise(key)
 
@@ -80,7 +82,7 @@ class LocalTiers(Generic[Key]):
 
     def keys(self) -> set[Key]:
         """All that the node holds."""
-        return {*self._gpu, *self._below}
+        return {*self._gpu.keys(), *self._below.keys()}
 
     def holders(self, key: Key) -> tuple[TierName, ...]:
         """The tiers that hold the block, nearest first."""
@@ -93,15 +95,18 @@ class LocalTiers(Generic[Key]):
         return {"gpu": len(self._gpu), "dram": len(self._below) + len(self._copies)}
 
     def _raise(self, key: Key) -> None:
+        gpu = self._gpu
+        if key in gpu:
+            gpu.touch(key)
+            return
         came_from_dram = key in self._below
         if came_from_dram:
             self._below.remove(key)
-        new = key not in self._gpu
-        self.changes += new
-        self._gpu.touch(key)
-        while len(self._gpu) > self._gpu_blocks:
-            self._lower(self._evict(self._gpu))
-        if self._rule.inclusive and new and key in self._gpu:
+        self.changes += 1
+        gpu.touch(key)
+        while len(gpu) > self._gpu_blocks:
+            self._lower(gpu.evict())
+        if self._rule.inclusive and key in gpu:
             self._copy(key, came_from_dram)
 
     def _copy(self, key: Key, held_before: bool) -> None:
@@ -132,14 +137,9 @@ class LocalTiers(Generic[Key]):
 
     def _make_room(self) -> None:
         while len(self._below) + len(self._copies) > self._dram_blocks:
-            self._drop(self._evict(self._below))
+            self._drop(self._below.evict())
 
     def _drop(self, key: Key) -> None:
         self.stats.dropped += 1
         self.changes += 1
         self._rule.dropped(key)
-
-    def _evict(self, tier: EvictionOrder[Key]) -> Key:
-        key = tier.victim()
-        tier.remove(key)
-        return key

@@ -95,7 +95,7 @@ class BudgetNode(Node):
         record.prefill_s += held_tokens * options.held_token_us * US
         record.saved_s = held_tokens * (options.computed_token_us - options.held_token_us) * US
         yield record.prefill_s
-        self._tiers.keep([block.key for block in chain])
+        self._tiers.keep(chain)
         record.ttft_s = self._loop.now - record.arrival_s
         prefilled()
         for block in chain[:hits]:

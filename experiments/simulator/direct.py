@@ -45,8 +45,8 @@ class DirectPool:
         self.block_bytes = block_bytes
         self.options = options
         self._capacity_blocks = int(options.size_gb * GB / block_bytes)
-        self._held: OrderedDict[bytes, int] = OrderedDict()
-        """Key -> device."""
+        self._held: OrderedDict[Block, int] = OrderedDict()
+        """By block: its device."""
         self._written = 0
         rate = options.device_gbyte_s * GB
         devices = 1 if options.interleaved else options.devices
@@ -58,39 +58,40 @@ class DirectPool:
         self.writers = [Link(f"adapter {n} out", options.write_gbyte_s * GB, 0.0) for n in range(adapters)]
         self._loop = loop
 
-    def preload(self, keys: Iterable[bytes]) -> None:
+    def preload(self, blocks: Iterable[Block]) -> None:
         """Hold these blocks from the start."""
-        for key in keys:
-            self._insert(key)
+        for block in blocks:
+            self._insert(block)
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._held
+    def has(self, block: Block) -> bool:
+        """Whether it is here."""
+        return block in self._held
 
     def prefix(self, blocks: Sequence[Block]) -> list[Link]:
         """The devices of the longest prefix that is held."""
         found = []
         for block in blocks:
-            device = self._held.get(block.key)
+            device = self._held.get(block)
             if device is None:
                 break
-            self._held.move_to_end(block.key)
+            self._held.move_to_end(block)
             found.append(self.devices[device])
         return found
 
-    def write(self, key: bytes, adapter: Link) -> float:
+    def write(self, block: Block, adapter: Link) -> float:
         """Store a block; how long that takes."""
         now_s = self._loop.now
-        if key in self._held:
+        if block in self._held:
             return 0.0
-        device = self._insert(key)
+        device = self._insert(block)
         self.stats.written += 1
         _, tail_s = adapter.send(now_s, self.block_bytes, self.block_bytes)
         end_s = self._into_devices[device].send(now_s, self.block_bytes, self.block_bytes, tail_s)[1]
         return end_s - now_s + self.options.block_s
 
-    def _insert(self, key: bytes) -> int:
+    def _insert(self, block: Block) -> int:
         per_device = max(1, int(self.options.device_gb * GB / self.block_bytes))
-        device = self._held[key] = (self._written // per_device) % len(self.devices)
+        device = self._held[block] = (self._written // per_device) % len(self.devices)
         self._written += 1
         while len(self._held) > self._capacity_blocks:
             self._held.popitem(last=False)
@@ -120,7 +121,7 @@ class DirectClient:
         size_bytes = pool.block_bytes
         for block, device in zip(blocks, devices, strict=False):
             if pool.front is not None:
-                _, tail_s = pool.front.send(block.key, device, asked_s)
+                _, tail_s = pool.front.send(block, device, asked_s)
             else:
                 _, tail_s = device.send(asked_s, size_bytes, size_bytes)
             _, tail_s = self._reader.send(asked_s, size_bytes, size_bytes, tail_s)
@@ -133,4 +134,4 @@ class DirectClient:
     def store(self, blocks: Iterable[Block]) -> None:
         """Write new blocks; nobody waits for it."""
         for block in blocks:
-            self._pool.write(block.key, self._writer)
+            self._pool.write(block, self._writer)

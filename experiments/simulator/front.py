@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from experiments.simulator.link import Link, Passage
+from experiments.simulator.messages import Block
 
 
 class Front:
@@ -23,45 +24,45 @@ class Front:
         self.served = 0
         self._capacity_blocks, self._memory, self._block_bytes = capacity_blocks, memory, block_bytes
         self._head_bytes = block_bytes / fragments
-        self._held: OrderedDict[bytes, None] = OrderedDict()
-        self._coming: dict[bytes, tuple[float, float]] = {}
+        self._held: OrderedDict[Block, None] = OrderedDict()
+        self._coming: dict[Block, tuple[float, float]] = {}
 
-    def has(self, key: bytes, now_s: float) -> bool:
+    def has(self, block: Block, now_s: float) -> bool:
         """Whether it needs no device for a block: it keeps it, or it is on its way past it."""
-        coming = self._coming.get(key)
-        return key in self._held or (coming is not None and coming[1] > now_s)
+        coming = self._coming.get(block)
+        return block in self._held or (coming is not None and coming[1] > now_s)
 
-    def wait_s(self, key: bytes, now_s: float) -> float:
+    def wait_s(self, block: Block, now_s: float) -> float:
         """How long until the last bit of a block that it has is there."""
-        coming = self._coming.get(key)
+        coming = self._coming.get(block)
         return 0.0 if coming is None else max(0.0, coming[1] - now_s)
 
-    def send(self, key: bytes, device: Link, now_s: float) -> Passage:
+    def send(self, block: Block, device: Link, now_s: float) -> Passage:
         """When the first and the last bit of a block come to whoever asks now."""
-        coming = self._coming.get(key)
+        coming = self._coming.get(block)
         if coming is not None and coming[1] > now_s:
-            return self._join(key, device, coming, now_s)
+            return self._join(block, device, coming, now_s)
         size_bytes = self._block_bytes
-        if key in self._held:
+        if block in self._held:
             self.served += 1
-            self._held.move_to_end(key)
+            self._held.move_to_end(block)
             return self._memory.send(now_s, size_bytes, self._head_bytes)
         passage = device.send(now_s, size_bytes, self._head_bytes)
-        self._coming[key] = passage
+        self._coming[block] = passage
         if self._capacity_blocks:
             self._memory.send(now_s, size_bytes, size_bytes)  # a write takes its time as a read does
-            self._held[key] = None
+            self._held[block] = None
             while len(self._held) > self._capacity_blocks:
                 self._held.popitem(last=False)
         return passage
 
-    def _join(self, key: bytes, device: Link, coming: Passage, now_s: float) -> Passage:
+    def _join(self, block: Block, device: Link, coming: Passage, now_s: float) -> Passage:
         """Share a block on its way; what of it has passed already is kept here or asked for again."""
         self.merged += 1
         head_s, tail_s = coming
         if now_s <= head_s:
             return coming
-        source = self._memory if key in self._held else device
+        source = self._memory if block in self._held else device
         passed_bytes = self._block_bytes * (now_s - head_s) / (tail_s - head_s)
         first_s, last_s = source.send(now_s, passed_bytes, self._head_bytes)
         return first_s, max(tail_s, last_s)
@@ -72,11 +73,11 @@ class Whole(Front):
 
     beside_reader = True
 
-    def has(self, key: bytes, now_s: float) -> bool:
+    def has(self, block: Block, now_s: float) -> bool:
         """What nobody has it does not have either, and who has it says so."""
         return False
 
-    def send(self, key: bytes, device: Link, now_s: float) -> Passage:
+    def send(self, block: Block, device: Link, now_s: float) -> Passage:
         """At once; the reader's own adapter is what takes time."""
         self.served += 1
         return now_s, now_s

@@ -30,7 +30,7 @@ class Hints:
         self,
         loop: Loop,
         network: Network,
-        homes: Mapping[str, Callable[[bytes], bool]],
+        homes: Mapping[str, Callable[[Block], bool]],
         switches: Mapping[str, Switch],
         by_switch: bool,
         block_s: float,
@@ -59,7 +59,7 @@ class Hints:
                 found.append(POOLED)
             elif self._by_switch and self._coming_s.get(block.key, 0.0) > self._loop.now:
                 found.append(block.key)
-            elif self._homes[block.home](block.key):
+            elif self._homes[block.home](block):
                 found.append(block.home)
             else:
                 break

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from experiments.simulator.messages import Block
 from hostlib.tiers import LocalTiers
 
 
@@ -14,33 +15,33 @@ class Holders:
     """Nodes by number, in the order in which they joined."""
 
     def __init__(self) -> None:
-        self._tiers: list[LocalTiers[bytes]] = []
-        self._noted: dict[bytes, dict[int, None]] = {}
+        self._tiers: list[LocalTiers[Block]] = []
+        self._noted: dict[Block, dict[int, None]] = {}
 
-    def join(self, tiers: LocalTiers[bytes]) -> int:
+    def join(self, tiers: LocalTiers[Block]) -> int:
         """A further node with these tiers; its number."""
         self._tiers.append(tiers)
         return len(self._tiers) - 1
 
-    def spread(self, keys: Iterable[bytes], nodes: int) -> None:
-        """Blocks into the DRAM of the first so many nodes, the most recently used last."""
-        for key in keys:
-            node = int.from_bytes(key[:4], "big") % nodes
-            self._tiers[node].place(key)
-            self.note(node, key)
+    def spread(self, blocks: Iterable[Block], nodes: int) -> None:
+        """Into the DRAM of the first so many nodes, the most recently used last."""
+        for block in blocks:
+            node = int.from_bytes(block.key[:4], "big") % nodes
+            self._tiers[node].place(block)
+            self.note(node, block)
 
-    def note(self, node: int, key: bytes) -> None:
+    def note(self, node: int, block: Block) -> None:
         """A node holds a block."""
-        if key in self._tiers[node]:
-            self._noted.setdefault(key, {})[node] = None
+        if block in self._tiers[node]:
+            self._noted.setdefault(block, {})[node] = None
 
-    def of(self, key: bytes) -> list[int]:
+    def of(self, block: Block) -> list[int]:
         """Nodes that hold a block now."""
-        noted = self._noted.get(key)
+        noted = self._noted.get(block)
         if noted is None:
             return []
-        for node in [node for node in noted if key not in self._tiers[node]]:
+        for node in [node for node in noted if block not in self._tiers[node]]:
             del noted[node]
         if not noted:
-            del self._noted[key]
+            del self._noted[block]
         return list(noted)

@@ -20,6 +20,16 @@ from experiments.simulator.network import Network
 from hostlib.tiers import LocalTiers
 
 
+class LentBlock(Block):
+    """A block with the node that is asked for it as its home."""
+
+    __slots__ = ("block",)
+
+    def __init__(self, block: Block, node: str) -> None:
+        super().__init__(block.key, block.depth, block.above, node, block.parts)
+        self.block = block
+
+
 class Lenders:
     """The index, and how long a block of each node's waits."""
 
@@ -31,40 +41,37 @@ class Lenders:
         self.names: list[str] = []
         self.loop = loop
         self._network, self._block_s = network, block_s
-        self._last: dict[bytes, int] = {}
+        self._last: dict[Block, int] = {}
         """Who was last asked for a block."""
 
-    def join(self, client: Client, tiers: LocalTiers[bytes]) -> Lender:
+    def join(self, client: Client, tiers: LocalTiers[Block]) -> Lender:
         """A further node; what it holds others may have."""
         self.names.append(client.name)
         lender = Lender(self, self.holders.join(tiers), client, tiers, self._network)
         self._network.attach(client.name, lender)
         return lender
 
-    def located(self, asker: int, blocks: Sequence[Block]) -> list[Block]:
+    def located(self, asker: int, blocks: Sequence[Block]) -> list[LentBlock]:
         """The longest prefix that can be had, each block with the node that is asked for it as its home."""
-        found: list[Block] = []
+        found: list[LentBlock] = []
         waits_s: dict[int, float] = {}
         for block in blocks:
             holder = self._holder(asker, block, waits_s)
             if holder is None:
                 break
             waits_s[holder] = waits_s.get(holder, self._wait_s(holder)) + self._block_s
-            self._last[block.key] = holder
-            found.append(self._at(block, holder))
+            self._last[block] = holder
+            found.append(LentBlock(block, self.names[holder]))
         return found
 
     def _holder(self, asker: int, block: Block, waits_s: dict[int, float]) -> int | None:
-        others = [node for node in self.holders.of(block.key) if node != asker]
+        others = [node for node in self.holders.of(block) if node != asker]
         if others:
             return min(others, key=lambda node: (waits_s.get(node, self._wait_s(node)), node))
-        last = self._last.get(block.key, asker)
+        last = self._last.get(block, asker)
         if last == asker or self.hints is None:
             return None
-        return last if self.hints.pooled(self.names[asker], self._at(block, last)) else None
-
-    def _at(self, block: Block, node: int) -> Block:
-        return Block(block.key, block.depth, block.above, self.names[node], block.parts)
+        return last if self.hints.pooled(self.names[asker], LentBlock(block, self.names[last])) else None
 
     def _wait_s(self, node: int) -> float:
         """What a node has promised, or what waits to leave it."""
@@ -79,28 +86,28 @@ class Lender:
     """One node's way to the others' memory, and the others' way to its own; a vertex of the network."""
 
     def __init__(
-        self, lenders: Lenders, node: int, client: Client, tiers: LocalTiers[bytes], network: Network
+        self, lenders: Lenders, node: int, client: Client, tiers: LocalTiers[Block], network: Network
     ) -> None:
         self.get_s = client.get_s
         self.replied = client.replied
         self.backlog_s = client.backlog_s
         self._lenders, self._node, self._client, self._tiers = lenders, node, client, tiers
         self._port, self._egress = network.access(client.name)
-        self._located: dict[bytes, Block] = {}
+        self._located: dict[Block, LentBlock] = {}
         """Of a question whose fetch is still to begin."""
-        self._fetched: list[bytes] = []
+        self._fetched: list[Block] = []
         """What came and is not noted yet: it is held once its request has been computed."""
 
-    def locate(self, blocks: Sequence[Block]) -> list[Block]:
+    def locate(self, blocks: Sequence[Block]) -> list[LentBlock]:
         """Ask the index; what is fetched next is asked of the same nodes."""
         found = self._lenders.located(self._node, blocks)
-        self._located = {block.key: block for block in found}
+        self._located = {lent.block: lent for lent in found}
         return found
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         """Fetch the longest prefix that other nodes, or the switches before them, have."""
         known, self._located = self._located, {}
-        located = [known[block.key] for block in blocks if block.key in known]
+        located = [known[block] for block in blocks if block in known]
         if len(located) < len(blocks):
             located = self._lenders.located(self._node, blocks)
         if not located:
@@ -108,22 +115,26 @@ class Lender:
             return
 
         def came(sources: list[str]) -> None:
-            self._fetched += [block.key for block in located[: len(sources)]]
+            self._fetched += [lent.block for lent in located[: len(sources)]]
             finished(sources)
 
         self._lenders.loop.after(self._lenders.lookup_s, self._client.fetch, located, came)
 
     def store(self, blocks: Iterable[Block]) -> None:
         """Say what the node has come to hold; nothing moves."""
-        for key in (*(block.key for block in blocks), *self._fetched):
-            self._lenders.holders.note(self._node, key)
+        for block in (*blocks, *self._fetched):
+            self._lenders.holders.note(self._node, block)
         self._fetched.clear()
+
+    def holds(self, block: Block) -> bool:
+        """Whether this node has a block that others know as its."""
+        return isinstance(block, LentBlock) and block.block in self._tiers
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Answer from this node's memory."""
         backlog_ms = 1000 * self._egress.wait_s(self._lenders.loop.now)
         for ask in asks:
-            self._port.reply([Reply(ask, ask.block.key in self._tiers, backlog_ms)])
+            self._port.reply([Reply(ask, self.holds(ask.block), backlog_ms)])
 
 
 class LenderHints:
@@ -132,7 +143,7 @@ class LenderHints:
     def __init__(self, hints: Hints, lender: Lender, name: str, latency_s: float) -> None:
         self.wait_s = hints.wait_s
         self._hints, self._lender, self._name, self._latency_s = hints, lender, name, latency_s
-        self._located: list[Block] = []
+        self._located: list[LentBlock] = []
 
     def places(self, blocks: Sequence[Block]) -> list[Hashable]:
         """Where each block comes from, up to the first that is nowhere."""

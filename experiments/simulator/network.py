@@ -90,7 +90,7 @@ class Network:
             for (source, target), link in self.links.items()
         }
         self._next = _next_hops(fabric)
-        self._ways: dict[tuple[str, str], tuple[Link, ...]] = {}
+        self._ways: dict[str, dict[str, tuple[Link, ...]]] = {vertex: {} for vertex in self._next}
 
     def next_hop(self, vertex: str, destination: str) -> str:
         """The neighbour on the way from a vertex to a host or switch."""
@@ -139,14 +139,15 @@ class Network:
 
     def _way(self, source: str, destination: str) -> tuple[Link, ...]:
         """The links from one vertex to another."""
-        way = self._ways.get((source, destination))
+        ways = self._ways[source]
+        way = ways.get(destination)
         if way is None:
             links, vertex = [], source
             while vertex != destination:
                 neighbour = self._next[vertex][destination]
                 links.append(self.links[vertex, neighbour])
                 vertex = neighbour
-            way = self._ways[source, destination] = tuple(links)
+            way = ways[destination] = tuple(links)
         return way
 
 

@@ -98,7 +98,7 @@ class Node:
         loop: Loop,
         options: Nodes,
         cost: CostModel,
-        tiers: LocalTiers[bytes],
+        tiers: LocalTiers[Block],
         gpu: Gpu,
         fetcher: Fetcher | None,
         link_bit_s: float,
@@ -165,13 +165,13 @@ class Node:
         """Blocks written from its GPU's memory to DRAM."""
         return self._tiers.stats.copied_down
 
-    def place(self, key: bytes) -> None:
-        """A block came unasked."""
-        self._tiers.place(key)
+    def place(self, block: Block) -> None:
+        """It came unasked."""
+        self._tiers.place(block)
 
     def held(self, chain: Sequence[Block]) -> int:
         """Blocks from the first on in its own memory."""
-        return next((at for at, block in enumerate(chain) if block.key not in self._tiers), len(chain))
+        return next((at for at, block in enumerate(chain) if block not in self._tiers), len(chain))
 
     def serve(
         self,
@@ -218,7 +218,7 @@ class Node:
             if self._timers is not None:
                 yield self._timers.beyond_s(record.prefill_s)
                 yield from self._prepare(0)
-            self._tiers.keep([block.key for block in remaining.kept(chunks)])
+            self._tiers.keep(remaining.kept(chunks))
         record.ttft_s = self._loop.now - record.arrival_s
         prefilled()
         remaining.count(record.sources)
@@ -250,7 +250,7 @@ class Node:
         missing = []
         for block in chain:
             if block.key not in sources:
-                tier = self._tiers.use(block.key)
+                tier = self._tiers.use(block)
                 if tier is None:
                     missing.append(block)
                 else:
@@ -289,7 +289,7 @@ class Node:
         if plan is None:
             return None
         now_s = self._loop.now
-        held = {place: self._tiers.use(chunks[place].key) for place in plan.places}
+        held = {place: self._tiers.use(chunks[place]) for place in plan.places}
         had = Chunks(now_s, now_s, {place: tier for place, tier in held.items() if tier is not None})
         missing = [(place, chunks[place]) for place in had.alone(plan)]
         if self.fetcher is None or self._options.gate == "never":

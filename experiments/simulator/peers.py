@@ -53,7 +53,7 @@ class PeerPool:
         self._ways: dict[tuple[int, int], tuple[Link, ...]] = {}
         self._holders = Holders()
 
-    def join(self, name: str, tiers: LocalTiers[bytes]) -> PeerClient:
+    def join(self, name: str, tiers: LocalTiers[Block]) -> PeerClient:
         """A further node, a vertex of the network that holds blocks in these tiers."""
         node = self._holders.join(tiers)
         self._names.append(name)
@@ -62,24 +62,25 @@ class PeerPool:
         self.in_links.append(Link(f"node {node} in", self._rate, self.latency_s))
         return PeerClient(self._loop, self, node)
 
-    def preload(self, keys: Iterable[bytes], nodes: int) -> None:
-        """Spread these blocks over the DRAM of the first so many nodes, the most recently used last."""
-        self._holders.spread(keys, nodes)
+    def preload(self, blocks: Iterable[Block], nodes: int) -> None:
+        """Spread these over the DRAM of the first so many nodes, the most recently used last."""
+        self._holders.spread(blocks, nodes)
 
-    def note(self, node: int, key: bytes) -> None:
+    def note(self, node: int, block: Block) -> None:
         """A node holds a block."""
-        self._holders.note(node, key)
+        self._holders.note(node, block)
 
-    def __contains__(self, key: bytes) -> bool:
-        return self.fronted(key) or bool(self._holders.of(key))
+    def has(self, block: Block) -> bool:
+        """Whether anybody has it."""
+        return self.fronted(block) or bool(self._holders.of(block))
 
-    def fronted(self, key: bytes) -> bool:
+    def fronted(self, block: Block) -> bool:
         """Whether no node has to send a block, because a switch holds it or it is on its way past one."""
-        return self.front is not None and self.front.has(key, self._loop.now)
+        return self.front is not None and self.front.has(block, self._loop.now)
 
-    def source(self, key: bytes, asker: int) -> int | None:
+    def source(self, block: Block, asker: int) -> int | None:
         """Who sends a block: of the holders the one whose adapter is free first."""
-        others = [node for node in self._holders.of(key) if node != asker]
+        others = [node for node in self._holders.of(block) if node != asker]
         return min(others, key=lambda node: (self.out_links[node].free_s, node), default=None)
 
     def transfer_s(self, asker: int, blocks: Sequence[Block]) -> float:
@@ -87,24 +88,24 @@ class PeerPool:
         now_s, block_s = self._loop.now, self.block_s
         ready_s: dict[int, float] = {}
         for block in blocks:
-            near = self.beside_reader or self.fronted(block.key)
-            source = None if near else self.source(block.key, asker)
+            near = self.beside_reader or self.fronted(block)
+            source = None if near else self.source(block, asker)
             if source is not None:
                 ready_s.setdefault(source, self.out_links[source].wait_s(now_s))
                 ready_s[source] += block_s
         own_s = (self._coming[asker] + len(blocks)) * block_s
         return max(own_s, max(ready_s.values(), default=0.0))
 
-    def send(self, key: bytes, reader: int, asked_s: float, arrived: Arrived) -> bool:
+    def send(self, block: Block, reader: int, asked_s: float, arrived: Arrived) -> bool:
         """Move a block to who asks; False: nobody has it. `arrived` is called with its last bit."""
-        fronted = self.fronted(key)
-        source = None if fronted else self.source(key, reader)
+        fronted = self.fronted(block)
+        source = None if fronted else self.source(block, reader)
         if source is None and not fronted:
             return False
         way: tuple[Link, ...] = (self.in_links[reader],)
         if source is not None and not self.beside_reader:
             way = (*self._between(source, reader), *way)
-        passage = self._leave(key, source, asked_s)
+        passage = self._leave(block, source, asked_s)
         self._coming[reader] += 1
         head_s = max(self._loop.now, passage[0])
 
@@ -115,11 +116,11 @@ class PeerPool:
         self._loop.at(head_s, self._pass, way, 0, passage[1], done)
         return True
 
-    def _leave(self, key: bytes, source: int | None, asked_s: float) -> Passage:
+    def _leave(self, block: Block, source: int | None, asked_s: float) -> Passage:
         """When a block's head and tail have left who sends it; without a source it is the switch in front."""
         device = self.out_links[source or 0]
         if self.front is not None:
-            return self.front.send(key, device, asked_s)
+            return self.front.send(block, device, asked_s)
         return device.send(asked_s, self.block_bytes, self._head_bytes)
 
     def _pass(self, way: Sequence[Link], first: int, tail_s: float, done: Arrived) -> None:
@@ -153,9 +154,9 @@ class PeerClient:
     def __init__(self, loop: Loop, pool: PeerPool, node: int) -> None:
         self.get_s: list[float] = []
         self._loop, self._pool, self._node = loop, pool, node
-        self._fetched: list[bytes] = []
+        self._fetched: list[Block] = []
         """What came and is not noted yet: it is held once its request has been computed."""
-        self._coming: dict[bytes, list[Arrived]] = {}
+        self._coming: dict[Block, list[Arrived]] = {}
         """Who waits for a block that is on its way: it is fetched once."""
         self._free_s = 0.0
         """When the client, which takes one block after the other, is."""
@@ -179,7 +180,7 @@ class PeerClient:
                 self._loop.at(max(self._loop.now, self._free_s), finished, sources)
 
         for block in blocks:
-            source = self._ask(block.key, asked_s, arrived)
+            source = self._ask(block, asked_s, arrived)
             if source is None:
                 break
             sources.append(source)
@@ -187,29 +188,29 @@ class PeerClient:
         if not sources:
             self._loop.at(asked_s, finished, sources)
 
-    def _ask(self, key: bytes, asked_s: float, arrived: Arrived) -> str | None:
+    def _ask(self, block: Block, asked_s: float, arrived: Arrived) -> str | None:
         """Where a block comes from; None: nobody has it."""
-        waiting = self._coming.get(key)
+        waiting = self._coming.get(block)
         if waiting is not None:
             waiting.append(arrived)
             return "remote"
-        source = "pool" if self._pool.fronted(key) else "remote"
-        self._coming[key] = [arrived]
-        if not self._pool.send(key, self._node, asked_s, lambda: self._come(key)):
-            del self._coming[key]
+        source = "pool" if self._pool.fronted(block) else "remote"
+        self._coming[block] = [arrived]
+        if not self._pool.send(block, self._node, asked_s, lambda: self._come(block)):
+            del self._coming[block]
             return None
         return source
 
-    def _come(self, key: bytes) -> None:
+    def _come(self, block: Block) -> None:
         self._free_s = max(self._loop.now, self._free_s) + self._pool.options.block_s
-        self._fetched.append(key)
-        for arrived in self._coming.pop(key):
+        self._fetched.append(block)
+        for arrived in self._coming.pop(block):
             arrived()
 
     def store(self, blocks: Iterable[Block]) -> None:
         """Say what the node has come to hold; nothing moves."""
-        for key in (*(block.key for block in blocks), *self._fetched):
-            self._pool.note(self._node, key)
+        for block in (*blocks, *self._fetched):
+            self._pool.note(self._node, block)
         self._fetched.clear()
 
 
@@ -223,10 +224,10 @@ class PeerHints:
         """Where each block comes from, up to the first that is nowhere."""
         found: list[Hashable] = []
         for block in blocks:
-            if self._pool.fronted(block.key):
-                found.append(block.key)
+            if self._pool.fronted(block):
+                found.append(block)
                 continue
-            source = self._pool.source(block.key, self._node)
+            source = self._pool.source(block, self._node)
             if source is None:
                 break
             found.append(source)
@@ -235,7 +236,7 @@ class PeerHints:
     def wait_s(self, place: Any) -> float:
         """How long a block from that place waits before it is sent."""
         now_s, front = self._loop.now, self._pool.front
-        if isinstance(place, bytes):
+        if isinstance(place, Block):
             return 0.0 if front is None else max(0.0, front.wait_s(place, now_s) - self._pool.block_s)
         return 0.0 if self._pool.beside_reader else self._pool.out_links[place].wait_s(now_s)
 

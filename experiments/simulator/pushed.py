@@ -10,10 +10,10 @@ from hostlib.pushed import Interests, PushedOptions
 
 
 class PushedParts:
-    """Of one node. `holds(key)` says whether it has a block already, `keep(key)` gives it one."""
+    """Of one node. `holds(block)` says whether it has a block already, `keep(block)` gives it one."""
 
     def __init__(
-        self, holds: Callable[[bytes], bool], keep: Callable[[bytes], None], pace: float = 1.0
+        self, holds: Callable[[Block], bool], keep: Callable[[Block], None], pace: float = 1.0
     ) -> None:
         """`pace`: hosts' clocks are so much slower than the simulation's."""
         self.taken = 0
@@ -22,7 +22,7 @@ class PushedParts:
         self._interests = Interests(options)
         self._holds, self._keep, self._pace = holds, keep, pace
         self._most = options.max_partial
-        self._missing: OrderedDict[bytes, int] = OrderedDict()
+        self._missing: OrderedDict[Block, int] = OrderedDict()
         """Parts of blocks that are still to come, as bits."""
 
     def asks(self, block: Block, now_s: float) -> bool:
@@ -31,16 +31,15 @@ class PushedParts:
 
     def offer(self, block: Block, part: int) -> None:
         """A part that nobody here asked for."""
-        key = block.key
-        if self._holds(key) or not self._interests.want(key, block.parent):
+        if self._holds(block) or not self._interests.want(block.key, block.parent):
             return
-        missing = self._missing.get(key, (1 << len(block.parts)) - 1) & ~(1 << part)
+        missing = self._missing.get(block, (1 << len(block.parts)) - 1) & ~(1 << part)
         if missing:
-            self._missing[key] = missing
+            self._missing[block] = missing
             if len(self._missing) > self._most:
                 self._missing.popitem(last=False)
             return
-        self._missing.pop(key, None)
+        self._missing.pop(block, None)
         self.taken += 1
-        self._interests.note(key)
-        self._keep(key)
+        self._interests.note(block.key)
+        self._keep(block)

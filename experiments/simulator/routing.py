@@ -67,8 +67,8 @@ class SimulatedCluster:
 
     def _stored(self, block: Block) -> bool:
         if self._parts.shared is not None:
-            return block.key in self._parts.shared
-        return self._pooled(block) or block.key in self._stores[block.home]
+            return self._parts.shared.has(block)
+        return self._pooled(block) or self._stores[block.home].holds(block)
 
     def _pooled(self, block: Block) -> bool:
         return any(block.key in control.pool.resident for control in self._parts.controls)

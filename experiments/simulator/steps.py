@@ -78,7 +78,7 @@ class StepNode(Node):
         record.ttft_s = loop.now - record.arrival_s
         prefilled()
         assert job.remaining is not None
-        self._tiers.keep([block.key for block in job.remaining.kept(chunks)])
+        self._tiers.keep(job.remaining.kept(chunks))
         job.remaining.count(record.sources)
         self._store(job.remaining.new(chunks))
         if request.output_tokens > 1:

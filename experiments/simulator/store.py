@@ -10,7 +10,7 @@ from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.hardware import Machine
 from experiments.simulator.link import Link
-from experiments.simulator.messages import PROBE, Ask, Put, Reply, fragments_of
+from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 
 Acknowledged = Callable[[Put], None]
@@ -51,26 +51,23 @@ class Store:
         self._overheads_s: deque[tuple[float, float]] = deque()
         """When what was handed over leaves, and by how much its buffers add to the backlog."""
         self._dram_blocks, self._ssd_blocks = dram_blocks, ssd_blocks
-        self._dram: OrderedDict[bytes, None] = OrderedDict()
-        self._ssd: OrderedDict[bytes, None] = OrderedDict()
-        self._reclaimed: dict[bytes, set[int]] = {}
+        self._dram: OrderedDict[Block, None] = OrderedDict()
+        self._ssd: OrderedDict[Block, None] = OrderedDict()
+        self._reclaimed: dict[Block, set[int]] = {}
         """Parts that came of blocks on their way out of a pool."""
-        self._pieces: dict[bytes, dict[str, int]] = {}
+        self._pieces: dict[Block, dict[str, int]] = {}
         """Fragments that came of blocks that are sent fragment by fragment, by sender."""
         self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
         self._port, self._egress = network.access(name)
 
-    def preload(self, keys: Iterable[bytes]) -> None:
+    def preload(self, blocks: Iterable[Block]) -> None:
         """Hold these blocks from the start, the most recently used last."""
-        for key in keys:
-            self._insert(key)
+        for block in blocks:
+            self._insert(block)
 
-    def holds(self, key: bytes) -> bool:
+    def holds(self, block: Block) -> bool:
         """Whether a block is here."""
-        return key in self._dram or key in self._ssd
-
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._dram or key in self._ssd
+        return block in self._dram or block in self._ssd
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Answer at once from DRAM, later from SSD."""
@@ -95,7 +92,7 @@ class Store:
             stats.values += ask.fragments
             if nowhere:
                 nowhere = self._deny(nowhere)
-            ready_s = 0.0 if ask.block.key in self._dram else self._ssd_link.wait_s(self._loop.now)
+            ready_s = 0.0 if ask.block in self._dram else self._ssd_link.wait_s(self._loop.now)
             if ready_s:
                 self._loop.after(ready_s, self._port.reply, [reply])
             else:
@@ -122,35 +119,35 @@ class Store:
             self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
 
     def _keep(self, put: Put) -> None:
-        key, loop = put.block.key, self._loop
+        block, loop = put.block, self._loop
         if put.piece:
             self._keep_piece(put)
         elif not put.reclaim or self._is_whole(put):
             if self._reclaimed:
-                self._reclaimed.pop(key, None)
-            self.stats.stored_blocks += not self.holds(key)
-            self._insert(key)
-        put.held = self.holds(key)
+                self._reclaimed.pop(block, None)
+            self.stats.stored_blocks += not self.holds(block)
+            self._insert(block)
+        put.held = self.holds(block)
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
         loop.after(arrival_s - loop.now, self._acknowledged, put)
 
     def _keep_piece(self, put: Put) -> None:
         """Blocks are put together by sender; a fragment of one that is here is a use of it."""
-        key = put.block.key
-        if not self.holds(key):
-            senders = self._pieces.setdefault(key, {})
+        block = put.block
+        if not self.holds(block):
+            senders = self._pieces.setdefault(block, {})
             senders[put.sender] = senders.get(put.sender, 0) + 1
-            if senders[put.sender] < put.block.fragments:
+            if senders[put.sender] < block.fragments:
                 return
-            del self._pieces[key]
+            del self._pieces[block]
             self.stats.stored_blocks += 1
-        self._insert(key)
+        self._insert(block)
 
     def _is_whole(self, put: Put) -> bool:
         """Whether all parts of a reclaimed block have come, or were here."""
-        arrived = self._reclaimed.setdefault(put.block.key, set())
+        arrived = self._reclaimed.setdefault(put.block, set())
         arrived.add(put.fragment)
-        return put.block.key in self or len(arrived) == len(put.block.parts)
+        return self.holds(put.block) or len(arrived) == len(put.block.parts)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Nobody answers a storage node."""
@@ -175,28 +172,28 @@ class Store:
         self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
 
     def _find(self, ask: Ask) -> bool:
-        key = ask.block.key
-        if key in self._dram:
-            self._dram.move_to_end(key)
+        block = ask.block
+        if block in self._dram:
+            self._dram.move_to_end(block)
             return True
-        if key not in self._ssd:
+        if block not in self._ssd:
             return False
         if ask.part == PROBE:
             self.stats.ssd_reads += 1
             sizes = self._network.sizes
-            size_bytes = sizes.block_bytes * ask.block.fragments / sizes.fragments
+            size_bytes = sizes.block_bytes * block.fragments / sizes.fragments
             _, tail_s = self._ssd_link.send(self._loop.now, size_bytes, size_bytes)
-            self._loop.at(tail_s, self._insert, key)
+            self._loop.at(tail_s, self._insert, block)
         return True
 
-    def _insert(self, key: bytes) -> None:
+    def _insert(self, block: Block) -> None:
         dram = self._dram
-        if self._ssd:
-            self._ssd.pop(key, None)
-        dram[key] = None
-        dram.move_to_end(key)
-        if len(dram) <= self._dram_blocks:
+        if block in dram:
+            dram.move_to_end(block)
             return
+        if self._ssd:
+            self._ssd.pop(block, None)
+        dram[block] = None
         while len(dram) > self._dram_blocks:
             self._ssd[dram.popitem(last=False)[0]] = None
         while len(self._ssd) > self._ssd_blocks:

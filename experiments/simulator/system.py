@@ -93,7 +93,7 @@ class System:
         self._control_of: dict[str, SwitchControl] = {}
         self.clients: dict[str, Client] = {}
         """Of nodes that ask storage nodes."""
-        self._holds: dict[str, Callable[[bytes], bool]] = {}
+        self._holds: dict[str, Callable[[Block], bool]] = {}
         """By who answers GETs: whether it holds a block."""
         self.direct: DirectPool | None = None
         self.peers: PeerPool | None = None
@@ -114,7 +114,7 @@ class System:
             self.direct = DirectPool(
                 self.loop, scenario.direct, self.sizes.block_bytes, scenario.nodes.count, self._front()
             )
-            self.direct.preload(block.key for block in past)
+            self.direct.preload(past)
         elif scenario.lends:
             self._build_switches()
             lookup_s = scenario.direct.lookup_s
@@ -128,9 +128,9 @@ class System:
             self.nodes.append(self._node(place, name))
         first = scenario.nodes.count - scenario.nodes.joining
         if self.peers is not None and scenario.nodes.gate != "never":
-            self.peers.preload((block.key for block in past), first)
+            self.peers.preload(past, first)
         if self.lenders is not None and scenario.nodes.gate != "never":
-            self.lenders.holders.spread((block.key for block in past), first)
+            self.lenders.holders.spread(past, first)
         parts = ClusterParts(
             self.nodes,
             self.stores,
@@ -249,7 +249,7 @@ class System:
                 machine,
                 Process(self._cpu, machine.host_wake_s, Cold((machine.store_cold_s,), machine.rest_s)),
             )
-            store.preload(block.key for block in past if block.home == name)
+            store.preload(block for block in past if block.home == name)
             self.network.attach(name, store)
             self.network.keepers[name] = store.put
             self._holds[name] = store.holds
@@ -263,7 +263,7 @@ class System:
         slowdown = scenario.model.decoding_slowdown if scenario.model.decoding == "gpu" else 0.0
         batched = options.decode == "batched"
         gpu = Gpu(self.loop, cost, batched, running_tokens, options.chunk_tokens, slowdown)
-        tiers: LocalTiers[bytes] = LocalTiers(
+        tiers: LocalTiers[Block] = LocalTiers(
             int(options.gpu_gb * GB / cost.block_bytes),
             int(options.dram_gb * GB / cost.block_bytes),
             make_rule(options.tiers, cost.block_prefill_s),
@@ -300,7 +300,7 @@ class System:
 
     def _is_held(self, block: Block) -> bool:
         """A node that computed what it might have fetched stores it again: its first fragments leave."""
-        return self._holds[block.home](block.key)
+        return self._holds[block.home](block)
 
     def _streams(self) -> Streams | None:
         """What a node needs to stream; None where blocks have one level."""
@@ -312,7 +312,7 @@ class System:
         meter = BandwidthMeter(scenario.network.link_gbit_s * GBIT_BYTES, target_s)
         return Streams(levels, target_s, meter, self.library)
 
-    def _fetcher(self, place: int, name: str, process: Process, tiers: LocalTiers[bytes]) -> Fetcher:
+    def _fetcher(self, place: int, name: str, process: Process, tiers: LocalTiers[Block]) -> Fetcher:
         if self.peers is not None:
             return self.peers.join(name, tiers)
         if self.direct is not None:
@@ -332,8 +332,9 @@ class System:
             pushed = PushedParts(tiers.__contains__, tiers.place, machine.pace)
         client = Client(self.loop, name, self.network, options, process, pushed)
         if self.lenders is not None:
-            self._holds[name] = tiers.__contains__
-            return self.lenders.join(client, tiers)
+            lender = self.lenders.join(client, tiers)
+            self._holds[name] = lender.holds
+            return lender
         self.network.attach(name, client)
         self.clients[name] = client
         return client
@@ -368,7 +369,7 @@ class System:
         if kind == "there":
             for node in nodes.values():
                 for block in reversed(blocks):  # the hottest were used last
-                    node.place(block.key)
+                    node.place(block)
         elif kind == "pool":
             push.from_pools(blocks, self.switches)
         elif self.stores:

@@ -78,7 +78,7 @@ class Push:
                         self._loop.now, self._size_bytes, self._network.sizes.value_bytes, tail_s
                     )[1]
                 tail_s = passed[hop]
-            self._loop.at(tail_s, self._nodes[name].place, block.key)
+            self._loop.at(tail_s, self._nodes[name].place, block)
             came_s = max(came_s, tail_s)
         self._loop.at(came_s, self._send, source, jobs, ready_s)
 

@@ -1,5 +1,6 @@
 """Hot prefixes pushed by the switches' controllers: who gets what, and what it changes."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -33,8 +34,9 @@ def play(**tables: dict[str, Any]) -> SimResult:
     return simulate(Scenario().changed(**merged))
 
 
+@cache
 def block(number: int, above: int = 0, parts: tuple[int, ...] = (1, 4, 4)) -> Block:
-    """A block and the one before it in its chain, by number; 0: it is the first."""
+    """A block and the one before it in its chain, by number; 0: it is the first. One object a block."""
     return Block(key(number), 1 if above else 0, key(above), "store1", parts)
 
 
@@ -46,7 +48,7 @@ class Node:
     """What a node holds, and what it takes of what comes unasked."""
 
     def __init__(self, pace: float = 1.0) -> None:
-        self.held: list[bytes] = []
+        self.held: list[Block] = []
         self.parts = PushedParts(self.held.__contains__, self.held.append, pace)
 
     def offer(self, *blocks: Block) -> None:
@@ -59,10 +61,10 @@ def test_a_node_takes_what_follows_what_it_asked_for_and_nothing_else() -> None:
     node = Node()
     assert node.parts.asks(block(1), 0.0)
     node.offer(block(2, above=1), block(3, above=2), block(9, above=8))
-    assert node.held == [key(2), key(3)]
+    assert node.held == [block(2, above=1), block(3, above=2)]
     assert node.parts.taken == 2
     node.offer(block(2, above=1))
-    assert node.held == [key(2), key(3)]
+    assert node.held == [block(2, above=1), block(3, above=2)]
 
 
 def test_a_block_is_taken_when_all_its_parts_are_there() -> None:
@@ -72,7 +74,7 @@ def test_a_block_is_taken_when_all_its_parts_are_there() -> None:
         node.parts.offer(block(2, above=1), part)
     assert not node.held
     node.parts.offer(block(2, above=1), 1)
-    assert node.held == [key(2)]
+    assert node.held == [block(2, above=1)]
 
 
 def test_of_too_many_incomplete_blocks_the_oldest_gives_way() -> None:
@@ -84,7 +86,7 @@ def test_of_too_many_incomplete_blocks_the_oldest_gives_way() -> None:
     for each in (many[-1], many[0]):
         for part in (1, 2):
             node.parts.offer(each, part)
-    assert node.held == [many[-1].key]
+    assert node.held == [many[-1]]
 
 
 def test_a_node_subscribes_to_the_beginning_of_a_prefix_and_again_by_its_hosts_clock() -> None:
