@@ -196,15 +196,24 @@ class Push:
                 self._jobs.extend(_Job(key, root, parent, fragment) for fragment in fragments)
 
     def _hottest(self, tenant: int, resident: Mapping[bytes, Slots]) -> list[bytes]:
-        """What was asked for most of a tenant's resident blocks, each behind its parent: without that nobody
-        wants it."""
-        mine = [key for key in self._places if key in resident and tenant_of(key) == tenant]
-        chosen: dict[int, bytes] = {}
-        for key in sorted(mine, key=lambda key: -self._hits[key]):
-            parent = self._places[key].parent
-            if len(chosen) < self._options.welcome_blocks and (not parent or _name(key, parent) in chosen):
-                chosen[_name(key, fingerprint(key_of(key)))] = key
-        return list(chosen.values())
+        """What was asked for most of a tenant's resident blocks, each behind what is before it in its chain:
+        without that nobody wants it."""
+        named = {
+            _name(key, fingerprint(key_of(key))): key
+            for key in self._places
+            if key in resident and tenant_of(key) == tenant
+        }
+        chosen: dict[int, None] = {}
+        for last in sorted(named, key=lambda name: -self._hits[named[name]]):
+            chain: dict[int, None] = {}
+            name = last
+            while name in named and name not in chosen and name not in chain:
+                chain[name] = None
+                parent = self._places[named[name]].parent
+                name = _name(named[name], parent) if parent else 0
+            if (not name or name in chosen) and len(chosen) + len(chain) <= self._options.welcome_blocks:
+                chosen.update(reversed(chain.items()))
+        return [named[name] for name in chosen]
 
 
 def _name(key: bytes, fingerprint_: int) -> int:

@@ -167,17 +167,29 @@ def test_who_joins_gets_what_was_asked_for_most_each_block_behind_its_parent(pus
     changes = push.groups(10.0)
     assert SetGroup(group_of(0), frozenset({7}), present=False) in changes
     pushed = [fragment for fragment in due(push, 12.0, pool) if fragment.sequence == group_of(0)]
-    assert [fragment.key for fragment in pushed] == [ROOT] * FRAGMENTS + [CHILD] * FRAGMENTS
-    assert [fragment.parent for fragment in pushed[::FRAGMENTS]] == [0, 1]
+    assert [fragment.key for fragment in pushed[::FRAGMENTS]] == [ROOT, CHILD, GRANDCHILD]
+    assert [fragment.parent for fragment in pushed[::FRAGMENTS]] == [0, 1, 2]
 
 
-def test_a_pushed_block_goes_on_with_its_child_when_that_was_asked_for_less(push: Push) -> None:
-    for block, times in ((ROOT, 3), (CHILD, 2), (GRANDCHILD, 1)):
+def test_of_more_than_may_be_pushed_what_was_asked_for_most_comes_with_what_is_before_it() -> None:
+    push = Push(replace(OPTIONS, welcome_blocks=2), max_fragments=100, interval_s=0.2)
+    second = key(9)
+    for block, parent, times in ((ROOT, 0, 0), (CHILD, 1, 5), (GRANDCHILD, 2, 4), (second, 0, 1)):
+        push.heard_of(block, parent)
         push.hits(block, times)
     joined(7, 0.0, push)
     push.groups(0.0)
-    pushed = [fragment.key for fragment in due(push, 2.0) if fragment.sequence == group_of(0)]
-    assert pushed[::FRAGMENTS] == [ROOT, CHILD, GRANDCHILD]
+    pool = {**POOL, second: Slots(8, 1, FRAGMENTS)}
+    assert [fragment.key for fragment in due(push, 2.0, pool)[::FRAGMENTS]] == [ROOT, CHILD]
+
+
+def test_parents_in_a_circle_are_no_chain() -> None:
+    push = Push(OPTIONS, max_fragments=100, interval_s=0.2)
+    push.heard_of(CHILD, 3)
+    push.heard_of(GRANDCHILD, 2)
+    joined(7, 0.0, push)
+    push.groups(0.0)
+    assert due(push, 2.0) == []
 
 
 def test_those_who_join_together_are_one_group_and_it_is_done_once() -> None:
