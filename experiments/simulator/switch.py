@@ -83,7 +83,7 @@ class Switch:
         self.stats = SwitchStats()
         self.index: dict[bytes, Entry] = {}
         self.hits: dict[int, int] = {}
-        """Fragments served, counted at the block's first slot."""
+        """Parts served, of which each has a slot, counted at the block's first."""
         self.touched: set[int] = set()
         """Of those counters, the ones that moved since they were read."""
         self.report_count = 0
@@ -240,7 +240,7 @@ class Switch:
 
     def _serve(self, ask: Ask, entry: Entry, neighbour: str) -> None:
         fragments, slot = ask.fragments, entry.base_slot
-        self.hits[slot] = self.hits.get(slot, 0) + fragments
+        self.hits[slot] = self.hits.get(slot, 0) + 1
         self.touched.add(slot)
         self.stats.served += fragments
         self.stats.served_bytes += fragments * self._value_bytes

@@ -88,3 +88,17 @@ def test_a_list_is_heard_from_the_beginnings_of_chains_on() -> None:
     system.loop.after(10.0, end.succeed)
     system.loop.run(until=end)
     assert heard == [0, 1, 2]
+
+
+def test_a_request_for_a_block_is_one_hit_however_many_fragments_it_has() -> None:
+    scenario, demand = prepare(Scenario().changed(workload={"requests": 20}, network={"fragments": 64}))
+    system = System(scenario, demand)
+    (control,), (switch,) = system.controls, system.switches
+    block = system.library.chain(demand.requests[0])[0]
+    control.pool._hits.started(block.key, 0, len(block.parts))
+    switch.install(block.key, 0)
+    switch.index[block.key].filled = set(range(len(block.parts)))
+    for _ in range(3):
+        asks = [Ask(block, part, block.parts[part], "node1", 1) for part in range(len(block.parts))]
+        switch.asked(asks, "node1", 0.0)
+    assert [times for _, times in control.pool._hits.read(control.read_hits([0]))] == [3]
