@@ -13,7 +13,7 @@ from controller.policies.reuse_classes import (
     new_class,
 )
 from controller.policies.reuse_history import Block, History
-from controller.policies.reuse_model import AGE_EDGES, BUCKETS, ReuseModel, bucket_of
+from controller.policies.reuse_model import AGE_EDGES, BUCKETS, TICK_ACCESSES, ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 
 YOUNG = new_class(0, is_last=False)
@@ -67,6 +67,30 @@ def test_before_anything_is_seen_young_and_often_is_better() -> None:
     index = ReuseModel().index
     assert index[YOUNG][2] > index[YOUNG][10] > index[YOUNG][20] > 0
     assert index[class_of(9, 1.0)][8] > index[class_of(9, 30.0)][8] > index[YOUNG][8]
+
+
+def test_from_cold_what_came_first_stays_until_more_is_known() -> None:
+    """Conversations go on after more than a small pool full of others: after 2,400 to 3,100 accesses."""
+    index = ReuseModel().index[YOUNG]
+    assert index[bucket_of(3000 // TICK_ACCESSES)] > 0.65 * index[0]
+
+
+def test_what_a_request_did_is_no_habit_of_its_lineage() -> None:
+    """Twenty blocks of one chain that came again at once, of a lineage seen seldom, make the lineage better
+    at ages near, not the best of all at that very age."""
+    model, seldom = learned_at_all_ages(0.1), new_class(3, is_last=False)
+    before = model.index[YOUNG]
+    then = bucket_of(60)
+    model._exposure[seldom][then] = model._reuses[seldom][then] = 20.0
+    model.refresh(0.0)
+    assert 2 * before[then] < model.index[seldom][then] < 20 * before[then]
+    assert model.index[seldom][then + 4] < 2 * model.index[YOUNG][then + 4]
+
+
+def test_a_lineage_seen_seldom_has_the_shape_of_all_that_was_asked_for_once() -> None:
+    index = learned(Parts(), reuse_bucket=10, share=0.5).index[new_class(3, is_last=False)]
+    assert index[2] < index[6] < index[9]
+    assert index[12] < 0.1 * index[6]
 
 
 def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
