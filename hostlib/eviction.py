@@ -19,6 +19,10 @@ class EvictionOrder(Generic[Key]):
         """`key` came into the tier, or was used in it."""
         raise NotImplementedError
 
+    def used(self, key: Key) -> bool:
+        """Whether `key` is in the tier; it was used then."""
+        raise NotImplementedError
+
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
         raise NotImplementedError
@@ -42,32 +46,37 @@ class LruOrder(EvictionOrder[Key]):
     """The least recently used block leaves."""
 
     def __init__(self) -> None:
-        self._used: OrderedDict[Key, None] = OrderedDict()
+        self._order: OrderedDict[Key, None] = OrderedDict()
 
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
-        if key in self._used:
-            self._used.move_to_end(key)
-        else:
-            self._used[key] = None
+        if not self.used(key):
+            self._order[key] = None
+
+    def used(self, key: Key) -> bool:
+        """Whether `key` is in the tier; it was used then."""
+        if key not in self._order:
+            return False
+        self._order.move_to_end(key)
+        return True
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
-        del self._used[key]
+        del self._order[key]
 
     def evict(self) -> Key:
         """The block that leaves the tier, which is not empty."""
-        return self._used.popitem(last=False)[0]
+        return self._order.popitem(last=False)[0]
 
     def keys(self) -> Iterable[Key]:
         """All blocks in the tier."""
-        return self._used
+        return self._order
 
     def __contains__(self, key: object, /) -> bool:
-        return key in self._used
+        return key in self._order
 
     def __len__(self) -> int:
-        return len(self._used)
+        return len(self._order)
 
 
 class BlockValues(Generic[Key]):
@@ -137,6 +146,13 @@ class ValueOrder(EvictionOrder[Key]):
         if len(self._heap) > 4 * len(self._touched) + 64:
             self._heap = [(*entry, held) for held, entry in self._touched.items()]
             heapq.heapify(self._heap)
+
+    def used(self, key: Key) -> bool:
+        """Whether `key` is in the tier; it was used then."""
+        if key not in self._touched:
+            return False
+        self.touch(key)
+        return True
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""

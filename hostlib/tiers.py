@@ -49,9 +49,8 @@ class LocalTiers(Generic[Key]):
 
     def use(self, key: Key) -> TierName | None:
         """Where the block is, None for nowhere; one in DRAM moves to the GPU."""
-        if key in self._gpu:
+        if self._gpu.used(key):
             self.stats.gpu_hits += 1
-            self._gpu.touch(key)
             return "gpu"
         if key in self._below:
             self.stats.dram_hits += 1
@@ -65,10 +64,8 @@ class LocalTiers(Generic[Key]):
         self._rule.used(chain)
         gpu, below = self._gpu, self._below
         for key in chain:  # nothing of it leaves to make room for the rest
-            if key in gpu:
-                gpu.touch(key)
-            elif key in below:
-                below.touch(key)
+            if not gpu.used(key):
+                below.used(key)
         for key in reversed(chain):
             self._raise(key)
 
@@ -96,8 +93,7 @@ class LocalTiers(Generic[Key]):
 
     def _raise(self, key: Key) -> None:
         gpu = self._gpu
-        if key in gpu:
-            gpu.touch(key)
+        if gpu.used(key):
             return
         came_from_dram = key in self._below
         if came_from_dram:

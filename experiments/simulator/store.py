@@ -121,27 +121,35 @@ class Store:
     def _keep(self, put: Put) -> None:
         block, loop = put.block, self._loop
         if put.piece:
-            self._keep_piece(put)
+            put.held = self._keep_piece(put)
         elif not put.reclaim or self._is_whole(put):
             if self._reclaimed:
                 self._reclaimed.pop(block, None)
-            self.stats.stored_blocks += not self.holds(block)
-            self._insert(block)
-        put.held = self.holds(block)
+            put.held = self._keep_whole(block)
+        else:
+            put.held = self.holds(block)
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
         loop.after(arrival_s - loop.now, self._acknowledged, put)
 
-    def _keep_piece(self, put: Put) -> None:
+    def _keep_whole(self, block: Block) -> bool:
+        """Whether it is here then; one that was is used."""
+        if self.holds(block):
+            self._insert(block)
+            return True
+        self.stats.stored_blocks += 1
+        self._add(block)
+        return bool(self._dram_blocks or self._ssd_blocks)
+
+    def _keep_piece(self, put: Put) -> bool:
         """Blocks are put together by sender; a fragment of one that is here is a use of it."""
         block = put.block
         if not self.holds(block):
             senders = self._pieces.setdefault(block, {})
             senders[put.sender] = senders.get(put.sender, 0) + 1
             if senders[put.sender] < block.fragments:
-                return
+                return False
             del self._pieces[block]
-            self.stats.stored_blocks += 1
-        self._insert(block)
+        return self._keep_whole(block)
 
     def _is_whole(self, put: Put) -> bool:
         """Whether all parts of a reclaimed block have come, or were here."""
@@ -193,6 +201,11 @@ class Store:
             return
         if self._ssd:
             self._ssd.pop(block, None)
+        self._add(block)
+
+    def _add(self, block: Block) -> None:
+        """One that is not here."""
+        dram = self._dram
         dram[block] = None
         while len(dram) > self._dram_blocks:
             self._ssd[dram.popitem(last=False)[0]] = None
