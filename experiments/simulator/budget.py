@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.messages import Block
-from experiments.simulator.node import Node, Record
+from experiments.simulator.node import Node
+from experiments.simulator.record import Record
 from hostlib.remaining import prefix_blocks
 from workload.trace import Request
 

@@ -5,9 +5,8 @@ The steps are those of hostlib.inference; batched decoding and blocking loads ar
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from experiments.simulator.chunks import fetch_chunks
@@ -19,12 +18,12 @@ from experiments.simulator.hints import NodeHints
 from experiments.simulator.lenders import LenderHints
 from experiments.simulator.messages import Block
 from experiments.simulator.peers import PeerHints
+from experiments.simulator.record import Record
 from experiments.simulator.scenario import Nodes
 from experiments.simulator.workload import Library
-from hostlib.blending import Blending, BlendRecord, Chunks
+from hostlib.blending import Blending, Chunks
 from hostlib.gate import Gate, Load
 from hostlib.remaining import Prefill, Remaining, prefix_blocks
-from hostlib.request_record import SOURCES
 from hostlib.streamer import AIM, TEXT, BandwidthMeter, Rung, Streamer, Waits
 from hostlib.tiers import LocalTiers
 from workload.cost import CostModel
@@ -44,38 +43,6 @@ class Fetcher(Protocol):
 
     def store(self, blocks: Iterable[Block]) -> None:
         """Keep new blocks, in the background."""
-
-
-@dataclass(slots=True)
-class Record:
-    """How one request was served; seconds."""
-
-    arrival_s: float
-    input_tokens: int
-    output_tokens: int
-    sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
-    levels: Counter[str] = field(default_factory=Counter)
-    """Blocks of a stream by level, and those that it left to be computed as text."""
-    fetch_s: float = 0.0
-    prefill_s: float = 0.0
-    saved_s: float = 0.0
-    """Prefill that the blocks found elsewhere made unnecessary."""
-    blend: BlendRecord | None = None
-    """Where chunks were blended."""
-    ttft_s: float = 0.0
-    end_s: float = 0.0
-
-    @property
-    def found_share(self) -> float:
-        """Blocks that need not be computed."""
-        total = sum(self.sources.values())
-        return 1 - self.sources["recomputed"] / total if total else 0.0
-
-    @property
-    def tpot_s(self) -> float:
-        """Time of each token after the first; 0 where there is none."""
-        tokens = self.output_tokens - 1
-        return (self.end_s - self.arrival_s - self.ttft_s) / tokens if tokens > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.simulator.node import Record
+from experiments.simulator.record import Record
 from experiments.simulator.spread import Spread, spread
 from hostlib.blending import BlendTotals
 from hostlib.request_record import SOURCES

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from experiments.simulator.events import Event, Steps
 from experiments.simulator.messages import Block
-from experiments.simulator.node import Node, Record
+from experiments.simulator.node import Node
+from experiments.simulator.record import Record
 from experiments.simulator.scenario import GB
 from hostlib.remaining import Remaining
 from workload.trace import Request

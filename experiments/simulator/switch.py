@@ -165,14 +165,15 @@ class Switch:
                 if not reply.found and self.on_nowhere is not None:
                     self.on_nowhere(ask.block)
                 continue
-            claim = pending.get((key, part)) if pending else None
-            if claim is not None:
-                del pending[key, part]
+            claim = pending.pop((key, part), None) if pending else None
             waiters: Sequence[str] = claim.waiters if claim is not None else ()
             if reply.found and entry is None and part == PROBE:
                 self._count_miss(reply, len(waiters))
-            targets = [ports[waiter] for waiter in waiters]
             addressed = ports[ask.asker]
+            if alone and claim is None:
+                addressed.reply(replies, tail_s)
+                return
+            targets = [ports[waiter] for waiter in waiters]
             if addressed not in targets and not (targets and reply.copy):
                 targets.append(addressed)  # forwarded without a claim, which someone else has made since
             if alone and len(targets) == 1:

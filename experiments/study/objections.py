@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -218,8 +218,13 @@ def _believed(validated: Path) -> Iterator[Row]:
         yield "The simulator was compared with the emulator relative to all blocks", said
     rows = [row for row in summary.get("literature") or [] if not row.get("fitted")]
     if rows:
-        near = [sum(abs(row["deviation"]) <= limit for row in rows) for limit in (0.15, 0.25)]
-        said = (
-            f"of {len(rows)} published rows, none fitted, {near[0]} within 15 %, {near[1]} within 25 % {when}"
-        )
+        said = f"of published rows, none fitted, {_near(rows)} {when}"
+        sources = {row["source"]: [one for one in rows if one["source"] == row["source"]] for row in rows}
+        if len(sources) > 1:  # one source may have most rows
+            said += f"; {'; '.join(f'{name}: {_near(own)}' for name, own in sources.items())}"
         yield "Nothing was compared with published figures", said
+
+
+def _near(rows: Sequence[Mapping[str, Any]]) -> str:
+    within = [sum(abs(row["deviation"]) <= limit for row in rows) for limit in (0.15, 0.25)]
+    return f"{within[0]} of {len(rows)} within 15 %, {within[1]} within 25 %"

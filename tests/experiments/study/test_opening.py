@@ -113,18 +113,20 @@ def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None
             for name, agrees in figures
         ],
         "literature": [
-            {"deviation": 0.1, "fitted": False},
-            {"deviation": -0.2, "fitted": False},
-            {"deviation": 0.0, "fitted": True},
+            {"source": "one", "deviation": 0.1, "fitted": False},
+            {"source": "another", "deviation": -0.2, "fitted": False},
+            {"source": "another", "deviation": 0.0, "fitted": True},
         ],
     }
     file.write_text(json.dumps(summary))
     rows = dict(objections(Found([]), file).rows)
     assert [text[:40] for text in rows.values()] == [
         "in 1 of 2 plays all figures agree within",
-        "of 2 published rows, none fitted, 1 with",
+        "of published rows, none fitted, 1 of 2 w",
     ]
-    assert "1 within 15 %, 2 within 25 % (make validate, revision abc)" in list(rows.values())[1]
+    said = list(rows.values())[1]
+    assert "1 of 2 within 15 %, 2 within 25 % (make validate, revision abc); one: 1 of 1 within 15 %" in said
+    assert said.endswith("another: 0 of 1 within 15 %, 1 within 25 %")
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}"])
