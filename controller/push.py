@@ -136,8 +136,9 @@ class Push:
         self._jobs = deque(job for job in self._jobs if job.key != key)
 
     def clear(self) -> None:
-        """Nothing is known of the switch's groups any more: they are not there. Leases stay."""
+        """Nothing is known of the switch's groups and blocks any more: they are not there. Leases stay."""
         self._jobs.clear()
+        self._hits.clear()
         for prefix in self._prefixes.values():
             prefix.group = frozenset()
 

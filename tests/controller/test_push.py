@@ -183,6 +183,20 @@ def test_of_more_than_may_be_pushed_what_was_asked_for_most_comes_with_what_is_b
     assert [fragment.key for fragment in due(push, 2.0, pool)[::FRAGMENTS]] == [ROOT, CHILD]
 
 
+def test_after_the_switch_restarted_what_was_asked_for_before_counts_no_more() -> None:
+    push = Push(replace(OPTIONS, welcome_blocks=1), max_fragments=100, interval_s=0.2)
+    second = key(9)
+    for block in (ROOT, second):
+        push.heard_of(block, 0)
+    push.hits(ROOT, 9)
+    push.clear()
+    push.hits(second, 1)
+    joined(7, 0.0, push)
+    push.groups(0.0)
+    pool = {**POOL, second: Slots(8, 1, FRAGMENTS)}
+    assert [fragment.key for fragment in due(push, 2.0, pool)[::FRAGMENTS]] == [second]
+
+
 def test_parents_in_a_circle_are_no_chain() -> None:
     push = Push(OPTIONS, max_fragments=100, interval_s=0.2)
     push.heard_of(CHILD, 3)
