@@ -108,7 +108,7 @@ def test_a_play_that_does_not_count_is_named() -> None:
 
 def test_every_design_can_be_played_and_simulated() -> None:
     for design in DESIGNS.values():
-        emulator = Emulator(scenario(design, 1).changed(workload={"requests": 30}), 20_000.0)
+        emulator = Emulator(scenario(design, 1).changed(workload={"requests": 160}), 20_000.0)
         found = simulated(emulator, design)
         assert found["mean_s"] > 0
         assert (found["pushed"] > 0) == design.push == emulator.run.options.push
