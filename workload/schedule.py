@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_left, insort
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from workload.trace import Request
@@ -248,9 +248,10 @@ SCHEDULERS = (*PLANNED, CONDUCTOR)
 
 
 def share_out(
-    requests: Iterable[Request], scheduler: PlannedScheduler, joins: int, nodes: int
+    requests: Sequence[Request], scheduler: PlannedScheduler, nodes: int, joining: int, joins_at: float
 ) -> Iterator[tuple[Request, int]]:
-    """Each request with its node; from the one at place `joins` on there are `nodes`."""
+    """Each request with its node; the last `joining` of `nodes` join after such a share of the requests."""
+    joins = joining_place(len(requests), joins_at) if joining else -1
     for place, request in enumerate(requests):
         if place == joins:
             scheduler.grow(nodes)

@@ -226,9 +226,8 @@ def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tupl
     if options.joining >= nodes:
         raise OptionError(f"JOINING: somebody has to be there first, so at most {nodes - 1} of {nodes} join")
     scheduler = make_scheduler(options.scheduler, nodes - options.joining, options.seed)
-    joins = joining_place(len(trace.requests), JOINS_AT) if options.joining else -1
     shares: dict[str, list[Request]] = {name: [] for name in fabric.nodes}
-    for request, node in share_out(trace.requests, scheduler, joins, nodes):
+    for request, node in share_out(trace.requests, scheduler, nodes, options.joining, JOINS_AT):
         shares[fabric.nodes[node]].append(request)
     return {name: tuple(share) for name, share in shares.items()}
 

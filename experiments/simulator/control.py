@@ -238,7 +238,7 @@ class SwitchControl:
         name = self._switch.name
         if isinstance(operation, Reclaim):
             put = Put(block, block.parts[part], name, part, reclaim=True, sequence=operation.sequence)
-            if not self._switch.reclaim(put, len(block.parts)):
+            if not self._switch.reclaim(put):
                 self._answer(wire.OP_NOT_FOUND, block, part, operation.sequence, wire.FLAG_RECLAIM)
         elif isinstance(operation, PushFragment):
             if not self._switch.push(block, part, operation.sequence):

@@ -84,12 +84,7 @@ class Hints:
 
     def pooled(self, node: str, block: Block) -> bool:
         """Whether a switch on the way holds all of it."""
-        parts = len(self._network.sizes.parts)
-        for name in self._path(node, block.home):
-            entry = self._switches[name].index.get(block.key)
-            if entry is not None and len(entry.filled) == parts:
-                return True
-        return False
+        return any(self._switches[name].holds(block) for name in self._path(node, block.home))
 
     def _path(self, node: str, home: str) -> list[str]:
         """The switches between a node and a home."""

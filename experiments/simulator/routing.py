@@ -18,7 +18,7 @@ from experiments.simulator.store import Store
 from experiments.simulator.workload import Library, delay
 from workload.conductor import Conductor, ConductorOptions, transfer_s
 from workload.cost import CostModel
-from workload.schedule import CONDUCTOR, Route, joining_place, make_scheduler, share_out
+from workload.schedule import CONDUCTOR, Route, make_scheduler, share_out
 from workload.trace import Request
 
 
@@ -94,11 +94,10 @@ class Router:
         """Requests as late as the scenario says, with their routes where these are known beforehand."""
         if self.conductor is not None or self._live is not None:
             return iter([(request, None) for request, _ in self._late((r, 0) for r in requests)])
-        workload = self._workload
-        first = self._nodes.count - self._nodes.joining
+        workload, nodes = self._workload, self._nodes
+        first = nodes.count - nodes.joining
         scheduler = make_scheduler(workload.scheduler, first, workload.seed, self._pace)
-        joins = joining_place(len(requests), self._nodes.joins_at) if self._nodes.joining else -1
-        planned = self._late(share_out(requests, scheduler, joins, self._nodes.count))
+        planned = self._late(share_out(requests, scheduler, nodes.count, nodes.joining, nodes.joins_at))
         return iter([(request, Route(node)) for request, node in planned])
 
     def route(self, request: Request, planned: Route | None) -> Route | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from experiments.simulator.cpu import Process
@@ -184,10 +184,7 @@ class Switch:
                 reply.merged = True
             for port in targets:
                 onward.setdefault(port, []).append(reply if port is addressed else reply.copied())
-        first = True
-        for port, group in onward.items():
-            port.reply(group, tail_s if first or self._options.multicast else self._recirculate(group))
-            first = False
+        self._copy(onward.items(), tail_s)
 
     def install(self, key: bytes, base_slot: int) -> None:
         """A new entry, not filled yet."""
@@ -201,10 +198,9 @@ class Switch:
         """Fetch a part of a block into its slots."""
         self._ports[ask.block.home].ask([ask])
 
-    def reclaim(self, put: Put, parts: int) -> bool:
+    def reclaim(self, put: Put) -> bool:
         """Send a part of a block to its home; False if it is not here whole."""
-        entry = self.index.get(put.block.key)
-        if entry is None or len(entry.filled) < parts:
+        if not self.holds(put.block):
             return False
         self._network.put(self.name, put, self._read_s(put.fragments))
         return True
@@ -305,12 +301,12 @@ class Switch:
 
     def _fan_out(self, reply: Reply, to: Sequence[str], ready_s: float = 0.0) -> None:
         """What is pushed goes to these neighbours."""
-        first = True
-        for name in to:
-            self._ports[name].reply(
-                [reply], ready_s if first or self._options.multicast else self._recirculate([reply])
-            )
-            first = False
+        self._copy([(self._ports[name], [reply]) for name in to], ready_s)
+
+    def _copy(self, groups: Iterable[tuple[Port, list[Reply]]], ready_s: float) -> None:
+        """Send each group by its port: all at once, or all but the first in turn, as they recirculate."""
+        for place, (port, group) in enumerate(groups):
+            port.reply(group, self._recirculate(group) if place and not self._options.multicast else ready_s)
 
     def _recirculate(self, group: Sequence[Reply]) -> float:
         size_bytes = self._value_bytes * sum(reply.ask.fragments for reply in group)

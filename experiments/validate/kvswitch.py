@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import simulate
@@ -83,7 +85,6 @@ class _Experiment:
     published: Published
 
 
-_SLOW = {"rate_per_s": 10.0, "warm_per_group": 0}
 OTHERS = (
     _Experiment(
         USUALLY,
@@ -280,7 +281,7 @@ def _play(
 
 def _figures(result: SimResult, warm: int, links_s: float) -> dict[str, float]:
     """Of the measured requests."""
-    ttfts_s = sorted(result.ttfts_s[warm:])
+    ttfts_s = result.ttfts_s[warm:]
     served = Counter(result.served_by[warm:])
     return {
         P50: percentile(ttfts_s, 0.50) + links_s,
@@ -291,7 +292,5 @@ def _figures(result: SimResult, warm: int, links_s: float) -> dict[str, float]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Of sorted ones, as kvswitch/eval/metrics.py has it: between the two next to it."""
-    place = (len(values) - 1) * share
-    low = int(place)
-    return values[low] + (place - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+    """As kvswitch/eval/metrics.py has it: between the two values next to it."""
+    return float(np.quantile(values, share))
