@@ -25,8 +25,8 @@ PUBLISHED_SEED = 42
 OVERSHOOT = 1.5
 """Times as many are made as are wanted, before those too large are left out."""
 ROUTING_S = 4.9e-3 / 4096
-"""Of a router that looks at prefixes, for each token of a prompt: figure 2b of the paper. The first requests
-come at once, so it takes one after the other. Later this is left out: it is less than a millisecond."""
+"""Of a router that looks at prefixes, for each token of a prompt: figure 2b of the paper, and by length in
+notebooks/background_motivation.ipynb. The first requests come at once, so it takes one after the other."""
 PAUSE_S = 2.0
 """Behind the first requests."""
 BLOCK_TOKENS = 16
@@ -64,9 +64,10 @@ class _Prompt:
         self.group, self.tokens, self.answer, self.chain = group, tokens, answer, chain
 
 
-def write_trace(path: Path, setting: Setting, seed: int, routing_s: float = 0.0) -> int:
-    """A trace in blocks of 16 tokens; how many requests come before the measured ones. A router that takes
-    `routing_s` for each token of a prompt passes them on one after the other."""
+def write_trace(path: Path, setting: Setting, seed: int, routing_s: float = 0.0) -> tuple[int, list[int]]:
+    """A trace in blocks of 16 tokens; how many requests come before the measured ones, and the tokens of each
+    measured prompt. A router that takes `routing_s` for each token of a prompt passes the first requests on
+    one after the other."""
     measured = list(_prompts(setting, seed))[: setting.requests]
     of_group = Counter[int | None]()
     lines: list[str] = []
@@ -82,7 +83,7 @@ def write_trace(path: Path, setting: Setting, seed: int, routing_s: float = 0.0)
         lines.append(_line(now_s, prompt, prompt.answer))
         now_s += arrivals.expovariate(setting.rate_per_s)
     path.write_text("".join(lines))
-    return warm
+    return warm, [prompt.tokens for prompt in measured]
 
 
 def _prompts(setting: Setting, seed: int) -> Iterator[_Prompt]:

@@ -220,9 +220,10 @@ def test_lengths_have_the_published_quantiles_and_packets_are_not_too_long(tmp_p
     assert quantile(ANSWERS, 0.75) == pytest.approx(419)
     assert quantile(PROMPTS, 1.0) == pytest.approx(161_272)
     path = tmp_path / "trace.jsonl"
-    warm = write_trace(path, Setting(), 1)
+    warm, prompts = write_trace(path, Setting(), 1)
     requests = load_trace(path).requests
     assert len(requests) == 500 + warm
+    assert [request.input_tokens for request in requests[warm:]] == prompts
     assert warm <= 16 * 20
     assert {request.output_tokens for request in requests[:warm]} == {1}
     assert max(request.input_tokens for request in requests) <= (8900 - 90) / 5.9
