@@ -115,21 +115,20 @@ class LocalityScheduler:
         """(tokens, node), ascending."""
 
     def assign(self, request: Request) -> Route:
-        draw = self._random.random
-        lots = [draw() for _ in range(self._nodes)]
+        lots = _Lots(self._random, self._nodes)
         best = (1 << 62, 0.0, 0)
         for depth, group in self._by_prefix(request):
             new_share = 1 - depth / len(request.blocks)
             new_tokens = round(new_share * request.input_tokens)
             if group.bit_count() <= FEW:
                 for node in _bits(group):
-                    best = min(best, (self._tokens[node] + new_tokens, lots[node], node))
+                    best = min(best, (self._tokens[node] + new_tokens, lots.of(node), node))
                 continue
             for tokens, node in self._by_tokens:
                 if tokens + new_tokens > best[0]:
                     break
                 if group >> node & 1:
-                    best = min(best, (tokens + new_tokens, lots[node], node))
+                    best = min(best, (tokens + new_tokens, lots.of(node), node))
         tokens, _, node = best
         del self._by_tokens[bisect_left(self._by_tokens, (self._tokens[node], node))]
         self._tokens[node] = tokens
@@ -170,6 +169,23 @@ class LocalityScheduler:
             seen_at[block] ^= bit
             if not seen_at[block]:
                 del seen_at[block]
+
+
+LOT_BITS = 64
+
+
+class _Lots:
+    """Of so many nodes, as so many calls of `random` would draw them; few are ever looked at."""
+
+    def __init__(self, draw: random.Random, nodes: int) -> None:
+        drawn = draw.getrandbits(LOT_BITS * nodes)
+        self._drawn = drawn.to_bytes(LOT_BITS // 8 * nodes, "little")
+
+    def of(self, node: int) -> float:
+        """From 0 to 1; of two numbers of 32 bits the upper 27 and 26 count."""
+        first = LOT_BITS // 8 * node
+        drawn = int.from_bytes(self._drawn[first : first + LOT_BITS // 8], "little")
+        return ((drawn & 0xFFFFFFFF) >> 5) * 2**-27 + (drawn >> 38) * 2**-53
 
 
 def _bits(group: int) -> Iterator[int]:

@@ -15,7 +15,7 @@ from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
 from experiments.simulator.lanes import Lanes
 from experiments.simulator.live_puts import LivePuts
-from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
+from experiments.simulator.messages import NOWHERE, PROBE, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from experiments.simulator.pushed import PushedParts
 from hostlib.gate import Backlogs
@@ -80,10 +80,9 @@ class ClientOptions:
     max_waiting_puts: int = 1024
     fragment_s: float = 0.0
     """CPU time for each fragment that comes."""
-    is_held: Callable[[Block], bool] = lambda block: False
-    """Whether a block's home holds it by now. It says so at the first fragment of a PUT, which ends it."""
     before_held: int = 1
-    """Fragments that have left by then."""
+    """Fragments of a PUT that have left by the time that its home says of the first that it holds the block,
+    which ends it."""
     live_turns: bool = False
     """See Lanes; PUTs are sent as hosts do, too."""
 
@@ -320,9 +319,9 @@ class Client:
     def _pump_puts(self, lane: Lane[Put]) -> None:
         if lane.in_flight >= lane.allowed:
             return
-        is_held, before_held = self._options.is_held, self._options.before_held
+        before_held = self._options.before_held
         for put in lane.waiting:
-            if is_held(put.block):
+            if put.block.at_home != NOWHERE:
                 put.fragments = min(put.block.fragments, before_held)
         for put in lane.take(self._loop.now):
             self._lanes.put(put.fragments)

@@ -11,7 +11,10 @@ from collections import deque
 from collections.abc import Callable, Generator
 from heapq import heappop, heappush
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
+
+PAGES_PER_S: Final = 1024.0
+"""The busiest simulations have a few thousand actions a second, so a page has a few places."""
 
 AT_ONCE = 1 << 62
 """Taken from the number of what goes before all that is due now."""
@@ -46,23 +49,34 @@ Steps = Generator[Event | float, None, None]
 """A process: yields an event to wait for, or seconds to pass."""
 
 
+Place = tuple[float, int, Callable[..., object], tuple[Any, ...]]
+"""When, a number that tells apart what is due at the same time, what to call, and with what."""
+
+
 class Loop:
     """Time in seconds from 0 on."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self._heap: list[tuple[float, int, Callable[..., object], tuple[Any, ...]]] = []
+        self._open: list[Place] = []
+        """What is due up to the end of this page of time: a heap."""
+        self._page = 0
+        self._later: dict[int, list[Place]] = {}
+        """By page what is due then, in any order."""
+        self._pages: list[int] = []
+        """Those, a heap."""
         self._number = 0
 
     def after(self, delay_s: float, action: Callable[..., object], *arguments: Any) -> None:
         """Call `action` in so many seconds."""
         self._number = number = self._number + 1
-        heappush(self._heap, (self.now + delay_s, number, action, arguments))
+        time_s = self.now + delay_s
+        self._put((time_s, number, action, arguments), int(time_s * PAGES_PER_S))
 
     def at(self, time_s: float, action: Callable[..., object], *arguments: Any) -> None:
         """Call `action` at a time that has not passed."""
         self._number = number = self._number + 1
-        heappush(self._heap, (time_s, number, action, arguments))
+        self._put((time_s, number, action, arguments), int(time_s * PAGES_PER_S))
 
     def event(self) -> Event:
         """One that has not happened."""
@@ -81,16 +95,32 @@ class Loop:
     def run(self, until: Event | None = None) -> None:
         """Until the event has happened, or until nothing is left to do."""
         end = Event(self) if until is None else until
-        heap = self._heap
-        while heap and not end.happened:
-            self.now, _, action, arguments = heappop(heap)
+        places = self._open
+        while not end.happened:
+            if not places:
+                if not self._pages:
+                    break
+                self._page = heappop(self._pages)
+                places = self._open = self._later.pop(self._page)
+                places.sort()
+            self.now, _, action, arguments = heappop(places)
             action(*arguments)
         if until is not None and not until.happened:
             raise RuntimeError("nothing is left to do, but the end has not come")
 
+    def _put(self, place: Place, page: int) -> None:
+        if page <= self._page:
+            heappush(self._open, place)
+        elif page in self._later:
+            self._later[page].append(place)
+        else:
+            self._later[page] = [place]
+            heappush(self._pages, page)
+
     def _begin(self, steps: Steps, ended: Event | None) -> None:
         self._number += 1
-        heappush(self._heap, (self.now, self._number - AT_ONCE, self._step, (steps, ended)))
+        place = self.now, self._number - AT_ONCE, self._step, (steps, ended)
+        self._put(place, int(self.now * PAGES_PER_S))
 
     def _step(self, steps: Steps, ended: Event | None) -> None:
         for awaited in steps:

@@ -15,12 +15,25 @@ from experiments.simulator.lane import Item
 from hostlib.wire import fingerprint
 
 PROBE: Final = 0
+NOWHERE: Final = 0
+ON_SSD: Final = 1
+IN_DRAM: Final = 2
 
 
 class Block:
     """A block as everyone knows it; there is one object a key."""
 
-    __slots__ = ("above", "depth", "fragments", "home", "key", "parts")
+    __slots__ = (
+        "above",
+        "at_home",
+        "depth",
+        "dram_turns",
+        "fragments",
+        "home",
+        "key",
+        "parts",
+        "ssd_turns",
+    )
 
     def __init__(self, key: bytes, depth: int, above: bytes, home: str, parts: tuple[int, ...]) -> None:
         self.key = key
@@ -33,6 +46,10 @@ class Block:
         """Fragments of each part: the probe, then the body's."""
         self.fragments = sum(parts)
         """Of all parts."""
+        self.at_home = NOWHERE
+        """Where the storage node has it, for everyone to read; this and its turns are the storage node's."""
+        self.dram_turns = self.ssd_turns = 0
+        """How often it stands in the queues of who leaves DRAM and SSD."""
 
     @property
     def parent(self) -> int:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.hardware import Machine
 from experiments.simulator.link import Link
-from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
+from experiments.simulator.messages import (
+    IN_DRAM,
+    NOWHERE,
+    ON_SSD,
+    PROBE,
+    Ask,
+    Block,
+    Put,
+    Reply,
+    fragments_of,
+)
 from experiments.simulator.network import Network
 
 Acknowledged = Callable[[Put], None]
@@ -29,8 +40,16 @@ class StoreStats:
     dropped_blocks: int = 0
 
 
+SPARE_TURNS: Final = 4096
+"""Turns that have passed are looked for once there are as many as blocks, and these."""
+
+
 class Store:
-    """See the module; `acknowledged` is told when the sender of a put has its acknowledgements."""
+    """See the module; `acknowledged` is told when the sender of a put has its acknowledgements.
+
+    Blocks say themselves whether they are here (`Block.at_home`), and a use is another turn at the end of a
+    queue, of which a block's last one counts: looking up millions of blocks took a tenth of a run.
+    """
 
     def __init__(
         self,
@@ -51,8 +70,11 @@ class Store:
         self._overheads_s: deque[tuple[float, float]] = deque()
         """When what was handed over leaves, and by how much its buffers add to the backlog."""
         self._dram_blocks, self._ssd_blocks = dram_blocks, ssd_blocks
-        self._dram: OrderedDict[Block, None] = OrderedDict()
-        self._ssd: OrderedDict[Block, None] = OrderedDict()
+        self._in_dram = self._on_ssd = 0
+        """Blocks."""
+        self._dram: deque[Block] = deque()
+        """Turns: who leaves first comes first."""
+        self._ssd: deque[Block] = deque()
         self._reclaimed: dict[Block, set[int]] = {}
         """Parts that came of blocks on their way out of a pool."""
         self._pieces: dict[Block, dict[str, int]] = {}
@@ -67,7 +89,7 @@ class Store:
 
     def holds(self, block: Block) -> bool:
         """Whether a block is here."""
-        return block in self._dram or block in self._ssd
+        return block.at_home != NOWHERE
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Answer at once from DRAM, later from SSD."""
@@ -92,7 +114,7 @@ class Store:
             stats.values += ask.fragments
             if nowhere:
                 nowhere = self._deny(nowhere)
-            ready_s = 0.0 if ask.block in self._dram else self._ssd_link.wait_s(self._loop.now)
+            ready_s = 0.0 if ask.block.at_home == IN_DRAM else self._ssd_link.wait_s(self._loop.now)
             if ready_s:
                 self._loop.after(ready_s, self._port.reply, [reply])
             else:
@@ -133,7 +155,7 @@ class Store:
 
     def _keep_whole(self, block: Block) -> bool:
         """Whether it is here then; one that was is used."""
-        if self.holds(block):
+        if block.at_home != NOWHERE:
             self._insert(block)
             return True
         self.stats.stored_blocks += 1
@@ -181,10 +203,10 @@ class Store:
 
     def _find(self, ask: Ask) -> bool:
         block = ask.block
-        if block in self._dram:
-            self._dram.move_to_end(block)
+        if block.at_home == IN_DRAM:
+            self._use(block)
             return True
-        if block not in self._ssd:
+        if block.at_home == NOWHERE:
             return False
         if ask.part == PROBE:
             self.stats.ssd_reads += 1
@@ -195,20 +217,66 @@ class Store:
         return True
 
     def _insert(self, block: Block) -> None:
-        dram = self._dram
-        if block in dram:
-            dram.move_to_end(block)
+        if block.at_home == IN_DRAM:
+            self._use(block)
             return
-        if self._ssd:
-            self._ssd.pop(block, None)
+        if block.at_home == ON_SSD:
+            self._on_ssd -= 1
         self._add(block)
 
+    def _use(self, block: Block) -> None:
+        """One in DRAM leaves it last."""
+        block.dram_turns += 1
+        self._dram.append(block)
+        if len(self._dram) > 2 * self._in_dram + SPARE_TURNS:
+            self._dram = _last_turns(self._dram)
+            for block in self._dram:
+                block.dram_turns = 1
+
     def _add(self, block: Block) -> None:
-        """One that is not here."""
-        dram = self._dram
-        dram[block] = None
-        while len(dram) > self._dram_blocks:
-            self._ssd[dram.popitem(last=False)[0]] = None
-        while len(self._ssd) > self._ssd_blocks:
-            self._ssd.popitem(last=False)
-            self.stats.dropped_blocks += 1
+        """One that is not in DRAM."""
+        block.at_home = IN_DRAM
+        self._in_dram += 1
+        self._use(block)
+        while self._in_dram > self._dram_blocks:
+            self._lower()
+        while self._on_ssd > self._ssd_blocks:
+            self._drop()
+
+    def _lower(self) -> None:
+        """The block used longest ago moves to SSD."""
+        dram, ssd = self._dram, self._ssd
+        block = dram.popleft()
+        block.dram_turns -= 1
+        while block.dram_turns:
+            block = dram.popleft()
+            block.dram_turns -= 1
+        self._in_dram -= 1
+        block.at_home = ON_SSD
+        self._on_ssd += 1
+        block.ssd_turns += 1
+        ssd.append(block)
+        if len(ssd) > 2 * self._on_ssd + SPARE_TURNS:
+            for block in ssd:
+                block.ssd_turns = 0
+            self._ssd = _last_turns(block for block in ssd if block.at_home == ON_SSD)
+            for block in self._ssd:
+                block.ssd_turns = 1
+
+    def _drop(self) -> None:
+        """The block that is on SSD for longest leaves; what has moved back to DRAM left its turns there."""
+        block = self._ssd.popleft()
+        block.ssd_turns -= 1
+        while block.ssd_turns or block.at_home != ON_SSD:
+            block = self._ssd.popleft()
+            block.ssd_turns -= 1
+        self._on_ssd -= 1
+        block.at_home = NOWHERE
+        self.stats.dropped_blocks += 1
+
+
+def _last_turns(turns: Iterable[Block]) -> deque[Block]:
+    """Of each block, in their order."""
+    last = deque(dict.fromkeys(reversed([*turns])))
+    last.reverse()
+    return last

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -100,7 +99,8 @@ class Switch:
         self._loop, self._network, self._options = loop, network, options
         self._memory, self._process = memory, process
         self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
-        self._pending: OrderedDict[tuple[bytes, int], _Claim] = OrderedDict()
+        self._pending: dict[tuple[bytes, int], _Claim] = {}
+        """Claims, the oldest first."""
         self._counts: dict[bytes, tuple[int, int]] = {}
         self._value_bytes = network.sizes.value_bytes
         self._ports = network.ports_of(name)
@@ -165,16 +165,26 @@ class Switch:
                 if not reply.found and self.on_nowhere is not None:
                     self.on_nowhere(ask.block)
                 continue
-            claim = pending.pop((key, part), None) if pending else None
-            waiters: Sequence[str] = claim.waiters if claim is not None else ()
+            place = key, part
+            claim = pending.get(place)
+            waiters: Sequence[str] = ()
+            if claim is not None:
+                waiters = claim.waiters
+                del pending[place]
             if reply.found and entry is None and part == PROBE:
                 self._count_miss(reply, len(waiters))
             addressed = ports[ask.asker]
-            if alone and claim is None:
-                addressed.reply(replies, tail_s)
-                return
+            if not waiters or (len(waiters) == 1 and ports[waiters[0]] is addressed):  # most often
+                if alone:
+                    addressed.reply(replies, tail_s)
+                    return
+                if addressed in onward:
+                    onward[addressed].append(reply)
+                else:
+                    onward[addressed] = [reply]
+                continue
             targets = [ports[waiter] for waiter in waiters]
-            if addressed not in targets and not (targets and reply.copy):
+            if addressed not in targets and not reply.copy:
                 targets.append(addressed)  # forwarded without a claim, which someone else has made since
             if alone and len(targets) == 1:
                 targets[0].reply(replies, tail_s)
@@ -263,7 +273,8 @@ class Switch:
                 self.stats.merged += ask.fragments
                 return True
             claim.since_s = now_s
-            self._pending.move_to_end(place)
+            del self._pending[place]
+            self._pending[place] = claim
             self.stats.retried += ask.fragments
         elif len(self._pending) < self._options.pending_cells or self._drop_stale(now_s):
             self._pending[place] = _Claim(now_s, neighbour)

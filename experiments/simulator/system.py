@@ -298,10 +298,6 @@ class System:
         tick_s = self.scenario.machine.timer_s
         return Timers(tick_s, f"{self.scenario.workload.seed} {place}") if tick_s else None
 
-    def _is_held(self, block: Block) -> bool:
-        """A node that computed what it might have fetched stores it again: its first fragments leave."""
-        return self._holds[block.home](block)
-
     def _streams(self) -> Streams | None:
         """What a node needs to stream; None where blocks have one level."""
         scenario = self.scenario
@@ -322,7 +318,6 @@ class System:
         options = ClientOptions(
             lane,
             fragment_s=machine.node_fragment_s,
-            is_held=self._is_held,
             # Fragments of 512 bytes are nothing beside a real block; an emulated one has few.
             before_held=1 if process.free else lane.initial_window,
             live_turns=machine.live_turns,
