@@ -134,6 +134,19 @@ class Bench:
             for size, each in found.items()
         ]
 
+    def rest_s(self, rounds: int) -> float:
+        """How much longer the first packet after a rest takes through the switch: the median."""
+        ends = self._cables.generator_ends
+        with self._controller(True):
+            said = self._say("experiments.bench_control.crossing", ends[0], ends[STORE], str(rounds))
+        longer_s: list[float] = []
+        for line in said.splitlines():
+            rested_s, awake_s = json.loads(line)
+            if rested_s is None or awake_s is None:
+                raise BenchError("a request did not pass the switch")
+            longer_s.append(rested_s - awake_s)
+        return median(longer_s)
+
     def _half(self, bursts: Bursts, pool: bool) -> _Half:
         with self._controller(pool) as controller:
             before = self._switch.cpu_s(), cpu_s(controller.process, "the controller")

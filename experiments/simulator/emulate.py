@@ -20,7 +20,7 @@ from experiments.run.result import ROOT, RunResult
 from experiments.run.scenario import JOINS_AT, LEAD_S, SPARE_SHARE, make_scenario
 from experiments.run.scenario import Scenario as RunScenario
 from experiments.simulator.checks import cost_model
-from experiments.simulator.measured import measured_control
+from experiments.simulator.machine_costs import MEASURED, MachineCosts
 from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
@@ -32,35 +32,8 @@ from workload.compression import NONE
 from workload.levels import Ladder
 
 PROGRAM = ROOT / "p4" / "weir.p4"
-HOP_LATENCY_S = 15e-6
-"""Of one hop, beyond CPU time: ping over an idle star takes 93 us, four hops and the switch twice."""
 TIMER_S = 1e-3
 """asyncio waits for whole milliseconds, so hosts that are to begin at one moment do so within one."""
-SLOWDOWN = 0.15
-"""In a run, nodes' preparations take 0.59 ms in the median and 0.86 ms at p90, undisturbed 0.45 ms: with
-NODE_COLD_S and this 0.66 and 0.81."""
-SWITCH_WAKE_S = 15e-6
-SWITCH_PACKET_S = 2.5e-6
-"""The embedded switch answers 400,000 hits a second on a core (docs/performance.md)."""
-HOST_WAKE_S = 26e-6
-NODE_FRAGMENT_S = 3.1e-6
-STORE_FRAGMENT_S = 2.2e-6
-"""python -m hostlib.bench --receive-one-by-one, blocks of 4 KB, compiled core: in chains of 24 it is 3.1 us a
-fragment at the node and 2.2 at the store, one block at a time, in two wake-ups, 13.1 and 8.6: a wake-up takes
-40 and 26 us, but 28 us a block of the node's are what it does before it asks."""
-REST_S = 15e-3
-NODE_COLD_S = 0.15e-3
-NODE_ANSWER_COLD_S = 0.2e-3
-STORE_COLD_S = 0.13e-3
-"""After a pause of 100 ms a chain of 1, 6 or 24 blocks costs a node 0.61 to 0.67 ms more, its timer's
-wake-up included, and a storage node 0.14 ms or less; of that 0.28 to 0.34 and 0.07 to 0.09 ms after one
-of 10 ms, 0.08 and 0.01 after one of 3 ms. The first probe leaves 0.1 to 0.2 ms later, and a block comes
-0.21 to 0.57 ms later after it (python -m hostlib.bench --block-bytes 4096 --chain 6 --receive-one-by-one
---pause-ms 100)."""
-NODE_BLOCK_S = 10e-6
-"""A request of 25 blocks, from its arrival to its first packet: 0.24 ms undisturbed, 0.32 ms with a gate."""
-STORE_BLOCK_S = 21e-6
-"""Deriving a block's content when it is first asked for: 25 first answers take 0.53 ms longer than others."""
 LUMP_BUFFER_BYTES = 720
 """Linux 6.18 counts 1,280 bytes of buffer for one value, 1,952 for two in a lump, of 560 bytes each."""
 
@@ -109,9 +82,9 @@ class Emulator:
             measured = Emulation(self._run, network, artifacts).play(mode, _silent)
         return Emulated(evaluate(measured, target_s=self._run.target_s), self.speed, measured)
 
-    def matched(self, pool: bool) -> Scenario:
-        """The scenario as the emulator carries it out: its frames, rounding, delays and controller."""
-        return _matched(self._scenario, self._run, pool)
+    def matched(self, pool: bool, costs: MachineCosts = MEASURED) -> Scenario:
+        """The scenario as the emulator carries it out on such a machine: its frames, rounding, delays."""
+        return _matched(self._scenario, self._run, pool, costs)
 
 
 def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOptions:
@@ -154,7 +127,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
     return parse_options(arguments, "experiments.simulator.emulate", "")
 
 
-def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
+def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCosts) -> Scenario:
     memory_blocks, cut = run.options.pool_blocks + 0.5, _Cut.of(run)
     if scenario.model.codec != NONE:
         memory_blocks *= 1 - SPARE_SHARE  # what the emulator's policies leave free there
@@ -164,7 +137,7 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
         network={
             "fragments": cut.fragments,
             "segments": min(8, cut.fragments - 1),
-            "latency_us": HOP_LATENCY_S * speed * 1e6,
+            "latency_us": costs.hop_s * speed * 1e6,
             "header_share": VALUE_FRAME_BYTES * sigma * cut.values / cut.block_bytes - 1,
             "request_share": (VALUE_FRAME_BYTES - VALUE_BYTES) * sigma * cut.values / cut.block_bytes,
         },
@@ -174,8 +147,8 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool) -> Scenario:
             "sketch_epoch_s": scenario.pool.sketch_epoch_s * speed,
             **none,
         },
-        control=measured_control(slower=speed) | {"push": pool and scenario.control.push},
-        machine=_machine(run),
+        control={**costs.control(speed), "push": pool and scenario.control.push},
+        machine=_machine(run) | costs.table(speed),
     )
 
 
@@ -200,7 +173,7 @@ class _Cut:
 
 
 def _machine(run: RunScenario) -> dict[str, Any]:
-    """What the emulator runs on, in real seconds."""
+    """What the emulator runs on but for what that takes, in real seconds."""
     speed = run.scale.speed
     rate_bit_s = run.fabric.link_rate_bit_s(run.fabric.stores[0])
     lump = EndpointOptions.of_link(rate_bit_s).lump_datagrams(KV_HEADER_BYTES + VALUE_BYTES)
@@ -211,19 +184,7 @@ def _machine(run: RunScenario) -> dict[str, Any]:
         "lump_fragments": lump,
         "live_turns": True,
         "cores": len(os.sched_getaffinity(0)),
-        "slowdown": SLOWDOWN,
-        "switch_wake_s": SWITCH_WAKE_S * speed,
-        "switch_packet_s": SWITCH_PACKET_S * speed,
         "timer_s": TIMER_S * speed,
-        "host_wake_s": HOST_WAKE_S * speed,
-        "rest_s": REST_S * speed,
-        "node_cold_s": NODE_COLD_S * speed,
-        "node_answer_cold_s": NODE_ANSWER_COLD_S * speed,
-        "store_cold_s": STORE_COLD_S * speed,
-        "node_block_s": NODE_BLOCK_S * speed,
-        "node_fragment_s": NODE_FRAGMENT_S * speed,
-        "store_block_s": STORE_BLOCK_S * speed,
-        "store_fragment_s": STORE_FRAGMENT_S * speed,
     }
 
 

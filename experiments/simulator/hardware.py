@@ -82,6 +82,8 @@ class Machine:
     """The same of its second: it is answered."""
     store_cold_s: float = number(0.0, 0.0, 1e3)
     """The same of a cold storage node's first wake-up."""
+    switch_cold_s: float = number(0.0, 0.0, 1e3)
+    """The same of a cold switch's first wake-up."""
     node_block_s: float = number(0.0, 0.0, 1e3)
     """CPU time of a node for each block of a request before it asks for any."""
     node_fragment_s: float = number(0.0, 0.0, 1e3)

@@ -25,14 +25,16 @@ REPORT_COUNT: Final = 1
 """The demo's controller hears of every miss (experiments.run.scenario)."""
 
 
-def measured_control(slower: float = 1.0) -> dict[str, float]:
+def measured_control(
+    slower: float = 1.0, entries_s: float = ENTRIES_S, entry_digest_s: float = ENTRY_DIGEST_S
+) -> dict[str, float]:
     """The table [control] of a scenario whose software takes so many times as long as it does live."""
     return {
         "report_count": REPORT_COUNT,
         "list_s": LIST_S * slower,
-        "digest_latency_s": ENTRIES_S / 2 * slower,
-        "digest_cpu_s": ENTRY_DIGEST_S * slower,
-        "write_latency_s": ENTRIES_S / 2 * slower,
+        "digest_latency_s": entries_s / 2 * slower,
+        "digest_cpu_s": entry_digest_s * slower,
+        "write_latency_s": entries_s / 2 * slower,
         "writes_per_s": AT_ONCE_PER_S,
     }
 

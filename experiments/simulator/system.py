@@ -203,7 +203,8 @@ class System:
             memory = None
             if pool.memory == "dram":
                 memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
-            process = Process(self._cpu, machine.switch_wake_s)
+            cold = Cold((machine.switch_cold_s,), machine.rest_s)
+            process = Process(self._cpu, machine.switch_wake_s, cold)
             switch = Switch(self.loop, name, self.network, options, memory, process)
             self.network.attach(name, switch)
             self.switches.append(switch)

@@ -1,4 +1,7 @@
-"""make validate: the simulator against the packet-level emulator (needs root) and against the literature."""
+"""make validate: the simulator against the packet-level emulator (needs root) and against the literature.
+
+The machine is measured before and after each play, and the simulator given what it took.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from experiments.run.result import revision
 from experiments.simulator.simulation import prepare
 from experiments.validate import literature, mooncake
 from experiments.validate.emulator import Comparison, compare, compare_drawn, incast, star
+from experiments.validate.gauge import gauge
 from experiments.validate.kvswitch import kvswitch, other_settings
 from experiments.validate.options import ValidateOptions, parse_options
 from experiments.validate.page import SEED, write_page
@@ -95,6 +99,7 @@ def _emulated(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
                 options.results / "drawn",
                 lambda name: screen.say(f"emulating: {name}"),
                 opened,
+                gauge,
             )
         yield from (emulated_section(comparison) for comparison in comparisons)
         text = drawn_table(comparisons)
@@ -105,11 +110,12 @@ def _comparisons(options: ValidateOptions, screen: Screen, opened: Open) -> Iter
     def on_play(name: str) -> None:
         screen.say(f"emulating: {name}")
 
-    yield from compare(incast(options.results), options.scale, INCAST_SPEED, on_play, opened)
+    yield from compare(incast(options.results), options.scale, INCAST_SPEED, on_play, opened, gauge)
     if options.trace is None:
         screen.warn("no TRACE: the star on a slice of the conversation trace is left out.")
     else:
-        yield from compare(star(options.trace, options.requests), options.scale, None, on_play, opened)
+        scenario = star(options.trace, options.requests)
+        yield from compare(scenario, options.scale, None, on_play, opened, gauge)
 
 
 def _watched(rows: Iterable[Row], screen: Screen) -> Iterator[Row]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from experiments.logs import Open
@@ -12,6 +13,7 @@ from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import simulate
 from experiments.validate.drawn import draw
+from experiments.validate.gauge import Gauge, Gauging
 from experiments.validate.incast import write_incast
 from experiments.validate.measured import Measured, keep, kept, measured_of
 from experiments.validate.rows import Row
@@ -67,13 +69,16 @@ def compare(
     speed: float | None,
     on_play: Callable[[str], None],
     opened: Open = Network,
+    gauge: Gauge | None = None,
 ) -> Iterator[Comparison]:
-    """Play without and with the pool."""
-    emulator = Emulator(scenario, sigma, speed)
+    """Play without and with the pool; `gauge` measures the machine before and after each play."""
+    emulator, gauging = Emulator(scenario, sigma, speed), Gauging(gauge)
+    played: list[Measured] = []
     for pool in (False, True):
         on_play(_name(scenario.name, pool))
-        measured = measured_of(emulator.play(pool, opened))
-        yield Comparison(scenario.name, pool, measured, simulate(emulator.matched(pool)))
+        emulated, readings = gauging.around(partial(emulator.play, pool, opened))
+        played.append(measured_of(emulated, readings))
+    yield from _compared(scenario.name, emulator, played)
 
 
 def compare_drawn(
@@ -82,19 +87,29 @@ def compare_drawn(
     folder: Path,
     on_play: Callable[[str], None],
     opened: Open = Network,
+    gauge: Gauge | None = None,
 ) -> Iterator[Comparison]:
     """The scenario of this number; what was played already is taken from the folder."""
     scenario = draw(number)
     # Requests must come within DRAWN_PLAY_S; what comes slowly anyhow is played as it comes.
     speed = max(1.0, Emulator(scenario, sigma, 1.0).arrivals_s / DRAWN_PLAY_S)
-    emulator = Emulator(scenario, sigma, speed)
+    emulator, gauging = Emulator(scenario, sigma, speed), Gauging(gauge)
+    played: list[Measured] = []
     for pool in (False, True):
         path = folder / f"{number}-{'pool' if pool else 'no-pool'}.json"
         measured = kept(path, scenario, sigma, speed)
         if measured is None:
             on_play(_name(scenario.name, pool))
-            measured = keep(path, scenario, sigma, emulator.play(pool, opened))
-        yield Comparison(scenario.name, pool, measured, simulate(emulator.matched(pool)))
+            emulated, readings = gauging.around(partial(emulator.play, pool, opened))
+            measured = keep(path, scenario, sigma, emulated, readings)
+        played.append(measured)
+    yield from _compared(scenario.name, emulator, played)
+
+
+def _compared(name: str, emulator: Emulator, played: Sequence[Measured]) -> Iterator[Comparison]:
+    """Each with what is simulated on its machine. Not before all are played: simulating takes a core."""
+    for pool, measured in zip((False, True), played, strict=True):
+        yield Comparison(name, pool, measured, simulate(emulator.matched(pool, measured.costs)))
 
 
 def _name(scenario: str, pool: bool) -> str:

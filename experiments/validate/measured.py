@@ -7,6 +7,7 @@ comparison that was interrupted goes on where it was, and one with a changed sim
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 from experiments.run.emulation import Measurements
 from experiments.run.result import RunResult, revision
 from experiments.simulator.emulate import Emulated
+from experiments.simulator.machine_costs import MEASURED, MachineCosts
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.spread import Spread, spread
+from experiments.validate.gauge import DRIFT, Reading, drift, mean_of
 
 _TOLD = ("arrival_s", "sources", "refused", "fetch_s", "waits_s", "queue_s", "prefill_s", "ttft_s")
 """Of each request, for whoever looks into a difference; seconds of the emulation."""
@@ -40,6 +43,23 @@ class Measured:
     complaints: tuple[str, ...]
     """Why the machine did not keep up; none: it did."""
     revision: str
+    readings: tuple[Reading, ...] = ()
+    """Of the machine, before the play and after it; none: it was not measured."""
+
+    @property
+    def costs(self) -> MachineCosts:
+        """Of the machine that it was played on; of one that was not measured, what others were."""
+        return mean_of(self.readings).costs() if self.readings else MEASURED
+
+    @property
+    def drift(self) -> float:
+        """By which share the machine became slower during the play (negative: faster)."""
+        return drift(self.readings[0], self.readings[-1]) if self.readings else 0.0
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the machine was another one after the play than before."""
+        return abs(self.drift) > DRIFT
 
     @property
     def overloaded(self) -> bool:
@@ -47,8 +67,8 @@ class Measured:
         return bool(self.complaints)
 
 
-def measured_of(emulated: Emulated) -> Measured:
-    """The figures of a play."""
+def measured_of(emulated: Emulated, readings: Sequence[Reading] = ()) -> Measured:
+    """The figures of a play; `readings`: of the machine, before and after."""
     run, speed = emulated.run, emulated.speed
     workers = emulated.raw.workers.values()
     ttfts_s = [r["ttft_s"] for worker in workers for r in worker["records"] if r["ttft_s"] is not None]
@@ -64,6 +84,7 @@ def measured_of(emulated: Emulated) -> Measured:
         run.corrupt,
         tuple(run.complaints),
         revision(),
+        tuple(readings),
     )
 
 
@@ -73,16 +94,20 @@ def kept(path: Path, scenario: Scenario, sigma: float, speed: float) -> Measured
         record = json.loads(path.read_text())
         if record["play"] != _play(scenario, sigma, speed):
             return None
-        figures = {entry.name: record["measured"][entry.name] for entry in fields(Measured)}
+        told = {"readings": []} | record["measured"]
+        figures = {entry.name: told[entry.name] for entry in fields(Measured)}
+        readings = tuple(Reading(**each) for each in figures["readings"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     times = {name: Spread(**figures[name]) for name in ("ttft_s", "get_s")}
-    return Measured(**figures | times | {"complaints": tuple(figures["complaints"])})
+    return Measured(**figures | times | {"complaints": tuple(figures["complaints"]), "readings": readings})
 
 
-def keep(path: Path, scenario: Scenario, sigma: float, emulated: Emulated) -> Measured:
-    """Write a play to a file, with all of its requests and GETs."""
-    measured = measured_of(emulated)
+def keep(
+    path: Path, scenario: Scenario, sigma: float, emulated: Emulated, readings: Sequence[Reading] = ()
+) -> Measured:
+    """Write a play to a file, with all of its requests and GETs, and the machine before and after."""
+    measured = measured_of(emulated, readings)
     record = {
         "play": _play(scenario, sigma, emulated.speed),
         "measured": asdict(measured),

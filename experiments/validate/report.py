@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ def emulated_section(comparison: Comparison) -> Section:
         complaints = "; ".join(comparison.emulated.complaints)
         verdict = "**The machine did not keep up, so the emulator's figures don't count**"
         text = f"{text}\n{verdict} ({complaints}). {ADVICE}\n"
+    if comparison.emulated.drifted:
+        times = f"{1 + comparison.emulated.drift:.2f} times as long"
+        text += f"\n**The machine drifted**: after the play it took {times} as before.\n"
     reasons = tuple(f"{comparison.name}: {said}" for said in comparison.emulated.complaints)
     return Section(f"Against the emulator: {comparison.name}", None, comparison.rows, text, reasons)
 
@@ -70,8 +73,28 @@ def drawn_table(comparisons: Sequence[Comparison]) -> str:
         "| scenario | does not agree |",
         "|---|---|",
         *(f"| {name} | {'; '.join(_differs(plays)) or '-'} |" for name, plays in scenarios.items()),
+        "",
+        *_machines(comparisons),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _machines(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """What the machine was during each play, as measured before and after."""
+    yield "| play | hosts take | longer after rests, ms: hosts, switch | entries after a list of 20, ms | |"
+    yield "|---|---:|---:|---:|---|"
+    for play in comparisons:
+        readings = play.emulated.readings
+        if readings:
+            slower = ", ".join(f"{each.slower:.2f}" for each in readings)
+            rested = ", ".join(
+                f"{1000 * each.get_rest_s:.2f} + {1000 * each.switch_rest_s:.2f}" for each in readings
+            )
+            entries = ", ".join(f"{1000 * each.entries_after_s(20):.1f}" for each in readings)
+            drifted = f"**drifted by {play.emulated.drift:+.0%}**" if play.emulated.drifted else "the same"
+            yield f"| {play.name} | {slower} times as long | {rested} | {entries} | {drifted} |"
+        else:
+            yield f"| {play.name} | not measured: the usual costs | | | |"
 
 
 def _agrees(play: Comparison) -> bool:

@@ -35,6 +35,13 @@ def test_entries_are_seen_to_follow_their_list(tmp_path: Path) -> None:
     assert all(0 < each.first_ms <= each.last_ms + LOOK_MS for each in (few, many))
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_packets_pass_a_switch_that_rested(tmp_path: Path) -> None:
+    with Bench(tmp_path, "lru", 64) as bench:
+        assert 0 < bench.rest_s(3) < 0.05
+
+
 def test_every_block_is_new_to_the_switch() -> None:
     made = [wire.decode(frame[wire.FRAME_HEADER_BYTES :]) for seed in (1, 2) for frame in frames(seed, 50)]
     assert len({message.key for message in made}) == len(made)

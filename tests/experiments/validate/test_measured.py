@@ -1,5 +1,7 @@
 """What a play measured is kept, so that a comparison goes on where it was; for it alone."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,9 @@ import pytest
 from experiments.run.emulation import Measurements
 from experiments.run.result import BlockSources, Percentiles, RunResult
 from experiments.simulator.emulate import Emulated
+from experiments.simulator.machine_costs import MEASURED
 from experiments.simulator.scenario import Scenario
+from experiments.validate.gauge import USUAL
 from experiments.validate.measured import keep, kept
 
 SIGMA, SPEED = 20_000.0, 2.0
@@ -35,6 +39,29 @@ def test_what_was_played_is_read_back_in_real_seconds(tmp_path: Path) -> None:
     assert (measured.get_s.mean, measured.get_s.p99) == (pytest.approx(0.04), pytest.approx(0.06))
     assert (measured.blocks["pool"], measured.admitted, measured.digests) == (3, 7, 9)
     assert measured.overloaded
+
+
+def test_the_machine_is_kept_with_its_play(tmp_path: Path) -> None:
+    path, scenario = tmp_path / "1-pool.json", Scenario()
+    slow = replace(USUAL, entries_s=2 * USUAL.entries_s, entry_digest_s=2 * USUAL.entry_digest_s)
+    measured = keep(path, scenario, SIGMA, emulated(), (USUAL, slow))
+    assert kept(path, scenario, SIGMA, SPEED) == measured
+    assert measured.costs.entries_s == pytest.approx(1.5 * MEASURED.entries_s)
+    assert measured.costs.node_fragment_s == pytest.approx(MEASURED.node_fragment_s)
+    assert measured.drift == pytest.approx(1.0)
+    assert measured.drifted
+
+
+def test_a_record_from_before_machines_were_measured_has_the_usual_one(tmp_path: Path) -> None:
+    path, scenario = tmp_path / "1-pool.json", Scenario()
+    keep(path, scenario, SIGMA, emulated())
+    record = json.loads(path.read_text())
+    del record["measured"]["readings"]
+    path.write_text(json.dumps(record))
+    measured = kept(path, scenario, SIGMA, SPEED)
+    assert measured is not None
+    assert measured.costs == MEASURED
+    assert not measured.drifted
 
 
 def test_another_play_is_not_taken_for_it_and_a_damaged_file_is_none(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import simulate
 from experiments.validate.emulator import Comparison
+from experiments.validate.gauge import USUAL
 from experiments.validate.measured import Measured
-from experiments.validate.report import Section, drawn_table, write
+from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row
 
 
@@ -64,3 +65,17 @@ def test_of_drawn_scenarios_those_agree_in_which_everything_does() -> None:
     assert "in 1 more the machine did not keep up" in table
     assert "| one | - |" in table
     assert "| two | GET p99, s with -50%" in table
+    assert "not measured: the usual costs" in table
+
+
+def test_a_machine_that_was_another_one_afterwards_is_said_to_have_drifted() -> None:
+    result = simulate(Scenario().changed(workload={"requests": 40}))
+    later = replace(USUAL, entries_s=3 * USUAL.entries_s)
+    plays = [
+        Comparison("one", pool, replace(as_simulated(result), readings=(USUAL, after)), result)
+        for pool, after in ((False, USUAL), (True, later))
+    ]
+    table = drawn_table(plays)
+    assert "| 1.00, 1.00 times as long | 0.33 + 0.00, 0.33 + 0.00 | 3.6, 3.6 | the same |" in table
+    assert "| 3.6, 8.6 | **drifted by +138%** |" in table
+    assert ["drifted" in emulated_section(play).text for play in plays] == [False, True]

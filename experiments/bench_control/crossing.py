@@ -1,0 +1,65 @@
+"""The network's side of the measurement of how much longer a switch that rested takes for the first packet.
+
+    python -m experiments.bench_control.crossing NODE_INTERFACE STORE_INTERFACE ROUNDS
+
+Requests for blocks that nobody has heard of cross the switch one by one, in turn after a rest and soon after
+the one before; for later fragments, so that they cause no digests. Who waits for them looks all the time and
+does not rest. Prints a line of JSON for each round: the seconds after a rest, and without one.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import time
+from hashlib import blake2b
+
+from experiments.bench_switch.workloads import FRAGMENTS, STORE, kv_frame
+from hostlib import wire
+
+REST_S = 0.1
+AWAKE_S = 0.001
+"""Between requests to a switch that does not rest."""
+AWAKE = 5
+"""Of which the fastest counts: what else ran shows in the others."""
+LONGEST_S = 0.1
+"""After that a request counts as lost."""
+_ASKED = 1
+
+
+def main(node: str, store: str, rounds: int) -> None:
+    """Each round: one request after a rest, and then some without."""
+    with (
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as asking,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as asked,
+    ):
+        asking.bind((node, 0))
+        asked.bind((store, 0))
+        asked.setblocking(False)
+        for number in range(rounds):
+            rested_s = _crossing(asking, asked, f"{number} rested", REST_S)
+            awake_s = [_crossing(asking, asked, f"{number} {each}", AWAKE_S) for each in range(AWAKE)]
+            found = [each for each in awake_s if each is not None]
+            print(json.dumps([rested_s, min(found, default=None)]), flush=True)
+
+
+def _crossing(asking: socket.socket, asked: socket.socket, name: str, pause_s: float) -> float | None:
+    """After a pause: from sending a request to its coming out; None: it did not."""
+    key = blake2b(f"crossing {name}".encode(), digest_size=wire.KEY_BYTES).digest()
+    frame = kv_frame(0, STORE, wire.Message(wire.OP_GET, key, _ASKED, FRAGMENTS))
+    time.sleep(pause_s)
+    began_s = time.monotonic()
+    asking.send(frame)
+    while time.monotonic() < began_s + LONGEST_S:
+        try:
+            if key in asked.recv(2048):
+                return time.monotonic() - began_s
+        except BlockingIOError:
+            pass
+    return None
+
+
+if __name__ == "__main__":
+    _, node_end, store_end, rounds_told = sys.argv
+    main(node_end, store_end, int(rounds_told))

@@ -1,0 +1,214 @@
+"""How fast the machine is at this moment, and the simulator's machine that follows from it.
+
+One machine is not always as fast: in some hours its hosts took 0.7 times as long as when the costs in
+`MEASURED` were measured, in others 1.4 times, and rests and entries did not change with them. So it is
+measured before and after each play, in about twelve seconds, and the play is compared with a simulator that
+has these costs. What can't be measured by itself in that time (a switch that is awake, hops, a block's own
+costs) is taken to be slower as hosts are.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from statistics import fmean, geometric_mean, linear_regression, median
+from typing import Final, TypeVar
+
+from experiments.bench_control.measure import Bench
+from experiments.errors import ExperimentError
+from experiments.simulator.machine_costs import MEASURED, MachineCosts
+
+ROUNDS: Final = 3
+FRAGMENTS: Final = 8
+"""Of 512 bytes in a block of the measurement."""
+CHAIN: Final = 6
+"""Blocks that are asked for after a rest."""
+LISTS: Final = (2, 24, 64)
+"""Digests in the lists whose entries are waited for."""
+LISTS_EACH: Final = 5
+RESTS: Final = 7
+"""Of the switch."""
+DRIFT: Final = 0.2
+"""A machine whose hosts or entries took so much longer or shorter after a play than before it drifted."""
+_BENCH: Final = ("-m", "hostlib.bench", "--receive-one-by-one", "--block-bytes", "4096")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the machine took for each of these, in seconds. The defaults go with `MEASURED`."""
+
+    node_alone_s: float = 13.1e-6
+    """CPU time of a node for a fragment, one block of 8 at a time."""
+    store_alone_s: float = 8.7e-6
+    node_chain_s: float = 3.1e-6
+    """The same in chains of 24 blocks."""
+    store_chain_s: float = 2.2e-6
+    node_rest_s: float = 0.64e-3
+    """CPU time that a chain of 6 blocks costs a node more after it rested for 100 ms, its timer included."""
+    get_rest_s: float = 0.33e-3
+    """How much longer a GET of that chain takes from its first request on: node and store rested."""
+    switch_rest_s: float = MEASURED.switch_cold_s
+    """How much longer a packet takes through a switch that rested as long."""
+    entries_s: float = 2.5e-3
+    """From a list of digests to its entries."""
+    entry_digest_s: float = 56e-6
+    """… longer for each digest in it."""
+
+    @property
+    def slower(self) -> float:
+        """How many times as long hosts that are busy take as with `MEASURED`."""
+        return geometric_mean(
+            getattr(self, name) / getattr(USUAL, name)
+            for name in ("node_alone_s", "store_alone_s", "node_chain_s", "store_chain_s")
+        )
+
+    def entries_after_s(self, digests: int) -> float:
+        """From a list of so many to its entries."""
+        return self.entries_s + digests * self.entry_digest_s
+
+    def costs(self) -> MachineCosts:
+        """The simulator's machine."""
+        rest, slower = self.get_rest_s / USUAL.get_rest_s, self.slower
+        return MachineCosts(
+            hop_s=MEASURED.hop_s * slower,
+            slowdown=MEASURED.slowdown,
+            switch_wake_s=MEASURED.switch_wake_s * slower,
+            switch_packet_s=MEASURED.switch_packet_s * slower,
+            # A block by itself costs a storage node two wake-ups more than one of many.
+            host_wake_s=(self.store_alone_s - self.store_chain_s) * FRAGMENTS / 2,
+            node_fragment_s=self.node_chain_s,
+            store_fragment_s=self.store_chain_s,
+            rest_s=MEASURED.rest_s,
+            switch_cold_s=self.switch_rest_s,
+            node_cold_s=MEASURED.node_cold_s * self.node_rest_s / USUAL.node_rest_s,
+            node_answer_cold_s=MEASURED.node_answer_cold_s * rest,
+            store_cold_s=MEASURED.store_cold_s * rest,
+            node_block_s=MEASURED.node_block_s * slower,
+            store_block_s=MEASURED.store_block_s * slower,
+            entries_s=self.entries_s,
+            entry_digest_s=self.entry_digest_s,
+        )
+
+
+USUAL: Final = Reading()
+_TYPICAL_LIST: Final = 20
+Played = TypeVar("Played")
+Gauge = Callable[[], Reading]
+"""Measures the machine."""
+
+
+def mean_of(readings: Sequence[Reading]) -> Reading:
+    """Of each figure; a play's machine is the mean of before and after."""
+    names = [entry.name for entry in fields(Reading)]
+    return Reading(**{name: fmean(getattr(each, name) for each in readings) for name in names})
+
+
+def drift(before: Reading, after: Reading) -> float:
+    """By which share hosts, or the entries of a usual list, took longer after a play; negative: shorter."""
+    changes = (
+        after.slower / before.slower - 1,
+        after.entries_after_s(_TYPICAL_LIST) / before.entries_after_s(_TYPICAL_LIST) - 1,
+    )
+    return max(changes, key=abs)
+
+
+def gauge() -> Reading:
+    """Measure, in about twelve seconds; needs root. Raises ExperimentError."""
+    rounds = [_Round.measured() for _ in range(ROUNDS)]
+    hosts = {entry.name: median(getattr(each, entry.name) for each in rounds) for entry in fields(_Round)}
+    return Reading(**hosts, **_control())
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What hosts take: fields of `Reading`."""
+
+    node_alone_s: float
+    store_alone_s: float
+    node_chain_s: float
+    store_chain_s: float
+    node_rest_s: float
+    get_rest_s: float
+
+    @classmethod
+    def measured(cls) -> _Round:
+        """Once; about two seconds."""
+        alone, chain, awake = _Hosts.of(1, 2000), _Hosts.of(24, 200), _Hosts.of(CHAIN, 400)
+        rested = _Hosts.of(CHAIN, 8, pause_ms=100)
+        return cls(
+            alone.node_s,
+            alone.store_s,
+            chain.node_s,
+            chain.store_s,
+            max(0.0, rested.node_s - awake.node_s) * CHAIN * FRAGMENTS,
+            max(0.0, rested.get_s - awake.get_s),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """CPU time of both ends for a fragment, and the median GET."""
+
+    node_s: float
+    store_s: float
+    get_s: float
+
+    @classmethod
+    def of(cls, chain: int, chains: int, pause_ms: int = 0) -> _Hosts:
+        """So many chains of so many blocks."""
+        given = ("--chain", f"{chain}", "--blocks", f"{chain * chains}", "--pause-ms", f"{pause_ms}")
+        done = subprocess.run((sys.executable, *_BENCH, *given), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise GaugeError(f"hosts could not be measured: {done.stderr.strip()[-500:]}")
+        told = json.loads(done.stdout)
+        return cls(
+            told["client_us_per_fragment"] / 1e6,
+            told["storage_us_per_fragment"] / 1e6,
+            told["block_ms"]["p50"] / 1e3,
+        )
+
+
+class Gauging:
+    """Measures the machine before and after each of several plays that follow each other."""
+
+    def __init__(self, gauge: Gauge | None) -> None:
+        """None: nothing is measured."""
+        self._gauge = gauge
+        self._last: Reading | None = None
+        """After the play before, which is also before the next."""
+
+    def around(self, play: Callable[[], Played]) -> tuple[Played, tuple[Reading, ...]]:
+        """What was played, and the machine before and after it."""
+        if self._gauge is None:
+            return play(), ()
+        before = self._last or self._gauge()
+        played = play()
+        self._last = self._gauge()
+        return played, (before, self._last)
+
+
+class GaugeError(ExperimentError):
+    """The machine could not be measured."""
+
+
+def _control() -> dict[str, float]:
+    """Of switch and controller: fields of `Reading`."""
+    with (
+        tempfile.TemporaryDirectory(prefix="weir-gauge-") as directory,
+        Bench(Path(directory), "lru", LISTS_EACH * sum(LISTS)) as bench,
+    ):
+        rest_s = bench.rest_s(RESTS)
+        found = bench.entries(LISTS_EACH, LISTS)
+    line = linear_regression([each.digests for each in found], [each.last_ms for each in found])
+    slope_ms = max(0.0, line.slope)
+    base_ms = fmean(each.last_ms - slope_ms * each.digests for each in found)
+    return {
+        "switch_rest_s": max(0.0, rest_s),
+        "entries_s": max(0.0, base_ms) / 1000,
+        "entry_digest_s": slope_ms / 1000,
+    }
