@@ -63,7 +63,8 @@ def _crossing(asking: socket.socket, asked: socket.socket, name: str, pause_s: f
             came, told, _, _ = asked.recvmsg(2048, socket.CMSG_SPACE(_TIMESPEC.size))
             if key in came:
                 seconds, nanoseconds = _TIMESPEC.unpack(told[0][2])
-                return (1_000_000_000 * seconds + nanoseconds - began_ns) / 1e9
+                came_ns: int = 1_000_000_000 * seconds + nanoseconds
+                return (came_ns - began_ns) / 1e9
     return None
 
 
