@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.policies.reuse_parts import Tuning
-from experiments.intervals import mean_interval
+from experiments.intervals import Interval, mean_interval
 from experiments.parallel import run_all
 from experiments.policies.kept import EARLY, Kept, Member, Outcome, generated, label, measure, of_file
 from experiments.policies.pools import BELADY, CACHES, OWN
@@ -28,7 +28,6 @@ from workload.cost import CostModel
 from workload.shapes import SHAPES
 from workload.trace import Trace
 
-SEEDS = 5
 QUARTERS = 4
 CANDIDATES = (
     Tuning(),
@@ -58,6 +57,8 @@ class Held:
     early: tuple[float, ...]
     """The same after the first of EARLY accesses: seconds of all members in sum, to those of the baseline
     that saved most by then."""
+    early_interval: tuple[float, ...]
+    """Half of their 95 % intervals."""
     best: str
     """The baselines that were best."""
 
@@ -79,11 +80,13 @@ def quarters(trace: Trace) -> list[Trace]:
     return parts
 
 
-def members_of(seed: int, requests: int, trace: Trace | None, shapes: Iterable[str]) -> list[Member]:
+def members_of(
+    seed: int, seeds: int, requests: int, trace: Trace | None, shapes: Iterable[str]
+) -> list[Member]:
     """All traces, by family."""
     parts = quarters(trace) if trace is not None else []
     return [
-        *(generated(shape, number, requests) for shape in shapes for number in range(seed, seed + SEEDS)),
+        *(generated(shape, number, requests) for shape in shapes for number in range(seed, seed + seeds)),
         *(of_file("trace", number, part) for number, part in enumerate(parts, 1)),
     ]
 
@@ -120,6 +123,7 @@ def _leave_out(
     for size in sizes:
         saved = [_ratio(kept, size, chosen, _saved_s) for kept in inside]
         mean = mean_interval(saved)
+        early = [_early(inside, size, place) for place in range(len(EARLY))]
         yield Held(
             family=family,
             blocks=size,
@@ -129,7 +133,8 @@ def _leave_out(
             hits=fmean(_ratio(kept, size, chosen, _block_hit) for kept in inside),
             worst=min(saved),
             shipped=fmean(_ratio(kept, size, 0, _saved_s) for kept in inside),
-            early=tuple(_early(inside, size, place) for place in range(len(EARLY))),
+            early=tuple(ratio.mean for ratio in early),
+            early_interval=tuple(ratio.half for ratio in early),
             best=", ".join(
                 sorted({max(BASELINES, key=lambda b: kept[size, b].saved_s[-1]) for kept in inside})
             ),
@@ -151,12 +156,19 @@ def _ratio(kept: Kept, size: int, candidate: int, measure: Callable[[Outcome], f
     return ours / best if best > 0 else 1.0
 
 
-def _early(inside: Sequence[Kept], size: int, place: int) -> float:
-    def saved_s(contender: str) -> float:
-        return sum(kept[size, contender].saved_s[place] for kept in inside)
+def _early(inside: Sequence[Kept], size: int, place: int) -> Interval:
+    """Seconds of all members in sum, to the baseline that saved most; the interval is that of a ratio of
+    sums, and does not know that this baseline was chosen afterwards."""
 
-    best_s = max(map(saved_s, BASELINES))
-    return saved_s(label(CANDIDATES[0])) / best_s if best_s > 0 else 1.0
+    def saved_s(contender: str) -> list[float]:
+        return [kept[size, contender].saved_s[place] for kept in inside]
+
+    ours, best = saved_s(label(CANDIDATES[0])), max(map(saved_s, BASELINES), key=sum)
+    mean_s = fmean(best)
+    if not mean_s:
+        return mean_interval([1.0] * len(inside))
+    ratio = sum(ours) / sum(best)
+    return mean_interval([ratio + (our_s - ratio * s) / mean_s for our_s, s in zip(ours, best, strict=True)])
 
 
 def print_cross(console: Console, held: Sequence[Held]) -> None:
@@ -184,7 +196,7 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
             f"{row.worst:.3f}",
             f"{row.hits:.3f}",
             f"{row.shipped:.3f}",
-            *(f"{early:.3f}" for early in row.early),
+            *(f"{early:.3f} ±{half:.3f}" for early, half in zip(row.early, row.early_interval, strict=True)),
             row.best,
             str(row.candidate),
         )
@@ -208,11 +220,15 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
             )
 
 
+def _finite(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_finite(one) for one in value]
+    return None if value == math.inf else value
+
+
 def write_cross(path: Path, held: Sequence[Held]) -> None:
     """All rows as JSON; an interval that is unknown is null."""
-    rows = [
-        {name: None if value == math.inf else value for name, value in asdict(row).items()} for row in held
-    ]
+    rows = [{name: _finite(value) for name, value in asdict(row).items()} for row in held]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         json.dumps({"candidates": [asdict(c) for c in CANDIDATES], "held_out": rows}, indent=1) + "\n"

@@ -33,6 +33,7 @@ class Options:
     policies: tuple[str, ...]
     ablation: bool
     cross: bool
+    seeds: int
     live: bool
     plays: int
     fill: str
@@ -78,8 +79,9 @@ _OPTIONS = (
         "CROSS",
         yes_or_no,
         False,
-        "leave each family of traces out: 5 seeds of all shapes, and TRACE in quarters by time",
+        "leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time",
     ),
+    Option("SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS compares, from SEED on"),
     Option("LIVE", yes_or_no, False, "compare with a policy that is told only what a switch tells"),
     Option(
         "PLAYS",

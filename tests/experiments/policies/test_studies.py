@@ -76,15 +76,24 @@ def test_quarters_are_all_of_a_trace() -> None:
 
 
 def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("experiments.policies.cross.SEEDS", 2)
     monkeypatch.setattr("experiments.policies.cross.BASELINES", ("lru", "mq"))
-    members = members_of(5, 40, generate("chat", 1, 80), ("rag", "loop"))
+    members = members_of(5, 2, 40, generate("chat", 1, 80), ("rag", "loop"))
     traces = []
     held = cross(members, (30,), COST, 1, lambda: traces.append(1), tmp_path)
     assert [(row.family, row.blocks) for row in held] == [("rag", 30), ("loop", 30), ("trace", 30)]
     assert all(0 <= row.candidate < len(CANDIDATES) and row.worst <= row.saved for row in held)
     assert len(traces) == len(members) == 2 + 2 + 4
     assert BELADY not in BASELINES
+    rag = held[0]
+    kept = [measure(member, (30,), ("lru", "mq", *CANDIDATES), COST, tmp_path) for member in members[:2]]
+    ours, lru, mq = (
+        [one[30, name].saved_s[0] for one in kept] for name in (label(CANDIDATES[0]), "lru", "mq")
+    )
+    best = max(lru, mq, key=sum)
+    assert rag.early[0] == pytest.approx(sum(ours) / sum(best))
+    # The two residuals of a ratio of two sums are each other's opposite.
+    off = abs(ours[0] - rag.early[0] * best[0]) / (sum(best) / 2)
+    assert rag.early_interval[0] == pytest.approx(12.706 * off, rel=1e-3)
 
 
 def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
