@@ -41,10 +41,10 @@ class HitMeter:
         self._unsettled: list[_Reading] = []
         """Of blocks that came since the last reading; some have left again."""
 
-    @property
-    def slots(self) -> set[int]:
+    def slots(self) -> Iterator[int]:
         """First slots whose counters should be read."""
-        return self._readings.keys() | self._left
+        yield from self._readings
+        yield from (base_slot for base_slot in self._left if base_slot not in self._readings)
 
     def started(self, key: bytes, base_slot: int, fragments: int, settled: bool = True) -> None:
         """A block was given slots; not `settled` if it had them before, with an unknown count."""

@@ -171,7 +171,7 @@ class Pool:
     def read_hits(self, now_s: float) -> None:
         """Read the switch's hit counters, and tell the policy: chains from their beginning on, as they were
         asked for."""
-        readings = self._hits.read(self._adapter.read_hits(self._hits.slots))
+        readings = self._hits.read(self._adapter.read_hits(self._hits.slots()))
         for key, times in sorted(readings, key=lambda reading: self._depth(reading[0])):
             self.counts.hits += times
             self.stories.hit(key, times)

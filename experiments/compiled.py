@@ -52,6 +52,7 @@ MODULES = (
     "hostlib.remaining",
     "hostlib.tiers",
     "workload.generate",
+    "workload.recency",
     "workload.schedule",
 )
 """What takes a simulation's time. Left out is what is sent between processes (scenarios, results), because

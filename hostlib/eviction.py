@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
+from workload.recency import Recency
+
 Key = TypeVar("Key", bound=Hashable)
 REMEMBERED_BLOCKS = 20_000
 """Blocks that left a node and whose uses it still knows."""
@@ -46,31 +48,27 @@ class LruOrder(EvictionOrder[Key]):
     """The least recently used block leaves."""
 
     def __init__(self) -> None:
-        self._order: OrderedDict[Key, None] = OrderedDict()
+        self._order: Recency[Key] = Recency()
 
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
-        if not self.used(key):
-            self._order[key] = None
+        self._order.use(key)
 
     def used(self, key: Key) -> bool:
         """Whether `key` is in the tier; it was used then."""
-        if key not in self._order:
-            return False
-        self._order.move_to_end(key)
-        return True
+        return self._order.used(key)
 
     def remove(self, key: Key) -> None:
         """`key`, which is in the tier, left it."""
-        del self._order[key]
+        self._order.remove(key)
 
     def evict(self) -> Key:
         """The block that leaves the tier, which is not empty."""
-        return self._order.popitem(last=False)[0]
+        return self._order.evict()
 
     def keys(self) -> Iterable[Key]:
         """All blocks in the tier."""
-        return self._order
+        return self._order.keys()
 
     def __contains__(self, key: object, /) -> bool:
         return key in self._order

@@ -54,7 +54,7 @@ class LocalTiers(Generic[Key]):
             return "gpu"
         if key in self._below:
             self.stats.dram_hits += 1
-            self._raise(key)
+            self._raise(key, came_from_dram=True)
             return "dram"
         self.stats.misses += 1
         return None
@@ -67,7 +67,8 @@ class LocalTiers(Generic[Key]):
             if not gpu.used(key):
                 below.used(key)
         for key in reversed(chain):
-            self._raise(key)
+            if not gpu.used(key):
+                self._raise(key, key in below)
 
     def place(self, key: Key) -> None:
         """The block came unasked: into DRAM, if it is nowhere yet and there is any."""
@@ -91,11 +92,9 @@ class LocalTiers(Generic[Key]):
         """Blocks in each tier."""
         return {"gpu": len(self._gpu), "dram": len(self._below) + len(self._copies)}
 
-    def _raise(self, key: Key) -> None:
+    def _raise(self, key: Key, came_from_dram: bool) -> None:
+        """The block comes into the GPU."""
         gpu = self._gpu
-        if gpu.used(key):
-            return
-        came_from_dram = key in self._below
         if came_from_dram:
             self._below.remove(key)
         self.changes += 1

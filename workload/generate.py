@@ -63,13 +63,13 @@ def number_blocks(drafts: Iterator[Draft], retrieved: str | None = None) -> Iter
 
     With `retrieved`, full blocks of segments whose names begin so have chunk ids, equal where content is.
     """
-    ids: dict[tuple[int, tuple[Slice, ...]], int] = {}
+    ids = _Ids()
     chunk_ids: dict[tuple[Slice, ...], int] = {}
     for draft in drafts:
         chain, parent = [], -1
         chunks: list[int | None] = []
         for content in block_contents(draft.prompt, MOONCAKE.block_tokens):
-            parent = ids.setdefault((parent, content), len(ids))
+            parent = ids.of(parent, content)
             chain.append(parent)
             if retrieved is not None:
                 is_chunk = _is_chunk(content, retrieved)
@@ -78,6 +78,40 @@ def number_blocks(drafts: Iterator[Draft], retrieved: str | None = None) -> Iter
         # The schema's timestamps are whole milliseconds: what is generated reads back the same.
         arrival_s = int(draft.arrival_s * 1000) / 1000
         yield Request(arrival_s, tokens, draft.output_tokens, tuple(chain), chunks=tuple(chunks))
+
+
+class _Ids:
+    """Numbers blocks in the order in which they come, by what they hold and follow.
+
+    Most are followed by one other at most, which is found without hashing what it holds.
+    """
+
+    def __init__(self) -> None:
+        self._first: list[tuple[Slice, ...]] = []
+        """By id what the block holds that followed it first; nothing if none did yet."""
+        self._first_id: list[int] = []
+        self._others: dict[tuple[int, tuple[Slice, ...]], int] = {}
+        """Those that came later behind the same, and first blocks of prompts."""
+
+    def of(self, parent: int, content: tuple[Slice, ...]) -> int:
+        """Of a block with this content behind that one; -1 for none."""
+        if parent >= 0:
+            first = self._first[parent]
+            if not first:
+                self._first[parent] = content
+                self._first_id[parent] = len(self._first)
+                return self._new()
+            if first == content:
+                return self._first_id[parent]
+        number = self._others.get((parent, content), -1)
+        if number < 0:
+            number = self._others[parent, content] = self._new()
+        return number
+
+    def _new(self) -> int:
+        self._first.append(())
+        self._first_id.append(-1)
+        return len(self._first) - 1
 
 
 def _is_chunk(content: tuple[Slice, ...], retrieved: str) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from workload.recency import Recency
 from workload.trace import Request
 
 LOCALITY_BLOCKS = 20_000
@@ -107,7 +108,7 @@ class LocalityScheduler:
     def __init__(self, nodes: int, seed: int) -> None:
         self._random = random.Random(seed)
         self._nodes = nodes
-        self._seen: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(nodes)]
+        self._seen: list[Recency[int]] = [Recency() for _ in range(nodes)]
         self._seen_at: dict[int, int] = {}
         """Block -> bit n set where `_seen[n]` has it: so hundreds of nodes are compared at once."""
         self._tokens = [0] * nodes
@@ -139,7 +140,7 @@ class LocalityScheduler:
     def grow(self, nodes: int) -> None:
         tokens, _ = self._by_tokens[0]
         for node in range(self._nodes, nodes):
-            self._seen.append(OrderedDict())
+            self._seen.append(Recency())
             self._tokens.append(tokens)
             insort(self._by_tokens, (tokens, node))
         self._nodes = nodes
@@ -159,13 +160,11 @@ class LocalityScheduler:
     def _remember(self, node: int, request: Request) -> None:
         seen, seen_at, bit = self._seen[node], self._seen_at, 1 << node
         for block in request.blocks:
-            if block in seen:
-                seen.move_to_end(block)
-            else:
-                seen[block] = None
+            if not seen.used(block):
+                seen.use(block)
                 seen_at[block] = seen_at.get(block, 0) | bit
         while len(seen) > LOCALITY_BLOCKS:
-            block, _ = seen.popitem(last=False)
+            block = seen.evict()
             seen_at[block] ^= bit
             if not seen_at[block]:
                 del seen_at[block]

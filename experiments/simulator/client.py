@@ -255,9 +255,7 @@ class Client:
     def _cut(self, chain: ChainFetch, length: int) -> None:
         """Shorten a chain; what nobody else wants behind its new end is abandoned."""
         abandoned: dict[bytes, _Transfer] = {}
-        transfers = chain.transfers
-        for at in range(length + 1, chain.length):
-            transfer = transfers[at]
+        for transfer in chain.transfers[length + 1 : chain.length]:
             waiting = transfer.chains
             if len(waiting) == 1 and waiting[0][0] is chain:
                 waiting.clear()

@@ -111,11 +111,13 @@ class Loop:
     def _put(self, place: Place, page: int) -> None:
         if page <= self._page:
             heappush(self._open, place)
-        elif page in self._later:
-            self._later[page].append(place)
-        else:
+            return
+        places = self._later.get(page)
+        if places is None:
             self._later[page] = [place]
             heappush(self._pages, page)
+        else:
+            places.append(place)
 
     def _begin(self, steps: Steps, ended: Event | None) -> None:
         self._number += 1

@@ -1,5 +1,7 @@
 """The queue of events: order, processes, turns."""
 
+from random import Random
+
 import pytest
 
 from experiments.simulator.events import Loop, Steps, Turns
@@ -13,6 +15,28 @@ def test_what_is_due_at_once_happens_in_the_order_asked_for() -> None:
     loop.run()
     assert done == ["sooner", "first", "second"]
     assert loop.now == 1.0
+
+
+def test_what_is_due_sooner_happens_sooner_however_far_apart_it_is() -> None:
+    loop, draw = Loop(), Random(2)
+    asked: list[tuple[float, int]] = []
+    done: list[tuple[float, int]] = []
+
+    def happen(number: int) -> None:
+        done.append((loop.now, number))
+        for _ in range(draw.choice((0, 1, 2)) if len(asked) < 20_000 else 0):
+            ask()
+
+    def ask() -> None:
+        delay_s = draw.choice((0.0, 1e-6, 1e-3, 1.0, 1e6)) * draw.random()
+        asked.append((loop.now + delay_s, len(asked)))
+        loop.after(delay_s, happen, len(asked) - 1)
+
+    for _ in range(100):
+        ask()
+    loop.run()
+    assert len(done) > 5000
+    assert done == sorted(asked)
 
 
 def test_a_process_begins_before_what_is_due_and_waits_for_time_and_events() -> None:
