@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from statistics import mean
 
 from rich.console import Console
@@ -25,6 +26,7 @@ from experiments.run.modes import MODES
 from experiments.run.options import RunOptions
 from experiments.run.result import PROGRAM, revision
 from experiments.run.scenario import make_scenario
+from experiments.validate.gauge import TYPICAL_LIST, Gauging, Reading, gauge, mean_of
 from topologies.engines import make_engine
 from topologies.network import check_root
 from workload.cost import CostModel
@@ -142,15 +144,26 @@ WAYS = ("told all", "told as live", "live")
 def run_plays(screen: Screen, options: Options) -> None:
     """Play real pools, and replay what each was asked for; raises what `make run` does."""
     check_root()
-    rows: list[tuple[int, Play, dict[str, Figures]]] = []
+    rows: list[_Row] = []
+    gauging = Gauging(gauge)
     for seed in range(options.seed, options.seed + options.plays):
         chosen = drawn(seed, options.results / "plays", {"fill": options.fill, "news": _yes(options.news)})
         with screen.status(f"seed {seed}: {chosen.shape}, {chosen.pool_blocks} blocks"):
-            one = play(screen, chosen)
-        rows.append((seed, one, ways(one)))
-        _print_play(screen, *rows[-1])
-    _print_differences(screen, [figures for _, _, figures in rows])
+            one, readings = gauging.around(partial(play, screen, chosen))
+        rows.append(_Row(seed, one, readings, ways(one, readings)))
+        _print_play(screen, rows[-1])
+    _print_differences(screen, [row.figures for row in rows])
     _write(options, rows)
+
+
+@dataclass(frozen=True)
+class _Row:
+    seed: int
+    play: Play
+    readings: tuple[Reading, ...]
+    """Of the machine, before the play and after it."""
+    figures: dict[str, Figures]
+    """By way."""
 
 
 def play(screen: Screen, chosen: RunOptions) -> Play:
@@ -163,25 +176,33 @@ def play(screen: Screen, chosen: RunOptions) -> Play:
     return played(scenario, measured)
 
 
-def ways(one: Play) -> dict[str, Figures]:
-    """A play's figures, by way."""
-    options = one.scenario.options
-    telling = Telling("as live", fill=options.fill, tells_writes=options.news)
+def ways(one: Play, readings: Sequence[Reading]) -> dict[str, Figures]:
+    """A play's figures, by way; what is told as live has its entries as late as the machine then had."""
+    options, machine = one.scenario.options, mean_of(readings)
+    telling = Telling(
+        "as live",
+        fill=options.fill,
+        tells_writes=options.news,
+        entries_s=machine.entries_s,
+        entry_digest_s=machine.entry_digest_s,
+    )
     return dict(zip(WAYS, (told_all(one), told_as_live(one, telling), live_figures(one)), strict=True))
 
 
-def _print_play(screen: Screen, seed: int, one: Play, figures: dict[str, Figures]) -> None:
-    options, scale = one.scenario.options, one.scenario.scale
+def _print_play(screen: Screen, row: _Row) -> None:
+    one, options, scale = row.play, row.play.scenario.options, row.play.scenario.scale
+    entries_ms = ", ".join(f"{1000 * each.entries_after_s(TYPICAL_LIST):.1f}" for each in row.readings)
     kept_up = "; ".join(one.complaints) or "kept up"
     table = Table(
-        title=f"seed {seed}: {options.shape}, {options.hosts} nodes of {options.gpu_blocks} + "
+        title=f"seed {row.seed}: {options.shape}, {options.hosts} nodes of {options.gpu_blocks} + "
         f"{options.dram_blocks} blocks, pool of {options.pool_blocks}, fill {options.fill}, news "
         f"{_yes(options.news)}, sigma {scale.sigma:g}, {scale.speed:.1f} times as fast; "
-        f"{len(one.gets):,} blocks asked for; controller {one.controller_share:.1%} of the CPU; {kept_up}"
+        f"{len(one.gets):,} blocks asked for; controller {one.controller_share:.1%} of the CPU; entries "
+        f"{entries_ms} ms after a list of {TYPICAL_LIST}, before and after the play; {kept_up}"
     )
     for name in ("", *_NAMES):
         table.add_column(name.replace("_", " "), justify="right" if name else "left")
-    for way, found in figures.items():
+    for way, found in row.figures.items():
         table.add_row(way, *(_shown(getattr(found, name)) for name in _NAMES))
     screen.show(table)
 
@@ -218,24 +239,25 @@ def _shown(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def _write(options: Options, rows: Sequence[tuple[int, Play, dict[str, Figures]]]) -> None:
+def _write(options: Options, rows: Sequence[_Row]) -> None:
     path = options.results / "plays.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    figures = [row for _, _, row in rows]
+    figures = [row.figures for row in rows]
     content = {
         "revision": revision(),
         "plays": [
             {
-                "seed": seed,
-                "shape": one.scenario.options.shape,
-                "blocks": one.scenario.options.pool_blocks,
-                "fill": one.scenario.options.fill,
-                "news": one.scenario.options.news,
-                "controller_share": round(one.controller_share, 4),
-                "complaints": one.complaints,
-                **{way: asdict(found) for way, found in row.items()},
+                "seed": row.seed,
+                "shape": row.play.scenario.options.shape,
+                "blocks": row.play.scenario.options.pool_blocks,
+                "fill": row.play.scenario.options.fill,
+                "news": row.play.scenario.options.news,
+                "controller_share": round(row.play.controller_share, 4),
+                "machine": [asdict(each) for each in row.readings],
+                "complaints": row.play.complaints,
+                **{way: asdict(found) for way, found in row.figures.items()},
             }
-            for seed, one, row in rows
+            for row in rows
         ],
         "differences": {
             way: {name: asdict(one) for name, one in differences(figures, way).items()} for way in WAYS[:-1]

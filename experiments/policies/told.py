@@ -61,6 +61,10 @@ class Telling:
     hits_at_once: bool = False
     """Whether counters are read before each list of digests, too."""
     eviction: str = "value"
+    entries_s: float = ENTRIES_S
+    """From a list of digests to its entries."""
+    entry_digest_s: float = ENTRY_DIGEST_S
+    """… longer for each digest in it."""
 
     @property
     def thresholds(self) -> Thresholds:
@@ -157,7 +161,7 @@ class ToldPool:
         news = self._news[home]
         backlog_ms = min(0xFFFF, round(1000 * self._backlog_s(home, self._now_s)))
         for message in news.messages(backlog_ms, 0):
-            self._later(ENTRIES_S, self._answered, Answer(home, wire.decode(message)))
+            self._later(self._telling.entries_s, self._answered, Answer(home, wire.decode(message)))
         if len(news):
             self.at(self._now_s + HEARTBEAT_S, self._beat, home)
         else:
@@ -167,7 +171,8 @@ class ToldPool:
         if number == self._list_number and self._list:
             reports, self._list = self._list, []
             self._list_left_s = self._now_s
-            self._later(ENTRIES_S + len(reports) * ENTRY_DIGEST_S, self._hear, reports)
+            telling = self._telling
+            self._later(telling.entries_s + len(reports) * telling.entry_digest_s, self._hear, reports)
 
     def _later(self, delay_s: float, do: Callable[..., None], *what: Any) -> None:
         self.at(self._now_s + delay_s, do, *what)

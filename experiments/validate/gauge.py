@@ -96,7 +96,8 @@ class Reading:
 
 
 USUAL: Final = Reading()
-_TYPICAL_LIST: Final = 20
+TYPICAL_LIST: Final = 20
+"""Digests."""
 Played = TypeVar("Played")
 Gauge = Callable[[], Reading]
 """Measures the machine."""
@@ -112,7 +113,7 @@ def drift(before: Reading, after: Reading) -> float:
     """By which share hosts, or the entries of a usual list, took longer after a play; negative: shorter."""
     changes = (
         after.slower / before.slower - 1,
-        after.entries_after_s(_TYPICAL_LIST) / before.entries_after_s(_TYPICAL_LIST) - 1,
+        after.entries_after_s(TYPICAL_LIST) / before.entries_after_s(TYPICAL_LIST) - 1,
     )
     return max(changes, key=abs)
 

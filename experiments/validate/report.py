@@ -11,6 +11,7 @@ from typing import Any
 from experiments.run.machine import ADVICE
 from experiments.run.result import revision
 from experiments.validate.emulator import Comparison
+from experiments.validate.gauge import TYPICAL_LIST
 from experiments.validate.rows import Row, figure, markdown
 
 
@@ -81,7 +82,7 @@ def drawn_table(comparisons: Sequence[Comparison]) -> str:
 
 def _machines(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """What the machine was during each play, as measured before and after."""
-    yield "| play | hosts take | longer after rests, ms: hosts, switch | entries after a list of 20, ms | |"
+    yield f"| play | hosts take | longer after rests, ms: hosts, switch | entries after a list of {TYPICAL_LIST}, ms | |"
     yield "|---|---:|---:|---:|---|"
     for play in comparisons:
         readings = play.emulated.readings
@@ -90,7 +91,7 @@ def _machines(comparisons: Sequence[Comparison]) -> Iterator[str]:
             rested = ", ".join(
                 f"{1000 * each.get_rest_s:.2f} + {1000 * each.switch_rest_s:.2f}" for each in readings
             )
-            entries = ", ".join(f"{1000 * each.entries_after_s(20):.1f}" for each in readings)
+            entries = ", ".join(f"{1000 * each.entries_after_s(TYPICAL_LIST):.1f}" for each in readings)
             drifted = f"**drifted by {play.emulated.drift:+.0%}**" if play.emulated.drifted else "the same"
             yield f"| {play.name} | {slower} times as long | {rested} | {entries} | {drifted} |"
         else:
