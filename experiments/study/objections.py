@@ -22,6 +22,8 @@ Row = tuple[str, str]
 """An objection and the figures."""
 NONE, LENT = NAMES["recompute"], NAMES["lent"]
 STORES, POOL = label("stores", 2), label("switch", 2)
+NEARLY = 1.05
+"""So many times the cost is still called the same."""
 
 
 def objections(found: Found, validated: Path) -> Table:
@@ -52,13 +54,13 @@ def _by_nodes(done: Done, sweep: str) -> Iterator[tuple[int, dict[str, Sample]]]
 
 
 def _purchases(done: Done) -> Iterator[Row]:
-    four = label("stores", 4)
     told = [
         f"{nodes} nodes, against {other}: {_change(mine, POOL, other)}, in steady state "
         f"{_change(mine, POOL, other, STEADY)} ({mine[POOL].cost:.2f} and {mine[other].cost:.2f} $/h)"
         for nodes, mine in _by_nodes(done, "rivals")
-        for other in (four, LENT, NONE)
-        if POOL in mine and other in mine
+        if POOL in mine
+        for other in (*_as_dear(done, nodes, mine[POOL].cost), LENT, NONE)
+        if other in mine
     ]
     if told:
         yield "The pool was compared with two storage nodes at any fan-in", f"{POOL}: {'; '.join(told)}"
@@ -88,6 +90,20 @@ def _purchases(done: Done) -> Iterator[Row]:
         yield "Distributed DRAM had no queues", "; ".join(bound)
 
 
+def _as_dear(done: Done, nodes: int, cost: float) -> list[str]:
+    """Storage nodes alone: the most that cost no more than a pool, and as many as cost nearly the same."""
+    alone = sorted(
+        {
+            (sample.cost, point.label)
+            for point, sample in part(done, "rivals", nodes)
+            if point.system == "stores" and not point.variant
+        }
+    )
+    dearest = [name for its_cost, name in alone if its_cost <= cost][-1:]
+    near = [name for its_cost, name in alone if cost < its_cost <= NEARLY * cost]
+    return dearest + near
+
+
 def _gate(done: Done) -> Iterator[Row]:
     first, *_, last = GATES
     told = []
@@ -112,8 +128,10 @@ def _tails(done: Done) -> Iterator[Row]:
         changes = {name: ratio(one, mine[NONE], *P99) for name, one in mine.items() if NONE in mine}
         if changes:
             name = max(changes, key=lambda one: abs(changes[one].mean - 1))
+            change = changes[name]
+            half = f" ± {change.half:.1%}" if isfinite(change.half) else ""
             told.append(
-                f"{nodes} nodes: furthest from recomputing's with {name}, {changes[name].mean - 1:+.1%}"
+                f"{nodes} nodes: furthest from recomputing's with {name}, {change.mean - 1:+.1%}{half}"
             )
     if told:
         yield "Means only; p99 was the same", "; ".join(told)

@@ -79,7 +79,11 @@ AXES = (
         log=False,
     ),
     Axis(
-        "link_gbit_s", "link, Gbit/s", (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0), (25.0, 200.0), POOLED
+        "link_gbit_s",
+        "link, Gbit/s",
+        (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0),
+        (25.0, 200.0),
+        (*POOLED, "smartnic"),
     ),
     Axis("model", "model", tuple(MODELS), ("llama3-70b-fp8", "deepseek-v3"), POOLED, log=False),
     Axis("scheduler", "scheduler", SCHEDULERS, ("random", "locality"), POOLED, log=False),
@@ -159,7 +163,7 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
-        for name in (*BASELINES, *LENT, *ANSWERED, BOUND):
+        for name in (*BASELINES, "smartnic", *LENT, *ANSWERED, BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
         for variant, share in SHARES.items():
             slower = replace(setting, peer_share=share)

@@ -16,7 +16,7 @@ from experiments.simulator.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("experiments/simulator", "controller", "workload", "hostlib", "topologies", "v1model/binding")
-KINDS = ("*.py", "*.c", "*.h")
+KINDS = ("*.py", "*.c", "*.h", "*.json")
 """What a result depends on, by folder and kind of file."""
 
 Figures = dict[str, Any]
@@ -25,7 +25,7 @@ Figures = dict[str, Any]
 
 @cache
 def code_hash() -> str:
-    """Of all sources below CODE."""
+    """Of all sources below CODE, and of the sizes that codecs have been measured to make."""
     digest = blake2b(digest_size=8)
     for folder in CODE:
         for path in sorted(path for kind in KINDS for path in (ROOT / folder).rglob(kind)):

@@ -115,7 +115,7 @@ def told_change(sample: Sample, reference: Sample, *path: str) -> str:
 def _open(change: Interval) -> str:
     """No difference where one that counts is ruled out; else it is only not known."""
     word = "no different" if (1 - change).within(SAME_SHARE) else "not told apart"
-    return f"{word} ({change.mean - 1:+.1%} ± {change.half:.1%})"
+    return f"{word} (time {change.mean - 1:+.1%} ± {change.half:.1%})"
 
 
 TAIL_SHARE = 0.005

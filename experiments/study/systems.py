@@ -7,6 +7,7 @@ from typing import Any
 
 from experiments.simulator.measured import measured_control
 from experiments.simulator.scenario import SWITCHES, Scenario
+from workload.cost import MODELS
 
 MERGING_GB = 0.5
 """A pool that holds a few blocks of any model here, and is never told to keep one."""
@@ -24,6 +25,12 @@ SHARES = {"RDMA as measured": 0.87, "over TCP": 0.36}
 """Of a link that Mooncake's transfer engine reached: 87 GB/s of four links of 200 Gbit/s, and 2.4 times less
 over TCP, where cores copy (its README)."""
 
+CODED_BITS = 2.05
+"""Of each value of KV that a prefix cache with decoding adapters stores: CacheGen, 3.5 to 4.3 times smaller
+than eight bits."""
+ADAPTER_GBYTE_S = 20.6 / 8
+"""Of coded blocks that ShadowServe's adapter decodes (arXiv 2509.16857, second-hand), one a node."""
+
 STAR_HOSTS = 62
 """Hosts that one switch connects: a P4 switch here has at most 63 ports."""
 
@@ -31,6 +38,7 @@ NAMES = {
     "recompute": "recompute always",
     "distributed": "distributed DRAM (Mooncake-like)",
     "cxl": "CXL pool (Beluga-like)",
+    "smartnic": "2 storage nodes, coded, adapters decode (ShadowServe-like)",
     "stores": "storage nodes, no pool",
     "sram": "pool in SRAM, 64 MB",
     "switch": "pool in the switch",
@@ -179,6 +187,8 @@ def system(name: str, setting: Setting) -> Scenario:
         return _pooled(found, front, setting, told) if front else found
     if name == "sram":
         return base.changed(pool={"memory": "sram", "size_gb": 0.064}, nodes=told)
+    if name == "smartnic":
+        return _decoded_by_adapters(base, setting)
     if name in ("merging", "switch"):
         return _pooled(base, "merge" if name == "merging" else "pool", setting, told)
     return base
@@ -199,6 +209,13 @@ def _peers(base: Scenario, setting: Setting, shared_gb: float) -> Scenario:
         nodes={"dram_gb": OWN_GB + shared_gb / setting.nodes},
         direct={"peer_share": setting.peer_share, "lookup_s": 8.39e-6, "block_s": 10.55e-6},
     )
+
+
+def _decoded_by_adapters(base: Scenario, setting: Setting) -> Scenario:
+    """ShadowServe's: storage nodes hold coded blocks, which the nodes' adapters decode."""
+    share = CODED_BITS / (8 * MODELS[setting.model].kv_dtype_bytes)
+    rate = ADAPTER_GBYTE_S / share
+    return base.changed(model={"coded_share": share, "decoding": "smartnic", "decode_gbyte_s": rate})
 
 
 def _cxl(base: Scenario, setting: Setting) -> Scenario:

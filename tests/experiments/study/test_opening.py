@@ -102,6 +102,29 @@ def test_objections_are_answered_with_what_was_played(tmp_path: Path) -> None:
     assert not any("emulator" in objection for objection in rows)
 
 
+def test_a_pool_stands_beside_the_storage_nodes_that_cost_as_much() -> None:
+    """At 60 nodes eight switches have a pool: four storage nodes are no rival at equal cost."""
+    bought_stores = {2: 1.47, 4: 2.03, 8: 3.14, 16: 5.363}
+    done: list[tuple[Point, Sample]] = []
+    for stores, cost in bought_stores.items():
+        setting = Setting(nodes=60, stores=stores)
+        point = Point("rivals", 60, "stores", setting, system("stores", setting))
+        done.append((point, sample(0.2 - stores / 1000, cost)))
+    done += bought({"switch": sample(0.19, 5.356)}, 60)
+    (told,) = (
+        text for _, text in objections(Found(done), NOTHING).rows if text.startswith("2 storage nodes")
+    )
+    assert "against 4 storage nodes" not in told
+    assert "against 8 storage nodes: 1.0% ± 0.0% sooner" in told
+    assert "against 16 storage nodes: 3.3% ± 0.0% later" in told
+
+
+def test_the_tail_that_differs_most_has_its_interval() -> None:
+    done = at(recompute=0.2, lent=0.18)
+    rows = dict(objections(Found(done), NOTHING).rows)
+    assert rows["Means only; p99 was the same"].endswith("lent, -10.0% ± 0.0%")
+
+
 def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
     figures = [("a", True), ("a", True), ("b", True), ("b", False), ("c", None), ("d", False)]

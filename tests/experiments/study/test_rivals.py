@@ -51,7 +51,17 @@ def test_every_number_of_storage_nodes_is_a_rival_with_and_without_pool() -> Non
         if point.sweep == "rivals" and point.value == 60
     }
     assert found >= {(name, stores) for name in ("stores", "switch") for stores in (1, 2, 4, 8, 16)}
-    assert found >= {("recompute", 2), ("distributed", 2), ("cxl", 2)}
+    assert found >= {("recompute", 2), ("distributed", 2), ("cxl", 2), ("smartnic", 2)}
+
+
+@pytest.mark.parametrize(("model", "share"), [("llama3-70b-fp8", 0.25625), ("llama3-70b", 0.128125)])
+def test_adapters_decode_at_their_own_rate_and_are_billed(model: str, share: float) -> None:
+    scenario = system("smartnic", Setting(nodes=10, model=model))
+    assert scenario.model.coded_share == pytest.approx(share)
+    assert scenario.model.decode_gbyte_s * share == pytest.approx(20.6 / 8)
+    plain = system("stores", Setting(nodes=10))
+    dearer = 10 * (plain.prices.smartnic - plain.prices.nic) / (4 * 8760)
+    assert bill(scenario, 1).cache == pytest.approx(bill(plain, 1).cache + dearer)
 
 
 def test_only_what_costs_no_more_and_is_surely_faster_beats_a_pool() -> None:

@@ -212,7 +212,7 @@ def test_an_axis_names_the_place_at_which_the_pool_changes_most() -> None:
         {value: {"stores": stores[value], "switch": sample(pools[value], 1.96)} for value in pools}
     )
     assert (
-        "at 1, 0.5% ± 0.0% sooner; at 16, 25.0% ± 0.0% sooner; at 64, no different (+0.0% ± 0.0%)"
+        "at 1, 0.5% ± 0.0% sooner; at 16, 25.0% ± 0.0% sooner; at 64, no different (time +0.0% ± 0.0%)"
         in claim.text
     )
     assert Fact("pool in the switch at 16", "storage nodes, no pool at 16") in claim.facts
