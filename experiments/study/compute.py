@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, KilledWorker, LocalCluster, as_completed
 
 # distributed has type hints for its users, but not on all of its functions: hence the ignores below.
 from experiments.errors import ExperimentError
@@ -24,6 +24,7 @@ RETRIES = 3
 """Times that a point is computed again when its worker died."""
 CONNECT_TIMEOUT_S = 10
 AHEAD = 2
+KEPT = "what was computed is kept: start it again and it goes on from there"
 
 OnDone = Callable[[int, int, int], None]
 """Called with points done, points in all, and how many of the done were there already."""
@@ -84,6 +85,19 @@ def _local_cluster(workers: int) -> LocalCluster:
         signal.signal(signal.SIGINT, heard)
 
 
+def _next(arriving: Any) -> Any:
+    """The next future with its figures, None after the last; raises ClusterError when there is no cluster."""
+    try:
+        future, figures = next(arriving)
+    except StopIteration:
+        return None
+    except KilledWorker as error:
+        raise ClusterError(f"the worker of one point died {RETRIES + 1} times ({error}); {KEPT}") from None
+    if isinstance(figures, BaseException):  # what is told of futures that ended with their scheduler
+        raise ClusterError(f"the Dask scheduler is gone ({type(figures).__name__}); {KEPT}")
+    return future, figures
+
+
 class Computer:
     """Figures of scenarios, from the store or from the cluster."""
 
@@ -127,7 +141,8 @@ class Computer:
             return
         futures = {self._submit(name, scenario): name for name, scenario in first}
         arriving = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
-        for future, figures in arriving:
+        while (done := _next(arriving)) is not None:
+            future, figures = done
             yield futures[future], figures
             following = next(waiting, None) if time.monotonic() < deadline_s else None
             if following is not None:

@@ -50,10 +50,10 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def scheduler_with_workers(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and workers as processes of their own, over TCP."""
+    """A Dask scheduler and workers as processes of their own, over TCP; the scheduler is the last."""
     with ExitStack() as stack:
         file = folder / "scheduler.json"
-        stack.enter_context(
+        scheduler = stack.enter_context(
             process("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
                     "--no-dashboard", "--scheduler-file", str(file))
         )  # fmt: skip
@@ -67,7 +67,7 @@ def scheduler_with_workers(folder: Path, workers: int) -> Iterator[tuple[str, li
             )
             for number in range(workers)
         ]  # fmt: skip
-        yield address, started
+        yield address, [*started, scheduler]
 
 
 def ignore(done: int, total: int, known: int) -> None:
@@ -93,6 +93,26 @@ def test_a_worker_killed_half_way_loses_nothing(tmp_path: Path) -> None:
     assert [found["completed"] for found in figures] == [60] * 10
     alone = compute_point(wanted[-1])
     assert {**figures[-1], "cpu_s": 0} == {**alone, "cpu_s": 0}
+
+
+@pytest.mark.timeout(180)
+def test_a_scheduler_killed_half_way_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
+    wanted, store = scenarios(6, requests=20), ResultStore(tmp_path / "points")
+    with scheduler_with_workers(tmp_path, 1) as (address, processes), cluster(address) as client:
+        client.wait_for_workers(1, timeout=WAIT_S)
+
+        def kill_half_way(done: int, total: int, known: int) -> None:
+            if done == 2:
+                processes[-1].kill()
+
+        with pytest.raises(ClusterError, match=r"scheduler is gone.*kept"):
+            Computer(client, store, kill_half_way).all(wanted)
+    kept = len(store)
+    assert 2 <= kept < len(wanted)
+    seen: list[int] = []
+    with cluster(None, workers=1) as client:
+        Computer(client, store, lambda done, total, known: seen.append(known)).all(wanted)
+    assert seen[0] == kept
 
 
 @pytest.mark.timeout(180)
