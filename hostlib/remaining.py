@@ -71,7 +71,8 @@ class Remaining(Generic[B]):
 
     def count(self, into: MutableMapping[str, int]) -> None:
         """Count blocks by where they came from, chunks too, and all that was computed as recomputed."""
-        computed, exact_blocks = {*self.computed}, len(self.chain)
+        exact_blocks = len(self.chain)
+        computed = self.computed if isinstance(self.computed, range) else {*self.computed}
         came: list[str] = []
         if self.blended is not None:
             plan, had = self.blended
@@ -115,4 +116,7 @@ class Prefill:
 
 def prefix_blocks(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:
     """Blocks from the first on that are there."""
-    return next((at for at, block in enumerate(chain) if block.key not in sources), len(chain))
+    for at, block in enumerate(chain):
+        if block.key not in sources:
+            return at
+    return len(chain)

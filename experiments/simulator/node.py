@@ -168,14 +168,16 @@ class Node:
         had = None
         if fetch and chunks:
             had = yield from self._load(request, prefix_blocks(chain, sources), chunks)
-        planned_s = self._prefill.remaining(request, chain, sources, had).work_s
+        remaining, known = self._prefill.remaining(request, chain, sources, had), len(sources)
+        planned_s = remaining.work_s
         self._gpu_free_s = max(self._loop.now, self._gpu_free_s) + planned_s
         with self.gpu.exclusive() as turn:
             yield turn
             if fetch and self._options.loading == "blocking":
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
-            remaining = self._prefill.remaining(request, chain, sources, had)
+            if len(sources) > known:  # something came while others computed
+                remaining = self._prefill.remaining(request, chain, sources, had)
             record.prefill_s = remaining.work_s
             record.saved_s = self._cost.request_prefill_s(request.input_tokens, 0) - record.prefill_s
             self._gpu_free_s -= planned_s - record.prefill_s
@@ -300,7 +302,7 @@ class Node:
         )
         while (chunk := streamer.next(self._loop.now, self._waits())) is not None:
             if chunk.rung is None:
-                record.levels[TEXT] += len(chunk.depths)
+                record.count(TEXT, len(chunk.depths))
                 continue
             forms = [streams.library.forms[chain[depth].key][chunk.rung.level] for depth in chunk.depths]
             asked_s = self._loop.now
@@ -308,7 +310,7 @@ class Node:
             yield self._fetched(fetcher, forms, found)
             streams.meter.report(chunk.rung.block_bytes * len(found), asked_s, self._loop.now)
             if found:
-                record.levels[str(chunk.rung.level)] += len(found)
+                record.count(str(chunk.rung.level), len(found))
                 decoding_s = self._decoding_s(asked_s, len(found), chunk.rung.decode_s)
                 ready_s = max(ready_s, self._loop.now + decoding_s)
             places = zip(chunk.depths, found, strict=False)

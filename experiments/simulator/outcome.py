@@ -26,8 +26,11 @@ def outcome(system: System, cpu_s: float) -> SimResult:
     egress = [link for (source, _), link in system.network.links.items() if source in senders]
     served_bytes = sum(switch.stats.served_bytes for switch in system.switches)
     saved_s = sum(record.saved_s for record in records)
-    streamed = (record.levels for record in records if record.levels)
-    levels = dict(sorted(sum(streamed, Counter[str]()).items()))
+    streamed = Counter[str]()
+    for record in records:
+        if record.levels:
+            streamed.update(record.levels)
+    levels = dict(sorted(streamed.items()))
     slo_s = scenario.workload.ttft_slo_s
     costs = bill(scenario, len(system.fabric.switches))
     return SimResult(

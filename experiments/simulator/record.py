@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from hostlib.blending import BlendRecord
@@ -17,7 +16,7 @@ class Record:
     input_tokens: int
     output_tokens: int
     sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
-    levels: Counter[str] = field(default_factory=Counter)
+    levels: dict[str, int] = field(default_factory=dict)
     """Blocks of a stream by level, and those that it left to be computed as text."""
     fetch_s: float = 0.0
     prefill_s: float = 0.0
@@ -27,6 +26,10 @@ class Record:
     """Where chunks were blended."""
     ttft_s: float = 0.0
     end_s: float = 0.0
+
+    def count(self, level: str, blocks: int) -> None:
+        """So many blocks of its stream came at a level, or were left out."""
+        self.levels[level] = self.levels.get(level, 0) + blocks
 
     @property
     def found_share(self) -> float:

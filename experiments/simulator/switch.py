@@ -54,6 +54,10 @@ class Entry:
         """Parts that are there."""
 
 
+Place = bytes | tuple[bytes, int]
+"""Of a claim: a block's key, and its part where that is not the probe, as it is most often."""
+
+
 class _Claim:
     __slots__ = ("since_s", "waiters")
 
@@ -99,7 +103,7 @@ class Switch:
         self._loop, self._network, self._options = loop, network, options
         self._memory, self._process = memory, process
         self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
-        self._pending: dict[tuple[bytes, int], _Claim] = {}
+        self._pending: dict[Place, _Claim] = {}
         """Claims, the oldest first."""
         self._counts: dict[bytes, tuple[int, int]] = {}
         self._value_bytes = network.sizes.value_bytes
@@ -165,7 +169,7 @@ class Switch:
                 if not reply.found and self.on_nowhere is not None:
                     self.on_nowhere(ask.block)
                 continue
-            place = key, part
+            place: Place = key if part == PROBE else (key, part)
             claim = pending.get(place)
             waiters: Sequence[str] = ()
             if claim is not None:
@@ -263,7 +267,7 @@ class Switch:
 
     def _merge(self, ask: Ask, neighbour: str) -> bool:
         """Whether the request is absorbed; otherwise a claim is made for it, if there is room."""
-        place = (ask.block.key, ask.part)
+        place: Place = ask.block.key if ask.part == PROBE else (ask.block.key, ask.part)
         claim = self._pending.get(place)
         now_s = self._loop.now
         if claim is not None:
