@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
-
 from experiments.incast.result import Point
+from experiments.pictures import panels, save
 
 _FIGURES: dict[str, tuple[str, Callable[[Point], float]]] = {
     "block_p99": ("p99 completion of a block, ms", lambda point: point.block_ms.p99),
@@ -21,15 +16,14 @@ _FIGURES: dict[str, tuple[str, Callable[[Point], float]]] = {
 
 def draw(points: Sequence[Point], title: str, directory: Path) -> list[Path]:
     """One SVG a figure; points that don't count are hollow."""
-    directory.mkdir(parents=True, exist_ok=True)
     return [_figure(points, title, name, directory) for name in _FIGURES]
 
 
 def _figure(points: Sequence[Point], title: str, name: str, directory: Path) -> Path:
     label, value = _FIGURES[name]
     patterns = list(dict.fromkeys(point.pattern for point in points))
-    figure, panels = plt.subplots(1, len(patterns), figsize=(4.2 * len(patterns), 3.6), squeeze=False)
-    for panel, pattern in zip(panels[0], patterns, strict=True):
+    figure, ((*row,),) = panels(1, len(patterns), (4.2 * len(patterns), 3.6), squeeze=False)
+    for panel, pattern in zip(row, patterns, strict=True):
         for color, mode in enumerate(dict.fromkeys(point.mode for point in points)):
             line = [point for point in points if (point.pattern, point.mode) == (pattern, mode)]
             ns = [point.n for point in line]
@@ -42,11 +36,8 @@ def _figure(points: Sequence[Point], title: str, name: str, directory: Path) -> 
         panel.set_title(pattern)
         panel.set_xlabel("nodes")
         panel.grid(alpha=0.3)
-    panels[0][0].set_ylabel(label)
-    panels[0][-1].legend()
+    row[0].set_ylabel(label)
+    row[-1].legend()
     figure.suptitle(title, fontsize=9)
-    figure.tight_layout()
-    path = directory / f"{name}.svg"
-    figure.savefig(path)
-    plt.close(figure)
+    (path,) = save(figure, directory, name, ("svg",))
     return path

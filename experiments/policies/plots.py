@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from experiments.pictures import named_after, panels, save
 from experiments.policies.compare import OURS
 from experiments.policies.jobs import ABLATION
 from experiments.policies.pools import BELADY
@@ -22,7 +18,7 @@ SHOWN = (OURS, "mq", "arc", "s3fifo", "lirs", "gdsf", "lru", BELADY)
 
 def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
     """Prefix hits and saved prefill time by pool size, as PNG and SVG."""
-    figure, (hits, saved) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, (hits, saved) = panels(1, 2, (11, 4.2))
     for policy in SHOWN:
         rows = sorted((r for r in results if r.policy == policy), key=lambda r: r.blocks)
         if rows:
@@ -44,13 +40,13 @@ def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
     _label(saved, "prefill saved, GPU seconds")
     hits.legend(fontsize="small")
     figure.suptitle(trace)
-    _save(folder, f"{_file_name(trace)}_sizes")
+    save(figure, folder, f"{named_after(trace)}_sizes")
 
 
 def plot_ablation(folder: Path, trace: str, full: Sequence[Result], ablated: Sequence[Result]) -> None:
     """Prefix hits with one part switched off, relative to the whole policy."""
     whole = {r.blocks: r.prefix_hit for r in full if r.policy == OURS}
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    figure, axes = panels(1, 1, (7, 4.2))
     for policy in dict.fromkeys(r.policy for r in ablated):
         rows = sorted((r for r in ablated if r.policy == policy), key=lambda r: r.blocks)
         changes = [100 * (r.prefix_hit / whole[r.blocks] - 1) for r in rows]
@@ -59,7 +55,7 @@ def plot_ablation(folder: Path, trace: str, full: Sequence[Result], ablated: Seq
     axes.axhline(0, color="black", linewidth=0.8)
     axes.legend(title="without", fontsize="small")
     figure.suptitle(f"{trace}: one part switched off")
-    _save(folder, f"{_file_name(trace)}_ablation")
+    save(figure, folder, f"{named_after(trace)}_ablation")
 
 
 def _label(axes: Axes, measure: str) -> None:
@@ -67,14 +63,3 @@ def _label(axes: Axes, measure: str) -> None:
     axes.set_xlabel("blocks in the pool")
     axes.set_ylabel(measure)
     axes.grid(alpha=0.3)
-
-
-def _save(folder: Path, name: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for kind in ("png", "svg"):
-        plt.savefig(folder / f"{name}.{kind}", dpi=120)
-    plt.close()
-
-
-def _file_name(trace: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "_", Path(trace).stem).strip("_")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
+from experiments.pictures import named_after, panels, save
 from experiments.tiers.scenarios import SOURCES, Result
 
 _COLOURS = dict(zip(SOURCES, ("#1b6ca8", "#6db3dd", "#2a9d5c", "#f2b134", "#b9b9b9"), strict=True))
@@ -19,7 +14,7 @@ _COLOURS = dict(zip(SOURCES, ("#1b6ca8", "#6db3dd", "#2a9d5c", "#f2b134", "#b9b9
 def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
     """One line of bars a combination, as PNG and SVG."""
     height = 1.6 + 0.28 * len(results)
-    figure, (where, ttft) = plt.subplots(1, 2, figsize=(11, height), layout="constrained", sharey=True)
+    figure, (where, ttft) = panels(1, 2, (11, height), sharey=True)
     names = [f"{r.tiers}, {r.gate}, {r.prefetch}" for r in results]
     left = [0.0] * len(results)
     for source in SOURCES:
@@ -33,7 +28,4 @@ def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
     ttft.set_xlabel("mean time to first token, s")
     ttft.grid(axis="x", alpha=0.3)
     figure.suptitle(trace)
-    name = re.sub(r"[^A-Za-z0-9]+", "_", Path(trace).stem).strip("_")
-    for kind in ("png", "svg"):
-        figure.savefig(folder / f"{name}.{kind}", dpi=120)
-    plt.close(figure)
+    save(figure, folder, named_after(trace))

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 from rich.box import SIMPLE
 from rich.table import Table
 
 from experiments.intervals import Interval
 from experiments.page import Section, lines, write_report
 from experiments.page.report import Plot
+from experiments.pictures import panels, save
 
 Row = Mapping[str, Any]
 FIGURES = {
@@ -77,7 +74,7 @@ def write_page(
                 [said(cell) if isinstance(cell, Interval) else cell for cell in one.values()] for one in found
             ]
             sections.append(Section(heading, name, list(found[0]), table))
-    _picture(folder / "worth.svg", rows)
+    _picture(folder, rows)
     return write_report(folder, "make worth: what compressing and blending are worth", about, sections)
 
 
@@ -101,16 +98,9 @@ def _plot(rows: Sequence[Row], figure: str) -> Plot:
     return lines(FIGURES[figure][0], "memory of the pool, plain blocks", named, log_x=True)
 
 
-def _picture(path: Path, rows: Sequence[Row]) -> None:
+def _picture(folder: Path, rows: Sequence[Row]) -> None:
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
-    figure, axes = plt.subplots(
-        3,
-        len(workloads),
-        figsize=(3.2 * len(workloads), 7.5),
-        layout="constrained",
-        squeeze=False,
-        sharex=True,
-    )
+    figure, axes = panels(3, len(workloads), (3.2 * len(workloads), 7.5), squeeze=False, sharex=True)
     for column, workload in enumerate(workloads):
         mine = [row for row in rows if row["workload"] == workload]
         for line, name in enumerate(("pool_hits", "egress_tb", "ttft_mean_ms")):
@@ -131,9 +121,4 @@ def _picture(path: Path, rows: Sequence[Row]) -> None:
                 ax.set_xlabel("pool, plain blocks")
     most = max(axes[0], key=lambda ax: len(ax.get_lines()))
     figure.legend(*most.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with plt.rc_context(
-        {"svg.hashsalt": "weir", "svg.fonttype": "none"}
-    ):  # text stays text: a third the size
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
+    save(figure, folder, "worth", ("svg",))
