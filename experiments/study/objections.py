@@ -227,16 +227,20 @@ def _believed(validated: Path) -> Iterator[Row]:
     for row in summary.get("emulator") or []:
         if row.get("tolerance") is not None and row["scenario"] not in overloaded:
             judged.setdefault(row["scenario"], []).append(bool(row["agrees"]))
-    when = f"(make validate, revision {summary.get('revision', 'unknown')})"
+    of = summary.get("revisions") or {}
+    when = {
+        kind: f"(make validate, revision {of.get(kind, summary.get('revision', 'unknown'))})"
+        for kind in ("literature", "emulator")
+    }
     if judged:
         said = (
             f"in {sum(map(all, judged.values()))} of {len(judged)} plays all figures agree within their "
-            f"tolerance, a pool's hits relative to these hits {when}"
+            f"tolerance, a pool's hits relative to these hits {when['emulator']}"
         )
         yield "The simulator was compared with the emulator relative to all blocks", said
     rows = [row for row in summary.get("literature") or [] if not row.get("fitted")]
     if rows:
-        said = f"of published rows, none fitted, {_near(rows)} {when}"
+        said = f"of published rows, none fitted, {_near(rows)} {when['literature']}"
         sources = {row["source"]: [one for one in rows if one["source"] == row["source"]] for row in rows}
         if len(sources) > 1:  # one source may have most rows
             said += f"; {'; '.join(f'{name}: {_near(own)}' for name, own in sources.items())}"

@@ -118,13 +118,22 @@ def _differs(plays: Sequence[Comparison]) -> list[str]:
     ] + ["the machine did not keep up" for play in plays if play.emulated.overloaded]
 
 
+SUMMARY = "summary.json"
+KINDS = {"literature": ("literature",), "emulator": ("emulator", "overloaded")}
+"""What can be compared by itself, and its lists in the summary."""
+
+
 def write(folder: Path, sections: Sequence[Section]) -> None:
-    """validation.md and summary.json; "overloaded" are the plays in which the machine did not keep up."""
+    """validation.md and summary.json; "overloaded" are the plays in which the machine did not keep up.
+
+    What was compared now is written. Of the other kind the summary keeps what it had, with its revision.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(f"### {section.title}\n\n{section.text}" for section in sections)
     (folder / "validation.md").write_text(f"Revision {revision()}\n\n{text}")
-    record = {
+    record: dict[str, Any] = {
         "revision": revision(),
+        "revisions": {},
         "literature": [
             _literature(section.source, row) for section in sections if section.source for row in section.rows
         ],
@@ -133,7 +142,23 @@ def write(folder: Path, sections: Sequence[Section]) -> None:
             {row.what for section in sections if section.complaints for row in section.rows}
         ),
     }
-    (folder / "summary.json").write_text(json.dumps(record, indent=1) + "\n")
+    before = _before(folder / SUMMARY)
+    for kind, lists in KINDS.items():
+        if record[kind] or not before.get(kind):
+            record["revisions"][kind] = revision()
+        else:
+            record |= {name: before[name] for name in lists if name in before}
+            record["revisions"][kind] = before.get("revisions", {}).get(kind, before.get("revision"))
+    (folder / SUMMARY).write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _before(path: Path) -> dict[str, Any]:
+    """The summary that is there, if it can be read."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _literature(source: str, row: Row) -> dict[str, Any]:

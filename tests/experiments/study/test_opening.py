@@ -130,6 +130,7 @@ def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None
     figures = [("a", True), ("a", True), ("b", True), ("b", False), ("c", None), ("d", False)]
     summary = {
         "revision": "abc",
+        "revisions": {"emulator": "def"},
         "overloaded": ["d"],
         "emulator": [
             {"scenario": name, "tolerance": None if agrees is None else 0.1, "agrees": agrees}
@@ -147,6 +148,7 @@ def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None
         "in 1 of 2 plays all figures agree within",
         "of published rows, none fitted, 1 of 2 w",
     ]
+    assert next(iter(rows.values())).endswith("(make validate, revision def)")
     said = list(rows.values())[1]
     assert "1 of 2 within 15 %, 2 within 25 % (make validate, revision abc); one: 1 of 1 within 15 %" in said
     assert said.endswith("another: 0 of 1 within 15 %, 1 within 25 %")

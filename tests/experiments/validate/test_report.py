@@ -3,6 +3,9 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
@@ -42,6 +45,30 @@ def test_rows_are_written_with_their_source(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert summary["overloaded"] == ["busy"]
     assert "table b" in (tmp_path / "validation.md").read_text()
+
+
+def test_what_was_not_compared_now_is_kept_with_its_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make validate PART=literature` leaves the plays on the emulator where they are."""
+    published = Section("a", "a paper", (Row("vLLM alone", "TTFT", 2.0, 1.0, 0.25),), "")
+    busy = Section("b", None, (Row("star", "blocks: pool", 10, 12, 0.1),), "", ("busy: no CPU was left",))
+
+    def written(revision: str, *sections: Section) -> Any:
+        monkeypatch.setattr("experiments.validate.report.revision", lambda: revision)
+        write(tmp_path, sections)
+        return json.loads((tmp_path / "summary.json").read_text())
+
+    first = written("old", busy)
+    assert first["revisions"] == {"literature": "old", "emulator": "old"}
+    both = written("new", published)
+    assert both["revisions"] == {"literature": "new", "emulator": "old"}
+    assert (both["emulator"], both["overloaded"]) == (first["emulator"], ["star"])
+    last = written("newer", replace(busy, complaints=()))
+    assert last["revisions"] == {"literature": "new", "emulator": "newer"}
+    assert (last["literature"], last["overloaded"]) == (both["literature"], [])
+    (tmp_path / "summary.json").write_text("{")
+    assert written("newest", published)["emulator"] == []
 
 
 def as_simulated(result: SimResult) -> Measured:
