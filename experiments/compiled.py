@@ -36,8 +36,8 @@ FLAGS = (
 )
 _SIMULATOR = (
     "budget chunks client control cpu decoders direct events front gpu hints holders lane lanes lenders link "
-    "live_puts messages network node peers prefix_routing pushed record routing simulation steps store "
-    "switch system warm workload"
+    "live_puts messages network node peers prefix_routing pushed record reported routing simulation steps "
+    "store switch system warm workload"
 )
 _POOL = (
     "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "

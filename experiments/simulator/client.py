@@ -138,6 +138,18 @@ class Client:
             chain.transfers.append(transfer)
         self._pump()
 
+    def waiting_blocks(self) -> float:
+        """Blocks being fetched, as far as they have not come: as hosts count, one of which nothing has come
+        is a single fragment (its length is not known yet)."""
+        waiting = 0.0
+        for transfer in self._transfers.values():
+            parts, missing = transfer.block.parts, transfer.missing
+            left = 1
+            if not missing & 1 << PROBE:
+                left = sum(fragments for part, fragments in enumerate(parts) if missing & 1 << part)
+            waiting += left / sum(parts)
+        return waiting
+
     def store(self, blocks: Iterable[Block]) -> None:
         """Store new blocks at their homes, in the background."""
         waiting, most = self._waiting_puts, self._options.max_waiting_puts

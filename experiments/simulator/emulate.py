@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from controller.residents import PERIOD_S
 from experiments.logs import Open
 from experiments.run.emulation import Emulation, Measurements
 from experiments.run.evaluate import evaluate
@@ -24,6 +25,7 @@ from experiments.simulator.machine_costs import MEASURED, MachineCosts
 from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
+from hostlib.routed import REPORT_PERIOD_S
 from hostlib.tier_rules import DEFAULT_RULE
 from hostlib.wire import KV_HEADER_BYTES, VALUE_BYTES, VALUE_FRAME_BYTES
 from topologies.engines import make_engine
@@ -185,6 +187,8 @@ def _machine(run: RunScenario) -> dict[str, Any]:
         "live_turns": True,
         "cores": len(os.sched_getaffinity(0)),
         "timer_s": TIMER_S * speed,
+        "node_report_s": REPORT_PERIOD_S * speed,
+        "pool_report_s": PERIOD_S * speed,
     }
 
 

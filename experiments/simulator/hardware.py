@@ -66,6 +66,10 @@ class Machine:
     """Mean share by which work on a core takes longer than the times below, by chance."""
     live_turns: bool = False
     """Lanes of a node take turns exactly as those of hosts do (experiments.simulator.lanes)."""
+    node_report_s: float = number(0.0, 0.0, 1e3)
+    """The conductor knows of nodes and pools what they last said (experiments.simulator.reported): nodes
+    every so often and when a prefill has ended, pools every `pool_report_s`; 0: everything at once."""
+    pool_report_s: float = number(0.0, 0.0, 1e3)
     timer_s: float = number(0.0, 0.0, 1e3)
     """Hosts wait for whole ticks of so long: a request begins late, and a prefill ends late."""
     switch_wake_s: float = number(0.0, 0.0, 1e3)

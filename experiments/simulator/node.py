@@ -140,6 +140,15 @@ class Node:
         """Blocks from the first on in its own memory."""
         return next((at for at, block in enumerate(chain) if block not in self._tiers), len(chain))
 
+    @property
+    def changes(self) -> int:
+        """Of its memory until now."""
+        return self._tiers.changes
+
+    def holds(self) -> set[Block]:
+        """All that is in its memory."""
+        return self._tiers.keys()
+
     def serve(
         self,
         request: Request,

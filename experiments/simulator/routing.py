@@ -65,6 +65,9 @@ class SimulatedCluster:
     def prefill_s(self, request: Request, held_blocks: int) -> float:
         return self._parts.cost.request_prefill_s(request.input_tokens, held_blocks)
 
+    def prefilled(self, node: int) -> None:
+        """A node's prefill has ended: nothing that is not known."""
+
     def _stored(self, block: Block) -> bool:
         if self._parts.shared is not None:
             return self._parts.shared.has(block)
@@ -80,7 +83,7 @@ class Router:
     def __init__(self, scenario: Scenario, cluster: SimulatedCluster, live: LiveRouter | None = None) -> None:
         """`live`: who decides instead of a scheduler."""
         workload = scenario.workload
-        self._live = live
+        self._live, self._cluster = live, cluster
         self.conductor: Conductor | None = None
         self._workload: Workload = workload
         if workload.scheduler == CONDUCTOR:
@@ -109,6 +112,7 @@ class Router:
     def prefilled(self, route: Route) -> None:
         """The request's first token is there."""
         if self.conductor is not None:
+            self._cluster.prefilled(route.node)
             self.conductor.prefilled(route.number)
         if self._live is not None:
             self._live.prefilled(route.number)

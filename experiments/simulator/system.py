@@ -36,6 +36,7 @@ from experiments.simulator.node import Fetcher, Node, Streams
 from experiments.simulator.peers import PeerHints, PeerPool
 from experiments.simulator.prefix_routing import LiveRouter, make_router
 from experiments.simulator.pushed import PushedParts
+from experiments.simulator.reported import ReportedCluster
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, ROUTERS, Scenario
 from experiments.simulator.steps import StepNode
@@ -46,7 +47,7 @@ from experiments.simulator.workload import Demand, Library
 from hostlib.streamer import BandwidthMeter
 from hostlib.tier_rules import make_rule
 from hostlib.tiers import LocalTiers
-from workload.schedule import joining_place
+from workload.schedule import CONDUCTOR, joining_place
 
 US = 1e-6
 NODES: dict[str, type[Node]] = {"budget": BudgetNode, "steps": StepNode}
@@ -139,7 +140,10 @@ class System:
             self.library,
             self.cost,
         )
-        self.router = Router(scenario, SimulatedCluster(self.loop, parts), self._live_router())
+        cluster = SimulatedCluster(self.loop, parts)
+        if scenario.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
+            cluster = ReportedCluster(self.loop, parts, scenario.machine, scenario.workload.seed)
+        self.router = Router(scenario, cluster, self._live_router())
 
     def _live_router(self) -> LiveRouter | None:
         """Where nodes have fixed times: a router that learns from them."""
