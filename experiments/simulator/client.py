@@ -138,6 +138,13 @@ class Client:
             chain.transfers.append(transfer)
         self._pump()
 
+    def newly_stored(self) -> list[Block]:
+        """Of its PUTs that were sent as hosts send them: blocks that homes hold, since it was asked last."""
+        if self._live_puts is None:
+            return []
+        stored, self._live_puts.stored = self._live_puts.stored, []
+        return stored
+
     def waiting_blocks(self) -> float:
         """Blocks being fetched, as far as they have not come: as hosts count, one of which nothing has come
         is a single fragment (its length is not known yet)."""

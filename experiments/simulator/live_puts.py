@@ -37,6 +37,8 @@ class LivePuts:
     ) -> None:
         self.done = 0
         """Blocks."""
+        self.stored: list[Block] = []
+        """Those of which nobody has told a router yet."""
         self._loop, self._name, self._network = loop, name, network
         self._turns, self._options, self._workers = lanes, options, workers
         self._lanes: dict[str, Lane[Put]] = {}
@@ -60,6 +62,7 @@ class LivePuts:
         lane.settle(1, self._loop.now, 0.0)
         if put.held:
             self.done += 1
+            self.stored.append(put.block)
             del self._active[put.block.key]
             lane.in_flight -= offer.in_flight
             lane.waiting = deque(one for one in lane.waiting if one.block is not put.block)

@@ -42,7 +42,7 @@ class MachineCosts:
     0.21 to 0.57 ms later after it (python -m hostlib.bench --block-bytes 4096 --chain 6 --receive-one-by-one
     --pause-ms 100)."""
     switch_cold_s: float = 0.0
-    """Not measured then; since then 0.08 to 0.1 ms (experiments.bench_control.crossing)."""
+    """Not measured then; since then 0.06 to 0.14 ms (experiments.bench_control.crossing)."""
     node_block_s: float = 10e-6
     """A request of 25 blocks, from its arrival to its first packet: 0.24 ms undisturbed, 0.32 with a gate."""
     store_block_s: float = 21e-6

@@ -1,11 +1,12 @@
 """What a live router knows of nodes and pools: what they last said (hostlib.routed, controller.residents).
 
-Only for comparison with the emulator. That storage nodes hold a block is known here at once; live it is with
-the next report of the node that stored it.
+Only for comparison with the emulator. That a storage node has lost a block, which nodes say when they ask for
+it, the router of the simulation never hears.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -37,8 +38,21 @@ class ReportedCluster(SimulatedCluster):
     """Nodes report every `machine.node_report_s`, beginning at chance moments, and when a prefill has ended;
     controllers say every `machine.pool_report_s` what their pools hold."""
 
-    def __init__(self, loop: Loop, parts: ClusterParts, machine: Machine, seed: int) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        parts: ClusterParts,
+        machine: Machine,
+        seed: int,
+        header_share: float = 0.0,
+        past: Iterable[Block] = (),
+    ) -> None:
+        """`header_share`: of a block, which the router counts as what a link has to carry, as a node's gate
+        does not. `past`: what storage nodes hold from the start, as the router is told."""
         super().__init__(loop, parts)
+        self._frames = 1 + header_share
+        self._known = {block.key for block in past}
+        """Of blocks that storage nodes hold."""
         self._machine = machine
         self._told = [_Told() for _ in parts.nodes]
         self._pools: list[frozenset[bytes]] = [frozenset() for _ in parts.controls]
@@ -58,11 +72,16 @@ class ReportedCluster(SimulatedCluster):
         blocks = self._parts.library.chain(request)[first:end]
         homes = [None if self._pooled(block) else block.home for block in blocks]
         link_s = max(0.0, told.link_free_s - now_s)
-        return transfer_s(homes, asker.block_s, link_s, lambda home: told.homes.wait_s(home, now_s))
+        return transfer_s(
+            homes, self._frames * asker.block_s, link_s, lambda home: told.homes.wait_s(home, now_s)
+        )
 
     def prefilled(self, node: int) -> None:
         """Said at once, and before it what the node then holds."""
         self._report(self._told[node], self._parts.nodes[node])
+
+    def _stored(self, block: Block) -> bool:
+        return block.key in self._known or self._pooled(block)
 
     def _pooled(self, block: Block) -> bool:
         return any(block.key in pool for pool in self._pools)
@@ -79,7 +98,9 @@ class ReportedCluster(SimulatedCluster):
         if told.changes != node.changes:
             told.changes, told.held = node.changes, node.holds()
         now_s = self._loop.now
+        if isinstance(node.fetcher, Client):
+            self._known.update(block.key for block in node.fetcher.newly_stored())
         waiting = node.fetcher.waiting_blocks() if isinstance(node.fetcher, Client) else 0.0
-        told.link_free_s = now_s + waiting * node.block_s
+        told.link_free_s = now_s + waiting * self._frames * node.block_s
         for store in self._parts.stores:
             told.homes.report(store.name, node.home_backlog_s(store.name), now_s)

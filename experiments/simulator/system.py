@@ -142,7 +142,14 @@ class System:
         )
         cluster = SimulatedCluster(self.loop, parts)
         if scenario.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
-            cluster = ReportedCluster(self.loop, parts, scenario.machine, scenario.workload.seed)
+            cluster = ReportedCluster(
+                self.loop,
+                parts,
+                scenario.machine,
+                scenario.workload.seed,
+                scenario.network.header_share,
+                past,
+            )
         self.router = Router(scenario, cluster, self._live_router())
 
     def _live_router(self) -> LiveRouter | None:

@@ -1,5 +1,7 @@
 """A router knows what nodes and pools last said, not what they are."""
 
+import pytest
+
 from controller.slots import Slots
 from experiments.simulator.hardware import Machine
 from experiments.simulator.reported import ReportedCluster
@@ -13,12 +15,12 @@ NODE_S, POOL_S = 0.05, 0.1
 CONDUCTED = Scenario().changed(workload={"scheduler": CONDUCTOR, "requests": 60}, nodes={"count": 3})
 
 
-def world() -> tuple[System, ReportedCluster]:
-    system = System(*prepare(CONDUCTED))
+def world(node_s: float = NODE_S, header_share: float = 0.0) -> tuple[System, ReportedCluster]:
+    system = System(*prepare(CONDUCTED.changed(machine={"live_turns": True})))
     parts = ClusterParts(system.nodes, system.stores, system.controls, None, system.library, system.cost)
-    return system, ReportedCluster(
-        system.loop, parts, Machine(node_report_s=NODE_S, pool_report_s=POOL_S), seed=1
-    )
+    machine = Machine(node_report_s=node_s, pool_report_s=POOL_S)
+    past = system.library.by_recency(system.demand.past)
+    return system, ReportedCluster(system.loop, parts, machine, 1, header_share, past)
 
 
 def pass_time(system: System, seconds: float) -> None:
@@ -52,6 +54,27 @@ def test_the_end_of_a_prefill_is_said_at_once_and_with_it_what_the_node_holds_an
     assert cluster.held_blocks(0, request) == 1
     assert cluster.transfer_s(0, request, 0, 1) > alone_s
     assert cluster.transfer_s(1, request, 0, 1) == alone_s
+
+
+def test_what_storage_nodes_hold_is_known_when_the_node_that_stored_it_says_so() -> None:
+    system, cluster = world(node_s=1000.0)
+    node, request = system.nodes[0], system.demand.requests[0]
+    stored = cluster.stored_blocks(request)
+    assert stored  # from the start
+    block = system.library.chain(request)[stored]
+    assert node.fetcher is not None
+    node.fetcher.store([block])
+    pass_time(system, 1.0)
+    assert any(store.holds(block) for store in system.stores)
+    assert cluster.stored_blocks(request) == stored
+    cluster.prefilled(0)
+    assert cluster.stored_blocks(request) == stored + 1
+
+
+def test_a_transfer_is_as_long_as_the_frames_that_a_link_carries() -> None:
+    (system, plain), (_, framed) = world(), world(header_share=0.25)
+    request = system.demand.requests[0]
+    assert framed.transfer_s(0, request, 0, 4) == pytest.approx(1.25 * plain.transfer_s(0, request, 0, 4))
 
 
 def test_a_pools_blocks_are_known_with_its_next_report() -> None:
