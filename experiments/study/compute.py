@@ -52,25 +52,26 @@ def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]
             client = Client(address, timeout=CONNECT_TIMEOUT_S)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TimeoutError) as error:
             raise ClusterError(f"SCHEDULER {address}: no Dask scheduler answers there ({error})") from None
-        with client, _quiet_if_interrupted():
+        with client, _quiet_if_cut_off():
             yield client
         return
     count = workers or len(os.sched_getaffinity(0))
     with (
         _local_cluster(count) as local,
         Client(local) as client,  # type: ignore[no-untyped-call]
-        _quiet_if_interrupted(),
+        _quiet_if_cut_off(),
     ):
         yield client
 
 
 @contextmanager
-def _quiet_if_interrupted() -> Iterator[None]:
-    """Calls that an interrupt cut off leave tracebacks in tornado's log while the cluster is taken down."""
+def _quiet_if_cut_off() -> Iterator[None]:
+    """Calls that an interrupt or a scheduler's end cut off leave tracebacks in logs as it is taken down."""
     try:
         yield
-    except KeyboardInterrupt:
-        logging.getLogger("tornado.application").disabled = True
+    except (KeyboardInterrupt, ClusterError):
+        for name in ("tornado.application", "distributed.client", "distributed.utils"):
+            logging.getLogger(name).disabled = True
         raise
 
 
