@@ -18,6 +18,9 @@ from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio, seconds, 
 from experiments.study.systems import BOUND, NAMES, SHARES
 from experiments.study.table import Table
 
+LARGE = 32
+"""Nodes from which on links to storage nodes jam."""
+
 Row = tuple[str, str]
 """An objection and the figures."""
 NONE, LENT = NAMES["recompute"], NAMES["lent"]
@@ -31,6 +34,7 @@ def objections(found: Found, validated: Path) -> Table:
     done = found.done
     rows = [
         *_purchases(done),
+        *_fan_in(done),
         *_gate(done),
         *_tails(done),
         *_seeds(found),
@@ -88,6 +92,21 @@ def _purchases(done: Done) -> Iterator[Row]:
     ]
     if bound:
         yield "Distributed DRAM had no queues", "; ".join(bound)
+
+
+def _fan_in(done: Done) -> Iterator[Row]:
+    """Around the centre: what is gained against the same storage nodes, and against buying nothing."""
+    found = by_system(done, "nodes")
+    if not {"switch", "stores", "recompute"} <= found.keys():
+        return
+    told = [
+        f"{nodes} nodes, against {STORES}: {told_change(pool, found['stores'][nodes], *MEAN)}, "
+        f"against {NONE}: {told_change(pool, found['recompute'][nodes], *MEAN)}"
+        for nodes, pool in found["switch"].items()
+        if nodes >= LARGE
+    ]
+    if told:
+        yield "A pool was said to pay where recomputing was better than both", f"{POOL}: {'; '.join(told)}"
 
 
 def _as_dear(done: Done, nodes: int, cost: float) -> list[str]:
