@@ -141,13 +141,9 @@ class Node:
         return next((at for at, block in enumerate(chain) if block not in self._tiers), len(chain))
 
     @property
-    def changes(self) -> int:
-        """Of its memory until now."""
-        return self._tiers.changes
-
-    def holds(self) -> set[Block]:
-        """All that is in its memory."""
-        return self._tiers.keys()
+    def memory(self) -> LocalTiers[Block]:
+        """Its own."""
+        return self._tiers
 
     def serve(
         self,

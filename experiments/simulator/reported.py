@@ -95,8 +95,8 @@ class ReportedCluster(SimulatedCluster):
         self._loop.after(self._machine.pool_report_s, self._pool_on_time, place, control)
 
     def _report(self, told: _Told, node: Node) -> None:
-        if told.changes != node.changes:
-            told.changes, told.held = node.changes, node.holds()
+        if told.changes != node.memory.changes:
+            told.changes, told.held = node.memory.changes, node.memory.keys()
         now_s = self._loop.now
         if isinstance(node.fetcher, Client):
             self._known.update(block.key for block in node.fetcher.newly_stored())
