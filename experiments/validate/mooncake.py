@@ -184,9 +184,9 @@ def one_request(trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[R
 
 
 LAUNCHES = (
-    "Figure 14: of a step there is what the tensor cores and the memory take, and 6.1 ms for launching its "
-    "kernels and adding up what eight GPUs have (Vidur's times of this model on 8 A100), which decides where "
-    "little is computed."
+    "Figure 14: of a step there is what the tensor cores and the memory take, 6.1 ms for launching its "
+    "kernels and adding up what eight GPUs have (Vidur's times of this model on 8 A100), and 9 ms in which "
+    "the GPUs wait for the engine (vLLM issue 6854: 5 to 13), which decides where little is computed."
 )
 LONG_TOKENS, PREFIX = 128 * 1024, 0.95
 
