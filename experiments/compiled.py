@@ -35,10 +35,11 @@ FLAGS = (
     "-Wno-error",  # what the C compiler thinks of what mypyc wrote is not for whoever builds it
 )
 _SIMULATOR = (
-    "budget chunks client control cpu decoders direct events front gpu hints holders lane lanes lenders link "
-    "live_puts messages network node peers prefix_routing pushed record reported routing simulation steps "
-    "store switch system warm workload"
+    "budget chunks client control decoders direct events front gpu hints holders lane lanes lenders link "
+    "messages network node peers prefix_routing pushed record routing simulation steps store switch system "
+    "warm workload"
 )
+_EMULATED = "client cpu lanes live_puts machine node reported store switch"
 _POOL = (
     "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "
     "turnover"
@@ -46,6 +47,7 @@ _POOL = (
 MODULES = (
     *(f"controller.{name}" for name in _POOL.split()),
     *(f"experiments.simulator.{name}" for name in _SIMULATOR.split()),
+    *(f"experiments.simulator.emulated.{name}" for name in _EMULATED.split()),
     "hostlib.eviction",
     "hostlib.gate",
     "hostlib.homes",

@@ -10,12 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
 from experiments.simulator.lanes import Lanes
-from experiments.simulator.live_puts import LivePuts
-from experiments.simulator.messages import NOWHERE, PROBE, Ask, Block, Put, Reply, fragments_of
+from experiments.simulator.messages import NOWHERE, PROBE, Ask, Block, Put, Reply
 from experiments.simulator.network import Network
 from experiments.simulator.pushed import PushedParts
 from hostlib.gate import Backlogs
@@ -78,13 +76,9 @@ class ClientOptions:
     lane: LaneOptions = field(default_factory=LaneOptions)
     put_workers: int = 4
     max_waiting_puts: int = 1024
-    fragment_s: float = 0.0
-    """CPU time for each fragment that comes."""
     before_held: int = 1
     """Fragments of a PUT that have left by the time that its home says of the first that it holds the block,
     which ends it."""
-    live_turns: bool = False
-    """See Lanes; PUTs are sent as hosts do, too."""
 
 
 class Client:
@@ -96,7 +90,6 @@ class Client:
         name: str,
         network: Network,
         options: ClientOptions,
-        process: Process,
         pushed: PushedParts | None = None,
     ) -> None:
         """`pushed` takes what comes unasked; without it the client subscribes to nothing."""
@@ -104,17 +97,14 @@ class Client:
         self.pushed = pushed
         self.get_s: list[float] = []
         """Of each block that came, from its first request on the wire, as hosts count."""
-        self._loop, self._network, self._options, self._process = loop, network, options, process
+        self._loop, self._network, self._options = loop, network, options
         self._port, _ = network.access(name)
         self._transfers: dict[bytes, _Transfer] = {}
-        self._lanes = Lanes(options.lane, options.live_turns)
+        self._lanes = Lanes(options.lane)
         self._puts: dict[str, Lane[Put]] = {}
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
         self._backlogs = Backlogs()
-        self._live_puts: LivePuts | None = None
-        if options.live_turns:
-            self._live_puts = LivePuts(loop, name, network, self._lanes, options.lane, options.put_workers)
 
     def backlog_s(self, home: str) -> float:
         """What is left by now of the work that a home last said to wait there."""
@@ -138,31 +128,9 @@ class Client:
             chain.transfers.append(transfer)
         self._pump()
 
-    def newly_stored(self) -> list[Block]:
-        """Of its PUTs that were sent as hosts send them: blocks that homes hold, since it was asked last."""
-        if self._live_puts is None:
-            return []
-        stored, self._live_puts.stored = self._live_puts.stored, []
-        return stored
-
-    def waiting_blocks(self) -> float:
-        """Blocks being fetched, as far as they have not come: as hosts count, one of which nothing has come
-        is a single fragment (its length is not known yet)."""
-        waiting = 0.0
-        for transfer in self._transfers.values():
-            parts, missing = transfer.block.parts, transfer.missing
-            left = 1
-            if not missing & 1 << PROBE:
-                left = sum(fragments for part, fragments in enumerate(parts) if missing & 1 << part)
-            waiting += left / sum(parts)
-        return waiting
-
     def store(self, blocks: Iterable[Block]) -> None:
         """Store new blocks at their homes, in the background."""
         waiting, most = self._waiting_puts, self._options.max_waiting_puts
-        if self._live_puts is not None:
-            self._live_puts.store(blocks, most)
-            return
         for block in blocks:
             if len(waiting) < most:
                 waiting.append(block)
@@ -174,20 +142,6 @@ class Client:
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Replies have arrived in full."""
-        if self._process.free:
-            self._on_replies(replies)
-        else:
-            cost_s = fragments_of([reply.ask for reply in replies]) * self._options.fragment_s
-            self._process.do(cost_s, self._on_replies, replies)
-
-    def acknowledged(self, put: Put) -> None:
-        """A block is at its home."""
-        if self._process.free:
-            self._on_acknowledgements(put)
-        else:
-            self._process.do(put.fragments * self._options.fragment_s, self._on_acknowledgements, put)
-
-    def _on_replies(self, replies: Sequence[Reply]) -> None:
         now_s = self._loop.now
         for reply in replies:
             ask = reply.ask
@@ -212,6 +166,17 @@ class Client:
                 self._not_found(transfer, ask.part)
         self._pump()
 
+    def acknowledged(self, put: Put) -> None:
+        """A block is at its home."""
+        block = put.block
+        self._puts_active.discard(block.key)
+        lane = self._puts[block.home]
+        lane.settle(put.fragments, self._loop.now, 0.0)
+        if self._waiting_puts:
+            self._start_puts()
+        if lane.waiting:
+            self._pump_puts(lane)
+
     def _withdraw(self, lane: Lane[Ask], pushed: Ask) -> None:
         """What comes unasked answers a request: if that still waits, it is not sent, and not in flight."""
         for ask in lane.waiting:
@@ -228,19 +193,6 @@ class Client:
             lane.settle(fragments, now_s, 0.0)
         else:
             lane.settle(fragments, now_s, None if reply.from_pool else reply.backlog_ms, reply.merged)
-
-    def _on_acknowledgements(self, put: Put) -> None:
-        if self._live_puts is not None:
-            self._live_puts.acknowledged(put)
-            return
-        block = put.block
-        self._puts_active.discard(block.key)
-        lane = self._puts[block.home]
-        lane.settle(put.fragments, self._loop.now, 0.0)
-        if self._waiting_puts:
-            self._start_puts()
-        if lane.waiting:
-            self._pump_puts(lane)
 
     def _take(self, transfer: _Transfer, reply: Reply) -> None:
         ask, block = reply.ask, transfer.block
@@ -329,7 +281,6 @@ class Client:
             lane = self._puts.get(block.home)
             if lane is None:
                 lane = self._puts[block.home] = Lane(self._options.lane)
-                self._lanes.puts_to_another()
             lane.waiting.append(Put(block, block.fragments, self.name))
             self._pump_puts(lane)
 
@@ -341,5 +292,4 @@ class Client:
             if put.block.at_home != NOWHERE:
                 put.fragments = min(put.block.fragments, before_held)
         for put in lane.take(self._loop.now):
-            self._lanes.put(put.fragments)
             self._network.put(self.name, put)

@@ -65,10 +65,10 @@ class Machine:
     slowdown: float = number(0.0, 0.0, 100.0)
     """Mean share by which work on a core takes longer than the times below, by chance."""
     live_turns: bool = False
-    """Lanes of a node take turns exactly as those of hosts do (experiments.simulator.lanes)."""
+    """Lanes of a node take turns exactly as those of hosts do (experiments.simulator.emulated.lanes)."""
     node_report_s: float = number(0.0, 0.0, 1e3)
-    """The conductor knows of nodes and pools what they last said (experiments.simulator.reported): nodes
-    every so often and when a prefill has ended, pools every `pool_report_s`; 0: everything at once."""
+    """The conductor knows of nodes and pools what they last said (experiments.simulator.emulated.reported):
+    nodes every so often and when a prefill has ended, pools every `pool_report_s`; 0: everything at once."""
     pool_report_s: float = number(0.0, 0.0, 1e3)
     timer_s: float = number(0.0, 0.0, 1e3)
     """Hosts wait for whole ticks of so long: a request begins late, and a prefill ends late."""
@@ -79,7 +79,8 @@ class Machine:
     host_wake_s: float = number(0.0, 0.0, 1e3)
     """CPU time of a host whenever something comes."""
     rest_s: float = number(0.0, 0.0, 1e3)
-    """A host that rests for t becomes cold by 1 - exp(-t / rest_s) (experiments.simulator.cpu); 0: never."""
+    """A host that rests for t becomes cold by 1 - exp(-t / rest_s) (experiments.simulator.emulated.cpu); 0:
+    never."""
     node_cold_s: float = number(0.0, 0.0, 1e3)
     """CPU time that a cold node's first wake-up takes longer: it asks."""
     node_answer_cold_s: float = number(0.0, 0.0, 1e3)

@@ -16,9 +16,7 @@ from hostlib.lane import LaneOptions
 class Lanes:
     """By home; the bound is in fragments and stays as it is, because nothing is lost in a simulation."""
 
-    def __init__(self, options: LaneOptions, live: bool = False) -> None:
-        """`live`: whose turn it is depends, as in hosts, on lanes of PUTs and what they send, too, and the
-        pool has no lane before it has answered."""
+    def __init__(self, options: LaneOptions) -> None:
         hosts = ClientOptions()
         first = min(options.initial_window, hosts.probe_window)
         self._bodies = options
@@ -35,10 +33,12 @@ class Lanes:
         self._probes_to: dict[str, Lane[Ask]] = {}
         self._bodies_to: dict[str, Lane[Ask]] = {}
         self._sent = 0
-        self._live = live
         self._pool: Lane[Ask] | None = None
-        if not live:
-            self._pool = self.bodies(POOL)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """The pool's lane is there before it has answered."""
+        self._pool = self.bodies(POOL)
 
     @property
     def pool(self) -> Lane[Ask]:
@@ -50,16 +50,6 @@ class Lanes:
     def is_pool(self, lane: Lane[Ask]) -> bool:
         """Whether it is that one."""
         return lane is self._pool
-
-    def puts_to_another(self) -> None:
-        """PUTs go to one home more, in a lane that is elsewhere: live turns count it."""
-        if self._live:
-            self._lanes.append(Lane(self._bodies))
-
-    def put(self, fragments: int) -> None:
-        """So many fragments of PUTs have been sent."""
-        if self._live:
-            self._sent += fragments
 
     def probes(self, home: str) -> Lane[Ask]:
         """First fragments."""

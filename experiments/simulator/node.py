@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from experiments.simulator.chunks import fetch_chunks
-from experiments.simulator.cpu import Process, Timers
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.gpu import Gpu
@@ -69,27 +68,23 @@ class Node:
         gpu: Gpu,
         fetcher: Fetcher | None,
         link_bit_s: float,
-        process: Process,
-        prepare_block_s: float,
         decode_s: float = 0.0,
         streams: Streams | None = None,
         decodes_on_gpu: bool = False,
         place: int = 0,
         decoders: DecoderPool | None = None,
         hints: NodeHints | PeerHints | LenderHints | None = None,
-        timers: Timers | None = None,
     ) -> None:
         """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
         `streams`: fetches in place of the gate, where blocks are stored at several levels.
         `decodes_on_gpu`: there, as they arrive (CacheGen, SIGCOMM'24), and no token is decoded meanwhile."""
-        self._hints, self._timers = hints, timers
+        self._hints = hints
         self.records: list[Record] = []
         self.gpu = gpu
         self.decoders = decoders
         self._place = place
         self.fetcher = fetcher
         self._loop, self._options, self._cost, self._tiers = loop, options, cost, tiers
-        self._process, self._prepare_block_s = process, prepare_block_s
         block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
         self._blending = Blending(cost, options.blend_share)
@@ -160,10 +155,7 @@ class Node:
         record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         tokens = request.input_tokens + request.output_tokens
         yield from self.gpu.admit(tokens)
-        if self._timers is not None:
-            yield self._timers.late_s(self._loop.now)
-        if self._prepare_block_s:
-            yield from self._prepare(len(chain))
+        yield from self._before(len(chain))
         sources: dict[bytes, str] = {}
         missing = self._look_up(chain, sources)
         if fetch and self._streams is not None:
@@ -189,9 +181,7 @@ class Node:
             if self._options.engine_token_us:
                 yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
             yield from self._compute(request, remaining, record)
-            if self._timers is not None:
-                yield self._timers.beyond_s(record.prefill_s)
-                yield from self._prepare(0)
+            yield from self._after(record.prefill_s)
             self._tiers.keep(remaining.kept(chunks))
         record.ttft_s = self._loop.now - record.arrival_s
         prefilled()
@@ -213,11 +203,13 @@ class Node:
         record.ttft_s = self._loop.now - record.arrival_s
         yield from decoders.decode(chosen, tokens, request.output_tokens, request.input_tokens)
 
-    def _prepare(self, blocks: int) -> Steps:
-        """What a host does before it asks for anything."""
-        prepared = self._loop.event()
-        self._process.do(blocks * self._prepare_block_s, prepared.succeed)
-        yield prepared
+    def _before(self, blocks: int) -> Iterable[Event | float]:
+        """What a request of so many blocks waits for before its memory is looked up: nothing."""
+        return ()
+
+    def _after(self, prefill_s: float) -> Iterable[Event | float]:
+        """What it waits for when its prefill, of so long, has been computed: nothing."""
+        return ()
 
     def _look_up(self, chain: Sequence[Block], sources: dict[bytes, str]) -> list[Block]:
         """Note what the node's own memory holds; the rest."""

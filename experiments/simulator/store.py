@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
-from experiments.simulator.hardware import Machine
 from experiments.simulator.link import Link
 from experiments.simulator.messages import (
     IN_DRAM,
@@ -20,7 +18,6 @@ from experiments.simulator.messages import (
     Block,
     Put,
     Reply,
-    fragments_of,
 )
 from experiments.simulator.network import Network
 
@@ -60,15 +57,10 @@ class Store:
         ssd_blocks: int,
         ssd_bytes_per_s: float,
         acknowledged: Acknowledged,
-        machine: Machine,
-        process: Process,
     ) -> None:
         self.name = name
         self.stats = StoreStats()
         self._loop, self._network, self._acknowledged = loop, network, acknowledged
-        self._machine, self._process = machine, process
-        self._overheads_s: deque[tuple[float, float]] = deque()
-        """When what was handed over leaves, and by how much its buffers add to the backlog."""
         self._dram_blocks, self._ssd_blocks = dram_blocks, ssd_blocks
         self._in_dram = self._on_ssd = 0
         """Blocks."""
@@ -77,8 +69,6 @@ class Store:
         self._ssd: deque[Block] = deque()
         self._reclaimed: dict[Block, set[int]] = {}
         """Parts that came of blocks on their way out of a pool."""
-        self._pieces: dict[Block, dict[str, int]] = {}
-        """Fragments that came of blocks that are sent fragment by fragment, by sender."""
         self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
         self._port, self._egress = network.access(name)
 
@@ -93,15 +83,6 @@ class Store:
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Answer at once from DRAM, later from SSD."""
-        if self._process.free:
-            self._answer(asks)
-            return
-        machine = self._machine
-        blocks = sum(ask.part == PROBE for ask in asks)
-        cost_s = blocks * machine.store_block_s + fragments_of(asks) * machine.store_fragment_s
-        self._process.do(cost_s, self._answer, asks)
-
-    def _answer(self, asks: Sequence[Ask]) -> None:
         stats, backlog_ms = self.stats, self.backlog_ms()
         nowhere: list[Reply] = []
         for ask in asks:
@@ -113,7 +94,8 @@ class Store:
                 continue
             stats.values += ask.fragments
             if nowhere:
-                nowhere = self._deny(nowhere)
+                self._deny(nowhere)
+                nowhere = []
             ready_s = 0.0 if ask.block.at_home == IN_DRAM else self._ssd_link.wait_s(self._loop.now)
             if ready_s:
                 self._loop.after(ready_s, self._port.reply, [reply])
@@ -121,39 +103,28 @@ class Store:
                 self._port.reply([reply])
         if nowhere:
             self._deny(nowhere)
-        if self._machine.buffer_share:
-            self._fill_buffers(asks)
 
-    def _deny(self, nowhere: list[Reply]) -> list[Reply]:
-        """Send so many NOT_FOUND, and begin anew."""
-        if self._process.free:
-            self._port.reply(nowhere)
-        else:  # on a machine, each wakes those whom it passes
-            for reply in nowhere:
-                self._port.reply([reply])
-        return []
+    def _deny(self, nowhere: Sequence[Reply]) -> None:
+        """Send so many NOT_FOUND."""
+        self._port.reply(nowhere)
 
     def put(self, put: Put) -> None:
         """Keep a block, or a part of a reclaimed one, and acknowledge."""
-        if self._process.free:
-            self._keep(put)
-        else:
-            self._process.do(put.fragments * self._machine.store_fragment_s, self._keep, put)
-
-    def _keep(self, put: Put) -> None:
-        block, loop = put.block, self._loop
-        if put.piece:
-            put.held = self._keep_piece(put)
-        elif not put.reclaim or self._is_whole(put):
-            if self._reclaimed:
-                self._reclaimed.pop(block, None)
-            put.held = self._keep_whole(block)
-        else:
-            put.held = self.holds(block)
+        loop = self._loop
+        put.held = self._take(put)
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
         loop.after(arrival_s - loop.now, self._acknowledged, put)
 
-    def _keep_whole(self, block: Block) -> bool:
+    def _take(self, put: Put) -> bool:
+        """Whether its block is here then."""
+        block = put.block
+        if put.reclaim and not self._is_whole(put):
+            return self.holds(block)
+        if self._reclaimed:
+            self._reclaimed.pop(block, None)
+        return self._keep(block)
+
+    def _keep(self, block: Block) -> bool:
         """Whether it is here then; one that was is used."""
         if block.at_home != NOWHERE:
             self._insert(block)
@@ -161,17 +132,6 @@ class Store:
         self.stats.stored_blocks += 1
         self._add(block)
         return bool(self._dram_blocks or self._ssd_blocks)
-
-    def _keep_piece(self, put: Put) -> bool:
-        """Blocks are put together by sender; a fragment of one that is here is a use of it."""
-        block = put.block
-        if not self.holds(block):
-            senders = self._pieces.setdefault(block, {})
-            senders[put.sender] = senders.get(put.sender, 0) + 1
-            if senders[put.sender] < block.fragments:
-                return False
-            del self._pieces[block]
-        return self._keep_whole(block)
 
     def _is_whole(self, put: Put) -> bool:
         """Whether all parts of a reclaimed block have come, or were here."""
@@ -184,22 +144,8 @@ class Store:
         raise AssertionError("a storage node asks for nothing")
 
     def backlog_ms(self) -> float:
-        """How long what waits to leave takes; an emulated host takes its buffers for bytes that wait, and
-        speaks in whole milliseconds of its own."""
-        now_s, overheads_s = self._loop.now, self._overheads_s
-        wait_ms = 1000 * self._egress.wait_s(now_s)
-        if overheads_s:
-            while overheads_s and overheads_s[0][0] <= now_s:
-                overheads_s.popleft()
-            wait_ms += 1000 * sum((extra_s for _, extra_s in overheads_s), 0.0)
-        return wait_ms if self._process.free else round(wait_ms / self._machine.pace) * self._machine.pace
-
-    def _fill_buffers(self, asks: Sequence[Ask]) -> None:
-        """Note what the buffers of so many datagrams are larger than these."""
-        machine = self._machine
-        lumps = -(-fragments_of(asks) // machine.lump_fragments)
-        extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
-        self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
+        """How long what waits to leave takes."""
+        return 1000 * self._egress.wait_s(self._loop.now)
 
     def _find(self, ask: Ask) -> bool:
         block = ask.block

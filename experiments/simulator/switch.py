@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.simulator.cpu import Process
 from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
-from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
+from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
 from experiments.simulator.network import Network, Port
 
 
@@ -22,8 +21,6 @@ class SwitchOptions:
     pending_timeout_s: float = 0.2
     sketch_epoch_s: float = 67.1
     recirculation_bytes_per_s: float = 25e9
-    packet_s: float = 0.0
-    """CPU time for each fragment or request, where the switch is a program."""
 
 
 @dataclass(slots=True)
@@ -80,7 +77,6 @@ class Switch:
         network: Network,
         options: SwitchOptions,
         memory: Link | None,
-        process: Process,
     ) -> None:
         self.name = name
         self.stats = SwitchStats()
@@ -101,7 +97,7 @@ class Switch:
         self.port_numbers = {port.peer: port.number for port in network.fabric.ports(name)}
         """Of each neighbour, ascending."""
         self._loop, self._network, self._options = loop, network, options
-        self._memory, self._process = memory, process
+        self._memory = memory
         self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
         self._pending: dict[Place, _Claim] = {}
         """Claims, the oldest first."""
@@ -111,21 +107,6 @@ class Switch:
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """GETs: serve, merge or forward."""
-        if self._process.free:
-            self._on_asks(asks, neighbour, tail_s)
-        else:
-            cost_s = fragments_of(asks) * self._options.packet_s
-            self._process.do(cost_s, self._on_asks, asks, neighbour, tail_s)
-
-    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
-        """Replies: fill, count, and pass on to who waits."""
-        if self._process.free:
-            self._on_replies(replies, tail_s)
-        else:
-            cost_s = fragments_of([reply.ask for reply in replies]) * self._options.packet_s
-            self._process.do(cost_s, self._on_replies, replies, tail_s)
-
-    def _on_asks(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         index, ports, merging = self.index, self._ports, self._options.merging
         alone = len(asks) == 1
         forward: dict[Port, list[Ask]] = {}
@@ -151,7 +132,8 @@ class Switch:
         for port, rest in forward.items():
             port.ask(rest, tail_s)
 
-    def _on_replies(self, replies: Sequence[Reply], tail_s: float) -> None:
+    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
+        """Replies: fill, count, and pass on to who waits."""
         index, ports, pending = self.index, self._ports, self._pending
         alone = len(replies) == 1
         onward: dict[Port, list[Reply]] = {}
@@ -237,11 +219,7 @@ class Switch:
         reply = Reply(ask, found=True, from_pool=True)
         reply.group = group
         self.stats.pushed += ask.fragments
-        to, ready_s = self.groups.get(group, ()), self._read_s(ask.fragments)
-        if self._process.free:
-            self._fan_out(reply, to, ready_s)
-        else:
-            self._process.do(ask.fragments * self._options.packet_s, self._fan_out, reply, to, ready_s)
+        self._send_pushed(reply, self.groups.get(group, ()), self._read_s(ask.fragments))
         return True
 
     def forget_counts(self) -> None:
@@ -313,6 +291,10 @@ class Switch:
         due = count == threshold or (count > threshold and not count & (count - 1))
         if threshold and due and self.on_miss is not None:
             self.on_miss(reply.ask, count, reply.backlog_ms, waiters)
+
+    def _send_pushed(self, reply: Reply, to: Sequence[str], ready_s: float) -> None:
+        """A part leaves the pool for these neighbours."""
+        self._fan_out(reply, to, ready_s)
 
     def _fan_out(self, reply: Reply, to: Sequence[str], ready_s: float = 0.0) -> None:
         """What is pushed goes to these neighbours."""

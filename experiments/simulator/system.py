@@ -20,9 +20,14 @@ from experiments.simulator.checks import (
 )
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
-from experiments.simulator.cpu import Cold, Cpu, Process, Timers
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
+from experiments.simulator.emulated.client import EmulatedClient
+from experiments.simulator.emulated.machine import carrier_of
+from experiments.simulator.emulated.node import EmulatedNode
+from experiments.simulator.emulated.reported import ReportedCluster
+from experiments.simulator.emulated.store import EmulatedStore
+from experiments.simulator.emulated.switch import EmulatedSwitch
 from experiments.simulator.events import Loop
 from experiments.simulator.front import Front, Whole
 from experiments.simulator.gpu import Gpu
@@ -36,7 +41,6 @@ from experiments.simulator.node import Fetcher, Node, Streams
 from experiments.simulator.peers import PeerHints, PeerPool
 from experiments.simulator.prefix_routing import LiveRouter, make_router
 from experiments.simulator.pushed import PushedParts
-from experiments.simulator.reported import ReportedCluster
 from experiments.simulator.routing import ClusterParts, Router, SimulatedCluster
 from experiments.simulator.scenario import GB, GBIT_BYTES, ROUTERS, Scenario
 from experiments.simulator.steps import StepNode
@@ -86,7 +90,8 @@ class System:
             machine.link_burst_s,
             scenario.network.requests_first,
         )
-        self._cpu = Cpu(self.loop, machine.cores, machine.slowdown, seed) if machine.cores else None
+        self._carrier = carrier_of(self.loop, machine, seed)
+        """The machine that carries the parts out, if there is one."""
         self.nodes: list[Node] = []
         self.stores: list[Store] = []
         self.switches: list[Switch] = []
@@ -200,7 +205,7 @@ class System:
         return NodeHints(self._hints, name)
 
     def _build_switches(self) -> None:
-        pool, machine = self.scenario.pool, self.scenario.machine
+        pool, carrier = self.scenario.pool, self._carrier
         options = SwitchOptions(
             merging=pool.merging and pool.memory != "none",
             multicast=pool.multicast,
@@ -208,15 +213,13 @@ class System:
             pending_timeout_s=pool.pending_timeout_s,
             sketch_epoch_s=pool.sketch_epoch_s,
             recirculation_bytes_per_s=self.scenario.network.link_gbit_s * GBIT_BYTES,
-            packet_s=machine.switch_packet_s,
         )
         for name in self.fabric.switches:
             memory = None
             if pool.memory == "dram":
                 memory = Link(f"{name} memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
-            cold = Cold((machine.switch_cold_s,), machine.rest_s)
-            process = Process(self._cpu, machine.switch_wake_s, cold)
-            switch = Switch(self.loop, name, self.network, options, memory, process)
+            given = (self.loop, name, self.network, options, memory)
+            switch = Switch(*given) if carrier is None else EmulatedSwitch(*given, carrier)
             self.network.attach(name, switch)
             self.switches.append(switch)
             if pool_blocks(self.scenario, self.cost):
@@ -247,10 +250,9 @@ class System:
         self.controls.append(control)
 
     def _build_stores(self, past: Sequence[Block]) -> None:
-        storage, block_bytes = self.scenario.storage, self.cost.stored_bytes
-        machine = self.scenario.machine
+        storage, block_bytes, carrier = self.scenario.storage, self.cost.stored_bytes, self._carrier
         for name in self.fabric.stores:
-            store = Store(
+            given = (
                 self.loop,
                 name,
                 self.network,
@@ -258,9 +260,8 @@ class System:
                 int(storage.ssd_gb * GB / block_bytes),
                 storage.ssd_gbyte_s * GB,
                 self._acknowledged,
-                machine,
-                Process(self._cpu, machine.host_wake_s, Cold((machine.store_cold_s,), machine.rest_s)),
             )
+            store = Store(*given) if carrier is None else EmulatedStore(*given, carrier)
             store.preload(block for block in past if block.home == name)
             self.network.attach(name, store)
             self.network.keepers[name] = store.put
@@ -280,13 +281,11 @@ class System:
             int(options.dram_gb * GB / cost.block_bytes),
             make_rule(options.tiers, cost.block_prefill_s),
         )
-        machine = scenario.machine
-        cold = Cold((machine.node_cold_s, machine.node_answer_cold_s), machine.rest_s)
-        process = Process(self._cpu, machine.host_wake_s, cold)
         fetcher: Fetcher | None = None
         if options.gate != "never":
-            fetcher = self._fetcher(place, name, process, tiers)
-        return NODES.get(options.decode, Node)(
+            fetcher = self._fetcher(place, name, tiers)
+        carrier = self._carrier
+        node = NODES.get(options.decode, Node if carrier is None else EmulatedNode)(
             self.loop,
             options,
             cost,
@@ -294,21 +293,16 @@ class System:
             gpu,
             fetcher,
             scenario.network.link_gbit_s * 1e9 * (scenario.direct.peer_share if self.peers else 1.0),
-            process,
-            machine.node_block_s,
             decode_s(scenario, cost),
             self._streams(),
             scenario.model.decoding == "gpu",
             place,
             self.decoders,
             self._hints_of(place, name, fetcher),
-            self._timers(place),
         )
-
-    def _timers(self, place: int) -> Timers | None:
-        """Of one node of a machine; elsewhere what happens happens in time."""
-        tick_s = self.scenario.machine.timer_s
-        return Timers(tick_s, f"{self.scenario.workload.seed} {place}") if tick_s else None
+        if carrier is not None and isinstance(node, EmulatedNode):
+            node.run_on(carrier, name)
+        return node
 
     def _streams(self) -> Streams | None:
         """What a node needs to stream; None where blocks have one level."""
@@ -320,24 +314,23 @@ class System:
         meter = BandwidthMeter(scenario.network.link_gbit_s * GBIT_BYTES, target_s)
         return Streams(levels, target_s, meter, self.library)
 
-    def _fetcher(self, place: int, name: str, process: Process, tiers: LocalTiers[Block]) -> Fetcher:
+    def _fetcher(self, place: int, name: str, tiers: LocalTiers[Block]) -> Fetcher:
         if self.peers is not None:
             return self.peers.join(name, tiers)
         if self.direct is not None:
             return DirectClient(self.loop, self.direct, place)
-        machine = self.scenario.machine
+        machine, carrier = self.scenario.machine, self._carrier
         lane = lane_options(self.scenario.network.target_backlog_ms, machine.pace)
         options = ClientOptions(
             lane,
-            fragment_s=machine.node_fragment_s,
             # Fragments of 512 bytes are nothing beside a real block; an emulated one has few.
-            before_held=1 if process.free else lane.initial_window,
-            live_turns=machine.live_turns,
+            before_held=lane.initial_window if machine.cores else 1,
         )
         pushed: PushedParts | None = None
         if self.scenario.control.push:
             pushed = PushedParts(tiers.__contains__, tiers.place, machine.pace)
-        client = Client(self.loop, name, self.network, options, process, pushed)
+        given = (self.loop, name, self.network, options, pushed)
+        client = Client(*given) if carrier is None else EmulatedClient(*given, carrier)
         if self.lenders is not None:
             lender = self.lenders.join(client, tiers)
             self._holds[name] = lender.holds

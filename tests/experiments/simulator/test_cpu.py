@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from experiments.simulator.cpu import Cold, Cpu, Process, Timers
+from experiments.simulator.emulated.cpu import Cold, Cpu, Process, Timers
 from experiments.simulator.events import Loop
 
 

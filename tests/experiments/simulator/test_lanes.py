@@ -2,6 +2,7 @@
 
 import pytest
 
+from experiments.simulator.emulated.lanes import LiveLanes
 from experiments.simulator.lane import Lane
 from experiments.simulator.lanes import Lanes
 from experiments.simulator.messages import Ask, Block
@@ -63,28 +64,31 @@ def test_all_lanes_together_have_a_bound_and_take_turns_at_it() -> None:
     assert len(firsts) > 1
 
 
-@pytest.mark.parametrize(
-    ("live", "puts", "share"), [(False, 0, 2 / 3), (False, 3, 2 / 3), (True, 0, 1 / 2), (True, 3, 4 / 5)]
-)
+@pytest.mark.parametrize(("puts", "share"), [(0, 1 / 2), (3, 4 / 5)])
 def test_live_turns_count_lanes_of_puts_and_none_of_a_pool_that_never_answered(
-    live: bool, puts: int, share: float
+    puts: int, share: float
 ) -> None:
     """A turn in which nothing waits falls to the next lane where something does."""
-    lanes = Lanes(LaneOptions(initial_window=BOUND), live)
+    lanes = LiveLanes(LaneOptions(initial_window=BOUND))
     for _ in range(puts):
         lanes.puts_to_another()
     first, second = _two_at_the_bound(lanes)
     assert sum(_turn(lanes, first, second) is first for _ in range(30)) == 30 * share
 
 
-@pytest.mark.parametrize("live", [False, True])
-def test_what_puts_send_moves_live_turns_on(live: bool) -> None:
-    lanes = Lanes(LaneOptions(initial_window=BOUND), live)
+def test_other_turns_count_the_pool_that_never_answered() -> None:
+    lanes = Lanes(LaneOptions(initial_window=BOUND))
+    first, second = _two_at_the_bound(lanes)
+    assert sum(_turn(lanes, first, second) is first for _ in range(30)) == 30 * 2 / 3
+
+
+def test_what_puts_send_moves_live_turns_on() -> None:
+    lanes = LiveLanes(LaneOptions(initial_window=BOUND))
     first, second = _two_at_the_bound(lanes)
     while _turn(lanes, first, second) is first:
         pass
     lanes.put(1)
-    assert (_turn(lanes, first, second) is second) == live
+    assert _turn(lanes, first, second) is second
 
 
 def _two_at_the_bound(lanes: Lanes) -> tuple[Lane[Ask], Lane[Ask]]:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from experiments.simulator.emulated.lanes import LiveLanes
+from experiments.simulator.emulated.live_puts import LivePuts
 from experiments.simulator.events import Loop
-from experiments.simulator.lanes import Lanes
-from experiments.simulator.live_puts import LivePuts
 from experiments.simulator.messages import Block, Put
 from hostlib.lane import LaneOptions
 
@@ -28,7 +28,7 @@ def block(number: int) -> Block:
 
 def putting(workers: int = 4) -> tuple[LivePuts, list[Put]]:
     wire: Any = Wire()
-    return LivePuts(Loop(), "node", wire, Lanes(OPTIONS, True), OPTIONS, workers), wire.sent
+    return LivePuts(Loop(), "node", wire, LiveLanes(OPTIONS), OPTIONS, workers), wire.sent
 
 
 def acknowledge(puts: LivePuts, put: Put, held: bool = False) -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from controller.slots import Slots
+from experiments.simulator.emulated.reported import ReportedCluster
 from experiments.simulator.hardware import Machine
-from experiments.simulator.reported import ReportedCluster
 from experiments.simulator.routing import ClusterParts
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import prepare, simulate

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from experiments.simulator.client import Client
 from experiments.simulator.control import SwitchControl
+from experiments.simulator.emulated.client import EmulatedClient
 from experiments.simulator.events import Loop
 from experiments.simulator.hardware import Machine
 from experiments.simulator.messages import Block
@@ -98,9 +98,10 @@ class ReportedCluster(SimulatedCluster):
         if told.changes != node.memory.changes:
             told.changes, told.held = node.memory.changes, node.memory.keys()
         now_s = self._loop.now
-        if isinstance(node.fetcher, Client):
+        waiting = 0.0
+        if isinstance(node.fetcher, EmulatedClient):
             self._known.update(block.key for block in node.fetcher.newly_stored())
-        waiting = node.fetcher.waiting_blocks() if isinstance(node.fetcher, Client) else 0.0
+            waiting = node.fetcher.waiting_blocks()
         told.link_free_s = now_s + waiting * self._frames * node.block_s
         for store in self._parts.stores:
             told.homes.report(store.name, node.home_backlog_s(store.name), now_s)

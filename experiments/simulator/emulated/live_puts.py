@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from experiments.simulator.emulated.lanes import LiveLanes
 from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
-from experiments.simulator.lanes import Lanes
 from experiments.simulator.messages import Block, Put
 from experiments.simulator.network import Network
 from hostlib.lane import LaneOptions
@@ -33,7 +33,7 @@ class LivePuts:
     """A node's, so many blocks at a time."""
 
     def __init__(
-        self, loop: Loop, name: str, network: Network, lanes: Lanes, options: LaneOptions, workers: int
+        self, loop: Loop, name: str, network: Network, lanes: LiveLanes, options: LaneOptions, workers: int
     ) -> None:
         self.done = 0
         """Blocks."""

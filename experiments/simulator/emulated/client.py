@@ -1,0 +1,69 @@
+"""A node's way to the network that is part of a host process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from experiments.simulator.client import Client, ClientOptions
+from experiments.simulator.emulated.lanes import LiveLanes
+from experiments.simulator.emulated.live_puts import LivePuts
+from experiments.simulator.emulated.machine import Carrier
+from experiments.simulator.events import Loop
+from experiments.simulator.messages import PROBE, Block, Put, Reply, fragments_of
+from experiments.simulator.network import Network
+from experiments.simulator.pushed import PushedParts
+
+
+class EmulatedClient(Client):
+    """It takes CPU time for each fragment that comes. With `machine.live_turns` lanes take turns, and PUTs
+    are sent, as hosts do."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        name: str,
+        network: Network,
+        options: ClientOptions,
+        pushed: PushedParts | None,
+        carrier: Carrier,
+    ) -> None:
+        super().__init__(loop, name, network, options, pushed)
+        self._process, self._fragment_s = carrier.node_process(name), carrier.machine.node_fragment_s
+        self._live_puts: LivePuts | None = None
+        if carrier.machine.live_turns:
+            lanes = LiveLanes(options.lane)
+            self._lanes = lanes
+            self._live_puts = LivePuts(loop, name, network, lanes, options.lane, options.put_workers)
+
+    def newly_stored(self) -> list[Block]:
+        """Of its PUTs that were sent as hosts send them: blocks that homes hold, since it was asked last."""
+        if self._live_puts is None:
+            return []
+        stored, self._live_puts.stored = self._live_puts.stored, []
+        return stored
+
+    def waiting_blocks(self) -> float:
+        """Blocks being fetched, as far as they have not come: as hosts count, one of which nothing has come
+        is a single fragment (its length is not known yet)."""
+        waiting = 0.0
+        for transfer in self._transfers.values():
+            parts, missing = transfer.block.parts, transfer.missing
+            left = 1
+            if not missing & 1 << PROBE:
+                left = sum(fragments for part, fragments in enumerate(parts) if missing & 1 << part)
+            waiting += left / sum(parts)
+        return waiting
+
+    def store(self, blocks: Iterable[Block]) -> None:
+        if self._live_puts is None:
+            super().store(blocks)
+        else:
+            self._live_puts.store(blocks, self._options.max_waiting_puts)
+
+    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
+        cost_s = fragments_of([reply.ask for reply in replies]) * self._fragment_s
+        self._process.do(cost_s, super().replied, replies, neighbour, tail_s)
+
+    def acknowledged(self, put: Put) -> None:
+        action = super().acknowledged if self._live_puts is None else self._live_puts.acknowledged
+        self._process.do(put.fragments * self._fragment_s, action, put)

@@ -1,0 +1,46 @@
+"""What the hosts and switches of an emulation share, and what each of them gets of it."""
+
+from __future__ import annotations
+
+from experiments.simulator.emulated.cpu import Cold, Cpu, Process, Timers
+from experiments.simulator.events import Loop
+from experiments.simulator.hardware import Machine
+
+
+class Carrier:
+    """A scenario's machine; where it has no cores, what its processes do takes no time."""
+
+    def __init__(self, loop: Loop, machine: Machine, seed: int) -> None:
+        self.machine = machine
+        self._seed = seed
+        self._cpu = Cpu(loop, machine.cores, machine.slowdown, seed) if machine.cores else None
+        self._nodes: dict[str, Process] = {}
+
+    def switch_process(self) -> Process:
+        """Of a switch."""
+        machine = self.machine
+        return Process(self._cpu, machine.switch_wake_s, Cold((machine.switch_cold_s,), machine.rest_s))
+
+    def store_process(self) -> Process:
+        """Of a storage node."""
+        machine = self.machine
+        return Process(self._cpu, machine.host_wake_s, Cold((machine.store_cold_s,), machine.rest_s))
+
+    def node_process(self, name: str) -> Process:
+        """Of a node and its client: the same."""
+        process = self._nodes.get(name)
+        if process is None:
+            machine = self.machine
+            cold = Cold((machine.node_cold_s, machine.node_answer_cold_s), machine.rest_s)
+            process = self._nodes[name] = Process(self._cpu, machine.host_wake_s, cold)
+        return process
+
+    def timers(self, place: int) -> Timers | None:
+        """Of one node; None: what happens happens in time."""
+        tick_s = self.machine.timer_s
+        return Timers(tick_s, f"{self._seed} {place}") if tick_s else None
+
+
+def carrier_of(loop: Loop, machine: Machine, seed: int) -> Carrier | None:
+    """None where a scenario says nothing of a machine: its parts are then the plain ones."""
+    return None if machine == Machine() else Carrier(loop, machine, seed)

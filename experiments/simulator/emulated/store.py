@@ -1,0 +1,86 @@
+"""A storage node that is a host process, sending through a socket's buffers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from experiments.simulator.emulated.machine import Carrier
+from experiments.simulator.events import Loop
+from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
+from experiments.simulator.network import Network
+from experiments.simulator.store import Acknowledged, Store
+
+
+class EmulatedStore(Store):
+    """It takes CPU time, counts its buffers as bytes that wait, speaks of the backlog in whole milliseconds
+    of its own, and takes blocks fragment by fragment."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        name: str,
+        network: Network,
+        dram_blocks: int,
+        ssd_blocks: int,
+        ssd_bytes_per_s: float,
+        acknowledged: Acknowledged,
+        carrier: Carrier,
+    ) -> None:
+        super().__init__(loop, name, network, dram_blocks, ssd_blocks, ssd_bytes_per_s, acknowledged)
+        self._process, self._machine = carrier.store_process(), carrier.machine
+        self._overheads_s: deque[tuple[float, float]] = deque()
+        """When what was handed over leaves, and by how much its buffers add to the backlog."""
+        self._pieces: dict[Block, dict[str, int]] = {}
+        """Fragments that came of blocks that are sent fragment by fragment, by sender."""
+
+    def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
+        machine = self._machine
+        blocks = sum(ask.part == PROBE for ask in asks)
+        cost_s = blocks * machine.store_block_s + fragments_of(asks) * machine.store_fragment_s
+        self._process.do(cost_s, self._answer, asks, neighbour, tail_s)
+
+    def _answer(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
+        super().asked(asks, neighbour, tail_s)
+        if self._machine.buffer_share:
+            self._fill_buffers(asks)
+
+    def _deny(self, nowhere: Sequence[Reply]) -> None:
+        if self._process.free:
+            super()._deny(nowhere)
+            return
+        for reply in nowhere:  # each wakes those whom it passes
+            self._port.reply([reply])
+
+    def put(self, put: Put) -> None:
+        self._process.do(put.fragments * self._machine.store_fragment_s, super().put, put)
+
+    def _take(self, put: Put) -> bool:
+        return self._take_piece(put) if put.piece else super()._take(put)
+
+    def _take_piece(self, put: Put) -> bool:
+        """Blocks are put together by sender; a fragment of one that is here is a use of it."""
+        block = put.block
+        if not self.holds(block):
+            senders = self._pieces.setdefault(block, {})
+            senders[put.sender] = senders.get(put.sender, 0) + 1
+            if senders[put.sender] < block.fragments:
+                return False
+            del self._pieces[block]
+        return self._keep(block)
+
+    def backlog_ms(self) -> float:
+        wait_ms, now_s, overheads_s = super().backlog_ms(), self._loop.now, self._overheads_s
+        if overheads_s:
+            while overheads_s and overheads_s[0][0] <= now_s:
+                overheads_s.popleft()
+            wait_ms += 1000 * sum((extra_s for _, extra_s in overheads_s), 0.0)
+        pace = self._machine.pace
+        return wait_ms if self._process.free else round(wait_ms / pace) * pace
+
+    def _fill_buffers(self, asks: Sequence[Ask]) -> None:
+        """Note what the buffers of so many datagrams are larger than these."""
+        machine = self._machine
+        lumps = -(-fragments_of(asks) // machine.lump_fragments)
+        extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
+        self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
