@@ -138,4 +138,4 @@ def _value(option: Option, given: str | None) -> Any:
     try:
         return option.parse(text)
     except OptionError as error:
-        raise OptionError(f"{option.variable} {error}") from None
+        raise OptionError(f"{option.variable}: {error}") from None

@@ -43,7 +43,7 @@ def test_a_level_that_is_none_is_refused(
 ) -> None:
     monkeypatch.setenv("VERBOSE", "7")
     assert run_command((), parse, lambda screen, _: 0) == 2
-    assert capsys.readouterr().err == "error: VERBOSE must be from 0 to 2, not 7\n"
+    assert capsys.readouterr().err == "error: VERBOSE: must be from 0 to 2, not 7\n"
 
 
 def test_the_exit_code_is_that_of_the_work() -> None:

@@ -27,7 +27,7 @@ def test_a_bad_option_is_one_line() -> None:
     command = (*COMMAND, "--engines", "tofino")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 2
-    assert done.stderr.strip() == "error: ENGINES: there is no 'tofino': choose of echo, embedded, bmv2"
+    assert done.stderr.strip() == "error: ENGINES: there is no 'tofino': choose one of echo, embedded, bmv2"
     assert not done.stdout
 
 

@@ -26,12 +26,12 @@ def test_environment_and_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--engines", "tofino"], "ENGINES there is no 'tofino': choose one of echo, embedded, bmv2"),
-        (["--workloads", "puts"], "WORKLOADS there is no 'puts'"),
-        (["--rounds", "many"], "ROUNDS must be a whole number, not 'many'"),
-        (["--rounds", "0"], "ROUNDS must be from 1 to 100, not 0"),
-        (["--seconds", "nan"], "SECONDS must be from 0.05 to 10, not nan"),
-        (["--record", "perhaps"], "RECORD must be yes or no"),
+        (["--engines", "tofino"], "ENGINES: there is no 'tofino': choose one of echo, embedded, bmv2"),
+        (["--workloads", "puts"], "WORKLOADS: there is no 'puts'"),
+        (["--rounds", "many"], "ROUNDS: must be a whole number, not 'many'"),
+        (["--rounds", "0"], "ROUNDS: must be from 1 to 100, not 0"),
+        (["--seconds", "nan"], "SECONDS: must be from 0.05 to 10, not nan"),
+        (["--record", "perhaps"], "RECORD: must be yes or no"),
     ],
 )
 def test_bad_values_say_what_is_taken(arguments: list[str], complaint: str) -> None:

@@ -49,11 +49,11 @@ def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--policies", "lru,x"), "POLICIES there is no 'x': choose one of reuse, fifo"),
-        (("--shapes", "x"), "SHAPES there is no 'x': choose one of agents"),
-        (("--blocks", "100,y"), "BLOCKS must be a whole number, not 'y'"),
-        (("--blocks", "3"), "BLOCKS must be from 20 to 10000000, not 3"),
-        (("--requests", "0"), "REQUESTS must be from 1 to 10000000, not 0"),
+        (("--policies", "lru,x"), "POLICIES: there is no 'x': choose one of reuse, fifo"),
+        (("--shapes", "x"), "SHAPES: there is no 'x': choose one of agents"),
+        (("--blocks", "100,y"), "BLOCKS: must be a whole number, not 'y'"),
+        (("--blocks", "3"), "BLOCKS: must be from 20 to 10000000, not 3"),
+        (("--requests", "0"), "REQUESTS: must be from 1 to 10000000, not 0"),
     ],
 )
 def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:

@@ -109,7 +109,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, number: int) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--policy", "magic"), "POLICY there is no 'magic': choose one of"),
+        (("--policy", "magic"), "POLICY: there is no 'magic': choose one of"),
         (("--trace", "/nonexistent.jsonl"), "/nonexistent.jsonl: No such file"),
         (("--hosts", "62"), "at most 63 fit"),
     ],

@@ -42,16 +42,16 @@ def test_an_empty_variable_is_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("ENGINE", "tofino", r"ENGINE there is no 'tofino': choose one of embedded, bmv2"),
-        ("POLICY", "best", r"POLICY there is no 'best': choose one of .*lru"),
-        ("TOPO", "ring", r"TOPO there is no 'ring': choose one of star"),
-        ("SCHEDULER", "x", r"SCHEDULER there is no 'x': choose one of random"),
-        ("TIERS", "x", r"TIERS there is no 'x': choose one of exclusive, inclusive, by-value"),
-        ("HOSTS", "0", r"HOSTS must be from 1 to 256, not 0"),
-        ("HOSTS", "many", r"HOSTS must be a whole number, not 'many'"),
-        ("SCALE", "nan", r"SCALE must be from 1 to 1e\+09, not nan"),
-        ("REQUESTS", "1e9", r"REQUESTS must be a whole number"),
-        ("BLEND", "maybe", r"BLEND must be yes or no \(1 or 0\), not 'maybe'"),
+        ("ENGINE", "tofino", r"ENGINE: there is no 'tofino': choose one of embedded, bmv2"),
+        ("POLICY", "best", r"POLICY: there is no 'best': choose one of .*lru"),
+        ("TOPO", "ring", r"TOPO: there is no 'ring': choose one of star"),
+        ("SCHEDULER", "x", r"SCHEDULER: there is no 'x': choose one of random"),
+        ("TIERS", "x", r"TIERS: there is no 'x': choose one of exclusive, inclusive, by-value"),
+        ("HOSTS", "0", r"HOSTS: must be from 1 to 256, not 0"),
+        ("HOSTS", "many", r"HOSTS: must be a whole number, not 'many'"),
+        ("SCALE", "nan", r"SCALE: must be from 1 to 1e\+09, not nan"),
+        ("REQUESTS", "1e9", r"REQUESTS: must be a whole number"),
+        ("BLEND", "maybe", r"BLEND: must be yes or no \(1 or 0\), not 'maybe'"),
     ],
 )
 def test_bad_values_are_answered_with_what_there_is(

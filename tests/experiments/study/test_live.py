@@ -121,8 +121,8 @@ def test_every_design_can_be_played_and_simulated() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--designs=pool,magic", "DESIGNS there is no 'magic'"),
-        ("--seeds=1,two", "SEEDS must be a whole number, not 'two'"),
+        ("--designs=pool,magic", "DESIGNS: there is no 'magic'"),
+        ("--seeds=1,two", "SEEDS: must be a whole number, not 'two'"),
     ],
 )
 def test_what_is_not_there_is_refused(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def test_a_sweep_that_is_not_there_is_a_clear_error(
     sweeps: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([f"--sweeps={sweeps}", "--results", str(tmp_path / "none")]) == 2
-    assert "SWEEPS there is no" in capsys.readouterr().err
+    assert "SWEEPS: there is no" in capsys.readouterr().err
 
 
 @pytest.mark.timeout(300)

@@ -38,10 +38,10 @@ def test_a_trace_from_the_environment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--tiers", "x"), "TIERS there is no 'x': choose one of exclusive, inclusive, by-value"),
-        (("--gate", "x"), "GATE there is no 'x': choose one of always, compare"),
-        (("--prefetch", "queued,x"), "PREFETCH there is no 'x': choose one of none, chain, queued"),
-        (("--hosts", "0"), "HOSTS must be from 1 to 256, not 0"),
+        (("--tiers", "x"), "TIERS: there is no 'x': choose one of exclusive, inclusive, by-value"),
+        (("--gate", "x"), "GATE: there is no 'x': choose one of always, compare"),
+        (("--prefetch", "queued,x"), "PREFETCH: there is no 'x': choose one of none, chain, queued"),
+        (("--hosts", "0"), "HOSTS: must be from 1 to 256, not 0"),
     ],
 )
 def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:
