@@ -10,6 +10,7 @@ from scapy.packet import Packet, Raw
 from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV, VALUE_OPS
+from hostlib.udp_checksum import passable
 from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig, ip, key_of
 
 KEY = key_of("block")
@@ -164,6 +165,22 @@ def test_a_get_without_a_checksum_is_right(rig: Rig) -> None:
     get = rig.get(NODE, KEY)
     get[UDP].chksum = 0
     assert [port for port, _ in rig.send(NODE, get)] == [STORE]
+
+
+@pytest.mark.parametrize("op", ["get", "put"])
+def test_a_request_whose_checksum_would_be_ffff_is_sent_so_that_it_passes(rig: Rig, op: str) -> None:
+    """To csum16 that is 0000; of so many requests one has such a sequence."""
+    ask = rig.get if op == "get" else lambda node, key, **fields: rig.put(node, key, [STORE], **fields)
+
+    def numbered(sequence: int) -> Packet:
+        return Ether(bytes(ask(NODE, KEY, sequence=sequence)))
+
+    doomed = numbered(numbered(0)[UDP].chksum)
+    assert doomed[UDP].chksum == 0xFFFF
+    assert rig.send(NODE, doomed) == []
+    payload = passable(bytes(doomed[UDP].payload), ip(NODE), ip(STORE))
+    assert [port for port, _ in rig.send(NODE, rig.frame(NODE, STORE, Raw(payload)))] == [STORE]
+    assert rig.outcomes() == {"malformed": 1, "claimed" if op == "get" else "put": 1}
 
 
 def test_plain_ipv4_is_forwarded_with_its_ttl_lowered(rig: Rig) -> None:
