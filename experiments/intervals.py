@@ -54,3 +54,11 @@ def mean_interval(values: Sequence[float]) -> Interval:
         return Interval(middle, float("-inf"), float("inf"))
     half = _T_975[min(len(values) - 1, len(_T_975)) - 1] * stdev(values) / sqrt(len(values))
     return Interval(middle, middle - half, middle + half)
+
+
+def ratio_interval(pairs: Sequence[tuple[float, float]]) -> Interval:
+    """Sum of the firsts to sum of the seconds, which are not all 0; the interval by linearisation (Cochran,
+    Sampling Techniques, 1977, 6.4), so pairs weigh by how much there is of them."""
+    ratio = sum(one for one, _ in pairs) / sum(other for _, other in pairs)
+    mean_other = mean(other for _, other in pairs)
+    return mean_interval([ratio + (one - ratio * other) / mean_other for one, other in pairs])

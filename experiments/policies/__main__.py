@@ -14,9 +14,10 @@ from experiments.command import Screen, run_command
 from experiments.policies import plots, report
 from experiments.policies.compare import OURS, compare
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
-from experiments.policies.live_study import run_live, run_plays
+from experiments.policies.live_study import run_live
 from experiments.policies.options import Options, parse_options
 from experiments.policies.page import write_page
+from experiments.policies.plays import run_plays
 from experiments.policies.replay import Result
 from experiments.policies.studies import run_bound, run_cross, run_explain, run_reclaim
 from workload.cost import CostModel, make_cost_model

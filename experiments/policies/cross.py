@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.policies.reuse_parts import Tuning
-from experiments.intervals import Interval, mean_interval
+from experiments.intervals import Interval, mean_interval, ratio_interval
 from experiments.parallel import run_all
 from experiments.policies.kept import EARLY, Kept, Member, Outcome, generated, label, measure, of_file
 from experiments.policies.pools import BELADY, CACHES, OWN
@@ -164,11 +164,9 @@ def _early(inside: Sequence[Kept], size: int, place: int) -> Interval:
         return [kept[size, contender].saved_s[place] for kept in inside]
 
     ours, best = saved_s(label(CANDIDATES[0])), max(map(saved_s, BASELINES), key=sum)
-    mean_s = fmean(best)
-    if not mean_s:
+    if not any(best):
         return mean_interval([1.0] * len(inside))
-    ratio = sum(ours) / sum(best)
-    return mean_interval([ratio + (our_s - ratio * s) / mean_s for our_s, s in zip(ours, best, strict=True)])
+    return ratio_interval(list(zip(ours, best, strict=True)))
 
 
 def print_cross(console: Console, held: Sequence[Held]) -> None:

@@ -36,6 +36,7 @@ class Options:
     seeds: int
     live: bool
     plays: int
+    turns: int
     fill: str
     news: bool
     bound: bool
@@ -90,6 +91,7 @@ _OPTIONS = (
         "real live pools to compare with replays of what they were asked, as root; the scenarios are drawn "
         "by SEED and the seeds after it",
     ),
+    Option("TURNS", whole(1, 50), 1, "times that each of these pools is played"),
     Option("FILL", one_of(FILL_MODES), ON_THE_WAY, "of those pools: as in `make run`"),
     Option("NEWS", yes_or_no, False, "the same"),
     Option("BOUND", yes_or_no, False, "how far it is to what no policy can exceed, in seconds saved"),

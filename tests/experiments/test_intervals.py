@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from experiments.intervals import Interval, mean_interval
+from experiments.intervals import Interval, mean_interval, ratio_interval
 
 
 @pytest.mark.parametrize("runs", [2, 5, 10, 40])
@@ -39,3 +39,18 @@ def test_an_interval_is_printed_with_its_half_and_scaled_as_a_whole() -> None:
 
 def test_by_how_much_something_is_less_turns_the_interval_round() -> None:
     assert 1 - Interval(0.75, 0.5, 1.25) == Interval(0.25, -0.25, 0.5)
+
+
+def test_a_ratio_of_sums_holds_the_true_ratio_in_about_19_of_20() -> None:
+    chance = random.Random(7)
+    held = 0
+    for _ in range(1000):
+        others = [chance.uniform(1.0, 9.0) for _ in range(20)]
+        interval = ratio_interval([(1.3 * other + chance.gauss(0.0, 1.0), other) for other in others])
+        held += interval.low <= 1.3 <= interval.high
+    assert held / 1000 == pytest.approx(0.95, abs=0.025)
+
+
+def test_a_ratio_of_sums_weighs_by_size() -> None:
+    assert ratio_interval([(1.0, 10.0), (1.0, 1.0)]).mean == pytest.approx(2 / 11)
+    assert ratio_interval([(2.0, 1.0), (6.0, 3.0)]).half == pytest.approx(0.0)

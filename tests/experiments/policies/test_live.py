@@ -15,12 +15,10 @@ from controller.policies import make_policy
 from controller.residual_value import ResidualValue
 from experiments.policies.against import Coarse, live_figures, told_all, told_as_live
 from experiments.policies.live import ALL, AS_IT_IS, COMPUTED, IDLE, replay_live
-from experiments.policies.live_study import differences, ways
 from experiments.policies.played import Get, Play, drawn
 from experiments.policies.switch_model import SKETCH_EPOCH_S, Entry, Sketch, SwitchModel, Wanted
 from experiments.policies.told import Telling, ToldPool
 from experiments.run.scenario import make_scenario
-from experiments.validate.gauge import USUAL
 from hostlib.wire import fingerprint
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.generate import generate
@@ -223,17 +221,6 @@ def test_the_same_requests_told_all_told_late_and_live(tmp_path: Path) -> None:
     assert late.saved_s == pytest.approx(live.saved_s)
     assert 0 < live.saved_s < all_told.saved_s
     assert Coarse(play, IDLE).run().block_hits == 10
-    (row,) = [dict(zip(("told all", "told as live", "live"), (all_told, late, live), strict=True))]
-    found = differences([row, row], "told as live")
-    assert found["block_hits"].mean == 0
-    assert "evictions" not in found
-
-
-def test_a_replay_has_its_entries_as_late_as_the_machine_of_the_play_had(tmp_path: Path) -> None:
-    play = made_play(tmp_path, lambda request: request > 2)
-    usual, slow = replace(USUAL, entries_s=0.003), replace(USUAL, entries_s=2.003)
-    hits = [ways(play, (reading, reading))["told as live"].block_hits for reading in (usual, slow)]
-    assert hits == [6, 2]
 
 
 def test_a_prefix_ends_where_the_first_block_was_missing(tmp_path: Path) -> None:
