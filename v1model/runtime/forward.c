@@ -156,8 +156,9 @@ static bool heed(struct vswitch *sw, const struct epoll_event *ready, int count)
 static int forward(struct vswitch *sw, struct burst *burst) {
     struct epoll_event ready[READY_PORTS];
     while (__atomic_load_n(&sw->ports.keep_running, __ATOMIC_ACQUIRE)) {
-        int count = epoll_wait(sw->ports.epoll, ready, READY_PORTS, sw->again.count ? 0 : -1);
+        int count = epoll_wait(sw->ports.epoll, ready, READY_PORTS, sw->again.count ? 0 : ports_patience_ms(sw));
         if (count < 0 && errno != EINTR) return errno;
+        ports_look_again(sw);
         if (heed(sw, ready, count)) run_burst(sw, burst);
         serve(sw, burst, ready, count);
     }

@@ -63,6 +63,13 @@ void port_output(struct vswitch *sw, struct job *job) {
     job_release(&sw->pool, job);
 }
 
+enum { FIRST_LOOK_US = 1000, LAST_LOOK_US = 1000000 };
+
+static void look_after(struct vswitch *sw, uint64_t us) {
+    sw->ports.look_after_us = us < LAST_LOOK_US ? us : LAST_LOOK_US;
+    sw->ports.look_us = clock_now_us(sw) + sw->ports.look_after_us;
+}
+
 void port_failed(struct vswitch *sw, uint32_t number) {
     struct port *port = sw->ports.port[number];
     if (!port->down && interface_is_gone(port)) {
@@ -70,10 +77,33 @@ void port_failed(struct vswitch *sw, uint32_t number) {
         port->error = ENODEV;
         interface_close(port);
     }
+    if (port->error == ENETDOWN && !sw->ports.look_us) look_after(sw, FIRST_LOOK_US);
     if (port->error == port->reported) return;
     port->reported = port->error;
     struct event event = {.kind = EVENT_PORT, .id = number, .handle = (uint32_t)port->error, .time_us = sw->now_us};
     if (!events_push(&sw->events, event, NULL)) sw->drops[DROPPED_EVENT_FULL]++;
+}
+
+void ports_look_again(struct vswitch *sw) {
+    bool any_down = false;
+    if (!sw->ports.look_us || clock_now_us(sw) < sw->ports.look_us) return;
+    for (uint32_t i = 0; i < PORTS; i++) {
+        struct port *port = sw->ports.port[i];
+        if (!port || port->down || port->error != ENETDOWN) continue;
+        if (interface_is_gone(port))
+            port_failed(sw, i);
+        else
+            any_down |= !interface_link_is_up(port);
+    }
+    sw->ports.look_us = 0;
+    if (any_down) look_after(sw, 2 * sw->ports.look_after_us);
+}
+
+int ports_patience_ms(const struct vswitch *sw) {
+    uint64_t look_us = sw->ports.look_us;
+    if (!look_us) return -1;
+    uint64_t now_us = clock_now_us(sw);
+    return look_us > now_us ? (int)((look_us - now_us) / 1000 + 1) : 0;
 }
 
 void weir_look_at_links(struct vswitch *sw) {

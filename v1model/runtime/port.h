@@ -33,6 +33,7 @@ struct ports {
     struct port *port[PORTS];
     int epoll, wake; /* -1 until needed */
     bool running, keep_running;
+    uint64_t look_us, look_after_us; /* when lost interfaces are looked at again (0: never), and how long after the last look */
     bool link_down[PORTS];    /* as weir_look_at_links last saw it; ports without interface are up */
     uint32_t dirty_count;
     uint16_t dirty[PORTS];    /* ports with queued packets */
@@ -56,6 +57,11 @@ void ports_close(struct vswitch *sw);
 
 /* After an error: tells the control plane, and gives up a port whose interface has gone. */
 void port_failed(struct vswitch *sw, uint32_t number);
+/* The kernel tells of an interface that is deleted while it is still there, and not again when it is gone: so ports
+ * whose interface is down are looked at until it is up or gone, once a second at last. */
+void ports_look_again(struct vswitch *sw);
+/* How long the forwarding thread may sleep, in ms; -1: until something happens. */
+int ports_patience_ms(const struct vswitch *sw);
 
 /* interface.c: one socket. Errors as errno. */
 int interface_open(struct port *port, const char *interface, uint32_t ring_slots);

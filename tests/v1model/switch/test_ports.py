@@ -174,14 +174,32 @@ def test_an_interface_that_vanishes_takes_only_its_port_down(
         switch.attach(port, name)
     switch.start()
     ip("link", "del", two)
-    eventually(lambda: ports(switch, 1)["error"])
-    assert ports(switch, 1)["error"] == "No such device"
+    eventually(lambda: ports(switch, 1)["error"] == "No such device")
     left.send(FRAME)
     eventually(lambda: switch.statistics()["drops"]["no_port"] == 1)
     up.send(FRAME)
     assert down.receive() == FRAME
     switch.wait_events(0)
     assert any("port 1" in message for message in caplog.messages)
+
+
+def test_an_interface_that_went_down_before_it_vanishes_is_given_up(
+    make: Make, pair: Callable[[], tuple[str, Peer]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The kernel says nothing the second time; and an interface that is deleted goes down first."""
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, _) = pair(), pair()
+    switch.attach(0, one)
+    switch.attach(1, two)
+    switch.start()
+    ip("link", "set", two, "down")
+    eventually(lambda: ports(switch, 1)["error"] == "Network is down")
+    ip("link", "del", two)
+    eventually(lambda: ports(switch, 1)["error"] == "No such device")
+    left.send(FRAME)
+    eventually(lambda: switch.statistics()["drops"]["no_port"] == 1)
+    switch.wait_events(0)
+    assert [message for message in caplog.messages if "No such device" in message]
 
 
 def test_an_interface_that_goes_down_comes_back(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
