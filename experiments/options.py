@@ -15,6 +15,9 @@ Options = TypeVar("Options")
 QUIET, VERBOSE = -1, 1
 """How much a command says: -q only results, -v what its processes log too, -vv all of it."""
 
+VALUE, FLAG, PLACE = "value", "flag", "place"
+"""How an option stands on the command line."""
+
 LIVE_HELP = "1: in a terminal, show links, tiers, pool and decisions while it runs"
 
 
@@ -30,6 +33,9 @@ class Option:
     parse: Callable[[str], Any]
     default: Any
     help: str
+    form: str = VALUE
+    """VALUE: with a value behind its name; FLAG: its name alone says yes; PLACE: a value without a name,
+    which has to be on the command line."""
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
@@ -98,14 +104,23 @@ def parse_into(
         epilog="Each option is also a variable of make and of the environment: --pool-blocks is POOL_BLOCKS.",
     )
     for option in options:
-        shown = "" if option.default is None else f" (default: {option.default})"
-        flag = "--" + option.variable.lower().replace("_", "-")
-        parser.add_argument(flag, dest=option.variable, metavar="X", help=f"{option.help}{shown}")
+        _add(parser, option)
     add_verbosity(parser)
     given = vars(parser.parse_args(arguments))
     values = [_value(option, given[option.variable]) for option in options]
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
     return kind(**dict(zip(names, values, strict=True)))
+
+
+def _add(parser: argparse.ArgumentParser, option: Option) -> None:
+    name = "--" + option.variable.lower().replace("_", "-")
+    if option.form == PLACE:
+        parser.add_argument(option.variable, metavar=option.variable, help=option.help)
+    elif option.form == FLAG:
+        parser.add_argument(name, dest=option.variable, action="store_const", const=_YES[0], help=option.help)
+    else:
+        shown = "" if option.default is None else f" (default: {option.default})"
+        parser.add_argument(name, dest=option.variable, metavar="X", help=f"{option.help}{shown}")
 
 
 def add_verbosity(parser: argparse.ArgumentParser) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
 from experiments.command import Screen, run_command
 from experiments.compiled import core
-from experiments.options import add_verbosity
+from experiments.options import FLAG, PLACE, Option, number, parse_into, yes_or_no
 from experiments.run.repeats import Repeats
 from experiments.run.report import print_report
 from experiments.simulator.emulate import Emulator
@@ -21,21 +21,38 @@ from experiments.simulator.scenario import Scenario, load_scenario
 from experiments.simulator.simulation import prepare, simulate
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is simulated or played, and how it is shown."""
+
+    scenario: Path
+    json: bool
+    emulate: float | None
+
+
+_OPTIONS = (
+    Option("SCENARIO", Path, None, "a TOML file; docs/simulator.md explains it", form=PLACE),
+    Option("JSON", yes_or_no, False, "print all figures as JSON", form=FLAG),
+    Option(
+        "EMULATE",
+        number(1.0, 1e9),
+        None,
+        "play it on the emulator instead, bytes divided by so much (sigma)",
+    ),
+)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where the scenario can't be used."""
-    return run_command(arguments, _parse, _run, interrupted="interrupted")
+    return run_command(
+        arguments,
+        lambda given: parse_into(Options, _OPTIONS, given, "python -m experiments.simulator", __doc__ or ""),
+        _run,
+        interrupted="interrupted",
+    )
 
 
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m experiments.simulator", description=__doc__)
-    parser.add_argument("scenario", type=Path, help="a TOML file; docs/simulator.md explains it")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
-    parser.add_argument("--emulate", type=float, metavar="SIGMA", help="play it on the emulator instead")
-    add_verbosity(parser)
-    return parser.parse_args(arguments)
-
-
-def _run(screen: Screen, chosen: argparse.Namespace) -> int:
+def _run(screen: Screen, chosen: Options) -> int:
     scenario, document = load_scenario(chosen.scenario)
     prepare(scenario, document)
     if chosen.emulate is not None:

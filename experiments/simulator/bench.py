@@ -8,20 +8,19 @@ conversations on 256 nodes, at the rate a node of Mooncake's trace on 16.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.command import Screen, run_command
 from experiments.compiled import engine
+from experiments.options import FLAG, Option, parse_into, yes_or_no
 from experiments.run.result import revision
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
-from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import simulate
 from workload.shapes import SHAPES
 
@@ -69,12 +68,32 @@ def costs(requests: Sequence[int] = REQUESTS, nodes: Sequence[int] = NODES) -> I
             yield Cost(count, simulate(generated(number, count)))
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is simulated besides the agents."""
+
+    trace: Path | None
+    hour: bool
+
+
+_OPTIONS = (
+    Option("TRACE", Path, None, "a trace file"),
+    Option("HOUR", yes_or_no, False, "an hour on 256 nodes as well: minutes", form=FLAG),
+)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where the trace can't be used."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.simulator.bench", description=__doc__)
-    parser.add_argument("--trace", type=Path, help="a trace file")
-    parser.add_argument("--hour", action="store_true", help="an hour on 256 nodes as well: minutes")
-    chosen = parser.parse_args(arguments)
+    program = "python -m experiments.simulator.bench"
+    return run_command(
+        arguments,
+        lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""),
+        _run,
+        interrupted="interrupted",
+    )
+
+
+def _run(screen: Screen, chosen: Options) -> int:
     table = Table("workload", "nodes", "requests", "CPU, s", "CPU a request, ms")
     found = [("agents", cost) for cost in costs()]
     if chosen.trace:
@@ -82,11 +101,7 @@ def main(arguments: Sequence[str]) -> int:
             workload={"trace": str(chosen.trace), "requests": TRACE_REQUESTS, "start_s": 0.0},
             nodes={"count": 16},
         )
-        try:
-            found.append((chosen.trace.name, Cost(16, simulate(scenario))))
-        except ScenarioError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
+        found.append((chosen.trace.name, Cost(16, simulate(scenario))))
     if chosen.hour:
         found.append(("chat, an hour", Cost(256, simulate(hour()))))
     for name, cost in found:
@@ -98,8 +113,8 @@ def main(arguments: Sequence[str]) -> int:
             f"{result.cpu_s:.2f}",
             f"{cost.ms_per_request:.2f}",
         )
-    Console().print(table)
-    print(f"revision {revision()}, {engine()}")
+    screen.show(table)
+    screen.show(f"revision {revision()}, {engine()}")
     return 0
 
 

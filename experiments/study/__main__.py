@@ -128,9 +128,9 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     (options.results / "summary.json").write_text(json.dumps(record, indent=1))
     shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
     first, short = opening(found.done), opening_table(found.done)
-    objected = objections(found, options.validated)
-    (options.results / f"{objected.name}.csv").write_text(objected.csv())
     told = answers(found)
+    objected = objections(found, options.validated, told, made)
+    (options.results / f"{objected.name}.csv").write_text(objected.csv())
     write_page(options.results / NAME, facts, first, short, told, objected, made, shown, found.coarse)
 
 

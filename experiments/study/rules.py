@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 from experiments.simulator.measured import digests_cpu_s
-from experiments.study.benefit import benefit
 from experiments.study.claims import Claim, Fact, joined
 from experiments.study.rivals import STEADY_MARK, Verdict, verdict
 from experiments.study.sample import (
@@ -16,7 +15,6 @@ from experiments.study.sample import (
     Sample,
     apart,
     below,
-    percent_change,
     ratio,
     seconds,
     tails,
@@ -194,6 +192,18 @@ def beat_everything(mine: Mapping[str, Sample]) -> list[str]:
     return found
 
 
+def sram_claim(value: int, systems: Mapping[str, Sample]) -> Claim:
+    """The same as a sentence of the axis, with what the plots of means and of steady state must show."""
+    sram, stores = systems["sram"], systems["stores"]
+    facts = differing(sram, stores, at("sram", value), at("stores", value))
+    kind, better = verdict(sram, stores, {n: s for n, s in systems.items() if n != "sram"})
+    mine = at("sram", value) + STEADY_MARK
+    facts += [Fact(f"{name} at {named(value)}{STEADY_MARK}", mine) for name in better]
+    if kind is Verdict.PAYS:
+        facts.append(Fact(mine, at("stores", value) + STEADY_MARK))
+    return Claim(sram_sentence(value, systems), tuple(facts))
+
+
 def sram_sentence(value: int, systems: Mapping[str, Sample]) -> str:
     """What 64 MB in the switch earn, and by which mechanism."""
     sram, stores = systems["sram"], systems["stores"]
@@ -203,7 +213,7 @@ def sram_sentence(value: int, systems: Mapping[str, Sample]) -> str:
     text = (
         f"Is the switch's own SRAM (64 MB) enough? With blocks of {value} tokens it holds "
         f"{sram.runs[0]['pool_blocks']} blocks and serves {share:.1%} of all; the mean first token is "
-        f"{percent_change(benefit(sram, stores).ttft_ratio)}, compared with none"
+        f"{told_change(sram, stores, *MEAN)}, compared with none"
     )
     if share < SERVED_SHARE:
         text += ", by merging and not by what it holds"

@@ -7,6 +7,7 @@ from typing import Any
 
 from experiments.page.report import Plot
 from experiments.study import figures
+from experiments.study.claims import joined
 from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, table
 from experiments.study.plan import Axis
 from experiments.study.rivals import STEADY_MARK, Done
@@ -17,6 +18,7 @@ from experiments.study.rules import (
     at,
     axis_claim,
     control_claim,
+    sram_claim,
     systems_claim,
 )
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
@@ -51,9 +53,13 @@ def axis(axis: Axis, done: Done) -> Panel:
     by_place: dict[Any, Mapping[str, Sample]] = {
         value: {name: mine[value] for name, mine in found.items() if value in mine} for value in values
     }
+    claims = [axis_claim(by_place)]
+    if "sram" in found:
+        smallest = next(iter(found["sram"]))
+        claims.append(sram_claim(smallest, by_place[smallest]))
     return Panel(
         f"By {axis.label}",
-        axis_claim(by_place),
+        joined(claims),
         f"{FAVOURED}; one axis at a time around 16 nodes and 2 storage nodes; nothing is said of two; lent "
         "DRAM, which costs nothing, is not on the axes: whether a pool pays beside it, the purchases say.",
         [

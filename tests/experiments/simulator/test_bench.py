@@ -1,5 +1,10 @@
 """The cost of simulating grows no faster than requests times nodes."""
 
+from pathlib import Path
+
+import pytest
+
+from experiments.simulator import bench
 from experiments.simulator.bench import costs
 
 
@@ -8,3 +13,14 @@ def test_cost_is_at_most_linear_in_requests_and_nodes() -> None:
     # Twice of linear: CPU time on a busy machine is not exact; quadratic cost would be 16 and 4,096 times.
     assert found[4, 600] < 2 * 4 * found[4, 150] + 1.0
     assert found[256, 150] < 2 * 64 * found[4, 150] + 1.0
+
+
+def test_a_trace_that_is_none_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "costs", lambda: ())
+    assert bench.main(["--trace", str(tmp_path / "none.jsonl")]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    monkeypatch.delenv("TRACE", raising=False)
+    assert bench.main([]) == 0
+    assert "revision " in capsys.readouterr().out
