@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from experiments.study.player import Player
 from experiments.study.report import write_page
 from experiments.study.results import ResultStore
 from experiments.study.space import SPACE
-from experiments.study.summary import summary
+from experiments.study.summary import as_text, summary
 from experiments.study.systems import Setting
 from experiments.study.table import points_table
 
@@ -125,7 +124,7 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     for table in (everything, *own):
         (options.results / f"{table.name}.csv").write_text(table.csv())
     record = summary(facts, found.done, options.seed, found.coarse, own)
-    (options.results / "summary.json").write_text(json.dumps(record, indent=1))
+    (options.results / "summary.json").write_text(as_text(record))
     shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
     first, short = opening(found.done), opening_table(found.done)
     told = answers(found)

@@ -14,8 +14,9 @@ TOLD_SHARE = 0.0005
 """Less is no difference, however certain."""
 SAME_SHARE = 0.005
 """Nobody would buy for less."""
-MEAN = ("ttft_s", "mean")
-P99 = ("ttft_s", "p99")
+TTFT = "ttft_s"
+MEAN = (TTFT, "mean")
+P99 = (TTFT, "p99")
 START = ("start_ttft_s", "mean")
 STEADY = ("steady_ttft_s", "mean")
 STEADY_P99 = ("steady_ttft_s", "p99")
@@ -140,4 +141,4 @@ def apart(change: Interval) -> bool:
 def hour_sample(sample: Sample) -> Sample:
     """The parts of one long run as if they were runs, without the first, which is cold."""
     (run,) = sample.runs
-    return Sample(tuple({**run, "ttft_s": part} for part in run["parts_ttft_s"][1:]))
+    return Sample(tuple({**run, TTFT: part} for part in run["parts_ttft_s"][1:]))

@@ -1,7 +1,8 @@
-"""results/study/summary.json: each point with its seeds, mean, interval, p99 and cost."""
+"""results/study/summary.json: each point with its seeds, means and p99 with their intervals, and cost."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -9,8 +10,25 @@ from typing import Any
 from experiments.intervals import Interval
 from experiments.study.adaptive import Coarse
 from experiments.study.point import Point
-from experiments.study.sample import MEAN, P99, Sample
+from experiments.study.sample import START, STEADY, TTFT, Sample, hour_sample, ratio
+from experiments.study.systems import WITHOUT
 from experiments.study.table import Table
+
+Numbers = dict[str, float | None]
+
+TIMES = {
+    "start": START[0],
+    "steady": STEADY[0],
+    "time_per_output_token": "tpot_s",
+    "between_tokens": "between_tokens_s",
+    "end_to_end": "end_to_end_s",
+}
+"""Beside the time to the first token: names here and in results."""
+APART = (
+    "apart: other nodes decode and wait for nobody, so times between tokens are those of reading memory, the "
+    "same for every system; batched: on the GPUs that prefill"
+)
+"""What `decode` of a point means."""
 
 
 def summary(
@@ -20,13 +38,15 @@ def summary(
     coarse: Sequence[Coarse],
     tables: Sequence[Table],
 ) -> dict[str, Any]:
-    """For JSON. Times are to the first token, seconds; low and high are null where there is one run.
+    """For JSON. Times are seconds, to the first token where no other is named; bounds of an interval are null
+    where there is one run.
 
     `coarse`: comparisons that the budget left wider than wanted. Tables as lists of rows by column.
     """
+    references = References(done)
     return {
-        "about": dict(about),
-        "points": [_point(*pair, first_seed) for pair in done],
+        "about": {**about, "decode": APART},
+        "points": [_point(*pair, first_seed, references) for pair in done],
         "coarse": [
             {"name": one.name, "seeds": one.seeds, "half": one.spread if isfinite(one.spread) else None}
             for one in coarse
@@ -38,11 +58,47 @@ def summary(
     }
 
 
+def as_text(record: Mapping[str, Any]) -> str:
+    """As JSON, a point or a row of a table in a line."""
+    parts = []
+    for name, value in record.items():
+        text = json.dumps(value)
+        if isinstance(value, list):
+            text = "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
+        parts.append(f"{json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def _finite(row: Sequence[Any]) -> list[Any]:
     return [None if isinstance(value, float) and not isfinite(value) else value for value in row]
 
 
-def _point(point: Point, sample: Sample, first_seed: int) -> dict[str, Any]:
+class References:
+    """What each point is compared with, of the points at its place."""
+
+    def __init__(self, done: Sequence[tuple[Point, Sample]]) -> None:
+        self._exact = {self._key(point, point.system): sample for point, sample in done}
+        self._nothing = {
+            (point.sweep, point.place, point.variant): sample
+            for point, sample in done
+            if point.system == "recompute"
+        }
+
+    def recomputing(self, point: Point) -> Sample | None:
+        """With the same variant, or without any."""
+        place = point.sweep, point.place
+        return self._nothing.get((*place, point.variant)) or self._nothing.get((*place, ""))
+
+    def without(self, point: Point) -> Sample | None:
+        """The same with a switch that only forwards."""
+        return self._exact.get(self._key(point, WITHOUT.get(point.system, "")))
+
+    @staticmethod
+    def _key(point: Point, system: str) -> tuple[str, str, str, int, str]:
+        return point.sweep, point.place, system, point.setting.stores, point.variant
+
+
+def _point(point: Point, sample: Sample, first_seed: int, references: References) -> dict[str, Any]:
     setting = point.setting
     return {
         "sweep": point.sweep,
@@ -52,24 +108,55 @@ def _point(point: Point, sample: Sample, first_seed: int) -> dict[str, Any]:
         "label": point.label,
         "nodes": setting.nodes,
         "stores": setting.stores,
+        "decode": point.scenario.nodes.decode,
         "requests": round(sample.mean("requests")),
         "seeds": list(range(first_seed, first_seed + len(sample.runs))),
-        **_interval(sample.interval(*MEAN)),
-        "p99": sample.mean(*P99),
-        "p99_interval": _interval(sample.interval(*P99)),
-        "start": _half(sample, "start_ttft_s"),
+        **_time(sample, TTFT),
+        **{name: _time(sample, path) for name, path in TIMES.items()},
         "start_extra_wait_s": _interval(sample.start_wait_s),
-        "steady": _half(sample, "steady_ttft_s"),
+        **_compared(point, sample, references),
+        **({"hour_without_its_start": _time(hour_sample(sample), TTFT)} if point.sweep == "hour" else {}),
         "cost_per_hour": sample.cost,
         "total_cost_per_hour": sample.total_cost,
     }
 
 
-def _half(sample: Sample, name: str) -> dict[str, float | None]:
-    return {**_interval(sample.interval(name, "mean")), "p99": sample.mean(name, "p99")}
+def _compared(point: Point, sample: Sample, references: References) -> dict[str, Any]:
+    """Times over those of recomputing, and of the same with a switch that only forwards: seed by seed."""
+    found = {
+        "over_recomputing": references.recomputing(point),
+        "over_the_same_without": references.without(point),
+    }
+    return {
+        name: {
+            "first_token": _ratio(sample, other, TTFT),
+            "steady": _ratio(sample, other, STEADY[0]),
+            "end_to_end": _ratio(sample, other, TIMES["end_to_end"]),
+        }
+        for name, other in found.items()
+        if other is not None and other is not sample and len(other.runs) == len(sample.runs)
+    }
 
 
-def _interval(found: Interval) -> dict[str, float | None]:
+def _ratio(sample: Sample, other: Sample, name: str) -> Numbers:
+    return _with_tail(ratio(sample, other, name, "mean"), ratio(sample, other, name, "p99"))
+
+
+def _time(sample: Sample, name: str) -> Numbers:
+    return _with_tail(sample.interval(name, "mean"), sample.interval(name, "p99"))
+
+
+def _with_tail(mean: Interval, tail: Interval) -> Numbers:
+    of_tail = _interval(tail)
+    return {
+        **_interval(mean),
+        "p99": of_tail["mean"],
+        "p99_low": of_tail["low"],
+        "p99_high": of_tail["high"],
+    }
+
+
+def _interval(found: Interval) -> Numbers:
     finite = isfinite(found.half)
     return {
         "mean": found.mean,

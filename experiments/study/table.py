@@ -13,7 +13,7 @@ from experiments.study.atlas import Verdicts
 from experiments.study.benefit import benefit
 from experiments.study.ledger import Entry
 from experiments.study.point import Point
-from experiments.study.sample import START, STEADY, STEADY_P99, Sample
+from experiments.study.sample import MEAN, P99, START, STEADY, STEADY_P99, Sample
 from experiments.study.space import Gain
 from experiments.study.systems import NAMES
 from experiments.study.tornado import Bar
@@ -36,13 +36,17 @@ class Table:
         return text.getvalue()
 
 
+AFTER_THE_FIRST = ("tpot_s", "between_tokens_s", "end_to_end_s")
+"""Times of which the tables have mean and p99, the time to the first token apart."""
 COLUMNS = (
     "sweep", "value", "system", "variant", "stores", "shape", "nodes", "requests", "seeds", "load", "reuse",
     "block_tokens", "link_gbit_s", "pool_gb",
     "ttft_mean_s", "ttft_mean_low_s", "ttft_mean_high_s", "ttft_p50_s",
     "ttft_p99_s", "ttft_p99_low_s", "ttft_p99_high_s",
     "start_mean_s", "start_extra_wait_s", "steady_mean_s", "steady_low_s", "steady_high_s", "steady_p99_s",
-    "tpot_mean_s", "requests_per_s", "found_share", "from_pool_share",
+    "steady_p99_low_s", "steady_p99_high_s", "tpot_mean_s", "tpot_p99_s", "between_tokens_mean_s",
+    "between_tokens_p99_s", "end_to_end_mean_s", "end_to_end_p99_s",
+    "requests_per_s", "found_share", "from_pool_share",
     "prefill_gpu_s", "saved_prefill_gpu_s", "storage_egress_gb", "storage_busy_share", "switch_served_gb",
     "merged_fragments", "digests", "table_updates", "control_mb", "control_cpu_s",
     "dollars_per_hour", "cache_dollars_per_hour",
@@ -58,18 +62,15 @@ def _row(point: Point, found: Sample) -> tuple[Any, ...]:
     setting = point.setting
     blocks = {name: found.mean("blocks", name) for name in found.runs[0]["blocks"]}
     total = max(1.0, sum(blocks.values()))
-    mean, p99, steady = (
-        found.interval("ttft_s", "mean"),
-        found.interval("ttft_s", "p99"),
-        found.interval(*STEADY),
-    )
+    mean, p99, steady, late = (found.interval(*path) for path in (MEAN, P99, STEADY, STEADY_P99))
     return (
         point.sweep, point.value, point.system, point.variant, setting.stores, setting.shape, setting.nodes,
         round(found.mean("requests")), len(found.runs), setting.load, setting.reuse,
         setting.block_tokens, setting.link_gbit_s, setting.pool_gb,
         mean.mean, mean.low, mean.high, found.mean("ttft_s", "p50"), p99.mean, p99.low, p99.high,
         found.mean(*START), found.start_wait_s.mean, steady.mean, steady.low, steady.high,
-        found.mean(*STEADY_P99), found.mean("tpot_s", "mean"),
+        *_parts(late),
+        *(found.mean(name, part) for name in AFTER_THE_FIRST for part in ("mean", "p99")),
         found.mean("requests_per_s"), 1 - blocks["recomputed"] / total, blocks["pool"] / total,
         found.mean("prefill_s"), found.mean("saved_prefill_s"), found.mean("storage_egress_bytes") / 1e9,
         found.mean("storage_busy_share"), found.mean("switch_served_bytes") / 1e9,

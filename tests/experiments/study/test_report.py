@@ -9,6 +9,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from experiments.study.__main__ import main
+from experiments.study.summary import TIMES
 from tests.experiments.browser import look, needs_chromium
 
 pytestmark = pytest.mark.xdist_group("study report")
@@ -51,7 +52,9 @@ def test_the_summary_has_each_point_with_its_interval_and_its_cost(results: Path
             continue
         assert point["low"] <= point["mean"] <= point["high"]
         assert point["p99"] >= point["mean"]
-        assert point["steady"]["low"] <= point["steady"]["mean"] <= point["steady"]["high"]
+        for time in (point, *(point[name] for name in TIMES)):
+            assert time["low"] <= time["mean"] <= time["high"]
+            assert time["p99_low"] <= time["p99"] <= time["p99_high"]
         assert point["cost_per_hour"] >= 0
     costs = {point["cost_per_hour"] for point in found["points"] if point["system"] == "recompute"}
     assert costs == {0}
