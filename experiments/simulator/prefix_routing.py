@@ -33,6 +33,9 @@ HASH_TOKENS, HASHES = 256, 4
 """sdk/hashing.py: what a request's header names is its prefixes of 256, 512, ... tokens."""
 ADMITTED = 2
 """--admission-threshold: reports of a prefix before switches have a rule for it."""
+WINDOW_S = 60.0
+"""TcamManager: of those reports the recent ones count. A worker reports a prefix once, so its rules are not
+changed any more so long after the last worker came to hold it, whatever loads are reported."""
 GATHER_S = 0.5
 """--coalesce-interval-s: rules follow reports of load so late."""
 REPORT_S, REPORT_TOKENS = 0.1, 100
@@ -136,7 +139,9 @@ class LoadReports:
         """By worker: the prefixes that it has told of."""
         self._holders: dict[int, set[int]] = defaultdict(set)
         """By the first 256 tokens."""
-        self._told: dict[int, int] = defaultdict(int)
+        self._told_s: dict[int, list[float]] = defaultdict(list)
+        """When it, or a longer one that begins with it, was told of; only the spines count the latter."""
+        self._first_told_s: dict[int, list[float]] = defaultdict(list)
         self._to_leaf: dict[int, list[int]] = {}
         self._to_worker: dict[tuple[int, int], list[int]] = {}
         """By leaf and first tokens."""
@@ -177,9 +182,10 @@ class LoadReports:
     def _tell(self, place: int, prefix: int, depth: int) -> None:
         """A worker holds a prefix, or, deeper, one that begins with it: then only the spines look."""
         self._holders[prefix].add(place)
-        self._told[prefix] += 1
+        self._told_s[prefix].append(self._loop.now)
         self._lead_to_leaves(prefix)
         if not depth:
+            self._first_told_s[prefix].append(self._loop.now)
             self._lead_to_workers(prefix)
 
     def _on_load(self, place: int) -> None:
@@ -206,7 +212,7 @@ class LoadReports:
 
     def _lead_to_leaves(self, prefix: int) -> None:
         """The spines' rule for a prefix."""
-        if self._told[prefix] < ADMITTED:
+        if not self._admitted(self._told_s[prefix]):
             return
         holders = self._holders[prefix]
         weights = dict.fromkeys(range(LEAVES), UNCOVERED) | dict(self._by_leaf(holders))
@@ -219,7 +225,7 @@ class LoadReports:
 
     def _lead_to_workers(self, prefix: int) -> None:
         """The rules of those leaves that have somebody who holds it."""
-        if self._told[prefix] < ADMITTED:
+        if not self._admitted(self._first_told_s[prefix]):
             return
         holders = self._holders[prefix]
         for leaf in {self._leaf(place) for place in holders}:
@@ -229,6 +235,9 @@ class LoadReports:
                 held = [place for place in local if place in holders]
                 weights = {min(held, key=lambda place: (self._reported[place], -place)): 1.0}
             self._to_worker[leaf, prefix] = _buckets(weights)
+
+    def _admitted(self, told_s: Sequence[float]) -> bool:
+        return len(told_s) >= ADMITTED and told_s[-ADMITTED] >= self._loop.now - WINDOW_S
 
     def _by_leaf(self, places: Iterable[int]) -> dict[int, float]:
         weights: dict[int, float] = defaultdict(float)

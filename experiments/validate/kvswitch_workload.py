@@ -2,9 +2,10 @@
 
 A share of the prompts begins with one of a few system prompts, what does not fit a packet is left out,
 arrivals are a Poisson process, and the first requests of each system prompt are sent once before, all at once
-and with answers of one token. Who begins with what and when requests come is drawn by Python's generator from
-the published seed, so these are the published ones. ShareGPT itself is not in this project: lengths are drawn
-from the quantiles that the repository publishes of it, and are what differs from seed to seed.
+and with answers of one token; what no buffer on the way has room for is sent again later. Who begins with
+what and when requests come is drawn by Python's generator from the published seed, so these are the published
+ones. ShareGPT itself is not in this project: lengths are drawn from the quantiles that the repository
+publishes of it, and are what differs from seed to seed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ ROUTING_S = 4.9e-3 / 4096
 notebooks/background_motivation.ipynb. The first requests come at once, so it takes one after the other."""
 PAUSE_S = 2.0
 """Behind the first requests."""
+RETRY_S = 90.0
+"""workload_client.py: who has no answer asks again after a third of --client-timeout, three times in all."""
+BURST = 317
+Through = tuple[tuple[int, ...], ...]
+"""By play of the published programs: how many of BURST first requests came through at each try."""
 BLOCK_TOKENS = 16
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 PROMPTS = (2, 12, 24, 79, 958, 2474, 161_272)
@@ -55,6 +61,18 @@ class Setting:
     budget_tokens: int = 8192
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How requests come to workers."""
+
+    routing_s: float = 0.0
+    """Of a router, for each token of a prompt: it passes the first requests on one after the other."""
+    through: Through = ((BURST,),)
+    """Of these plays each in turn, by seed."""
+    in_order: bool = False
+    """A buffer takes the first ones of a burst; else chance decides."""
+
+
 class _Prompt:
     """A request that fits a packet."""
 
@@ -64,19 +82,23 @@ class _Prompt:
         self.group, self.tokens, self.answer, self.chain = group, tokens, answer, chain
 
 
-def write_trace(path: Path, setting: Setting, seed: int, routing_s: float = 0.0) -> tuple[int, list[int]]:
+def write_trace(path: Path, setting: Setting, seed: int, way: Way = Way()) -> tuple[int, list[int]]:
     """A trace in blocks of 16 tokens; how many requests come before the measured ones, and the tokens of each
-    measured prompt. A router that takes `routing_s` for each token of a prompt passes the first requests on
-    one after the other."""
+    measured prompt."""
     measured = list(_prompts(setting, seed))[: setting.requests]
     of_group = Counter[int | None]()
-    lines: list[str] = []
-    now_s = 0.0
+    first: list[_Prompt] = []
     for prompt in measured:
         of_group[prompt.group] += 1
         if prompt.group is not None and of_group[prompt.group] <= setting.warm_per_group:
+            first.append(prompt)
+    lines: list[str] = []
+    now_s = 0.0
+    for attempt, burst in enumerate(_tries(first, way, seed)):
+        now_s = max(now_s, attempt * RETRY_S)
+        for prompt in burst:
             lines.append(_line(now_s, prompt, 1))
-            now_s += routing_s * prompt.tokens
+            now_s += way.routing_s * prompt.tokens
     warm, arrivals = len(lines), Random(PUBLISHED_SEED + 1)
     now_s += PAUSE_S if warm else 0.0
     for prompt in measured:
@@ -84,6 +106,17 @@ def write_trace(path: Path, setting: Setting, seed: int, routing_s: float = 0.0)
         now_s += arrivals.expovariate(setting.rate_per_s)
     path.write_text("".join(lines))
     return warm, [prompt.tokens for prompt in measured]
+
+
+def _tries(first: Sequence[_Prompt], way: Way, seed: int) -> Iterator[list[_Prompt]]:
+    """Those that come through at each try; who is left over never does."""
+    left, sent, draw = list(first), BURST, Random(seed)
+    for came in way.through[seed % len(way.through)]:
+        number = round(len(left) * min(1.0, came / sent)) if sent else 0
+        chosen = set(range(number) if way.in_order else draw.sample(range(len(left)), number))
+        yield [prompt for place, prompt in enumerate(left) if place in chosen]
+        left = [prompt for place, prompt in enumerate(left) if place not in chosen]
+        sent -= came
 
 
 def _prompts(setting: Setting, seed: int) -> Iterator[_Prompt]:

@@ -7,11 +7,12 @@ import pytest
 
 from experiments.simulator.budget import Budget
 from experiments.simulator.events import Loop
-from experiments.simulator.prefix_routing import BUCKETS, LongestPrefix, _buckets
+from experiments.simulator.prefix_routing import BUCKETS, WINDOW_S, LongestPrefix, _buckets
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import prepare, simulate
 from experiments.simulator.system import System
+from experiments.simulator.workload import Demand
 from workload.trace import Request
 
 
@@ -97,6 +98,32 @@ def test_switches_bring_a_prefix_to_whoever_was_not_busy_by_the_last_report(tmp_
     counts = [sum(route is not None and route.node == place for route in later) for place in range(8)]
     assert counts[node] < 300 / 8 / 2
     assert sum(counts) == 300
+
+
+@pytest.mark.parametrize(("seconds", "follows"), [(1.0, True), (WINDOW_S + 1, False)])
+def test_a_rule_follows_loads_only_while_its_prefix_was_told_of_lately(
+    tmp_path: Path, seconds: float, follows: bool
+) -> None:
+    scenario, demand = prepare(workers(tmp_path, 300, 5))
+    system = System(scenario, demand)
+    router = system.router
+    for request in demand.requests:
+        route = router.route(request, None)
+        assert route is not None
+        router.prefilled(route)
+        router.answered(route)
+    system.loop.run(until=_in(system, seconds))
+    before = _shares(system, demand)
+    most = before.index(max(before))
+    system.nodes[most].budget.take(5000)  # type: ignore[attr-defined]
+    system.nodes[most].on_load()  # type: ignore[attr-defined]
+    system.loop.run(until=_in(system, 1.0))
+    assert (_shares(system, demand)[most] < before[most] / 2) is follows
+
+
+def _shares(system: System, demand: Demand) -> list[int]:
+    routes = [system.router.route(each, None) for each in demand.requests]
+    return [sum(route is not None and route.node == place for route in routes) for place in range(8)]
 
 
 def _in(system: System, seconds: float) -> object:
