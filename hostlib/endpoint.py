@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from hostlib import native
 from hostlib.errors import ConfigError
-from hostlib.udp_checksum import passable
 from hostlib.wire import FRAME_HEADER_BYTES, KV_PORT, VALUE_FRAME_BYTES, Buffer
 
 if TYPE_CHECKING:
@@ -139,7 +138,6 @@ class UdpEndpoint:
         self._options = options or EndpointOptions()
         self._loop = asyncio.get_running_loop()
         self._socket = self._open(address)
-        self._address: str = self._socket.getsockname()[0]
         self._receiver: Receiver | None = None
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -177,12 +175,8 @@ class UdpEndpoint:
             self.stats.queue_drops += len(datagrams) - room
             datagrams = datagrams[:room]
         self._queued += len(datagrams)
-        if self._core is None:
-            own = [passable(datagram, self._address, address) for datagram in datagrams]
-            self._queued_bytes += sum(map(len, own))
-        else:
-            own = list(datagrams)
-            self._queued_bytes += self._core.prepare(own, self._address, address)
+        own = list(datagrams)
+        self._queued_bytes += sum(map(len, own)) if self._core is None else self._core.total(own)
         if self._waiting and self._waiting[-1].address == address:
             self._waiting[-1].datagrams += own
         else:

@@ -47,8 +47,8 @@ class Core(Protocol):
     ) -> tuple[int, int]:
         """How many left, and their bytes; OSError."""
 
-    def prepare(self, datagrams: list[bytes], source: str, destination: str, /) -> int:
-        """Each as a switch lets it pass (`hostlib.udp_checksum`); their bytes."""
+    def total(self, datagrams: list[bytes], /) -> int:
+        """Their bytes."""
 
     def serve_gets(
         self, datagrams: Sequence[Buffer], at: int, shelf: tuple[Any, ...], epoch: int,

@@ -167,7 +167,6 @@ def _gets(core: Core, chance: random.Random, counts: list[int]) -> None:
         asked = chance.choices(requests, k=chance.randrange(20))
         gets = core.encode_gets(asked, 0, _Fetch, 2**32 - 3, 1.0, TENANT, 7)
         burst += [_damaged(get, chance) for get in gets]
-        core.prepare(burst, ADDRESS, ADDRESS)
         tags = chance.choice([fragments, fragments, chance.randint(0, MOST_FRAGMENTS)])
         content = bytes(max(0, tags * wire.VALUE_BYTES - chance.randrange(600)))
         sealed = Block(5, content, bytes(tags * wire.TAG_BYTES + chance.choice([0, 0, 1])))

@@ -37,7 +37,6 @@ enum {
     KEY_BYTES = 16,
     TAG_STATE_BYTES = 64,
     VERSION = 2,
-    KV_PORT = 22341,
     COMPLETE = -1, /* in place of where the probe of a fetch is */
     LEARNED = -2,
     OP_GET = 1,
@@ -162,7 +161,7 @@ int weir_settle_one(Settling *settling, PyObject *request, double backlog_ms, in
 int weir_end_settling(Settling *settling, int failed);
 
 PyObject *weir_receive(PyObject *module, PyObject *arguments);
-PyObject *weir_prepare(PyObject *module, PyObject *arguments);
+PyObject *weir_total(PyObject *module, PyObject *datagrams);
 PyObject *weir_send(PyObject *module, PyObject *arguments);
 PyObject *weir_serve_gets(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_gets(PyObject *module, PyObject *arguments);

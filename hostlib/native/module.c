@@ -4,7 +4,7 @@
 static PyMethodDef methods[] = {
     {"receive", weir_receive, METH_VARARGS, NULL},
     {"send", weir_send, METH_VARARGS, NULL},
-    {"prepare", weir_prepare, METH_VARARGS, NULL},
+    {"total", weir_total, METH_O, NULL},
     {"serve_gets", weir_serve_gets, METH_VARARGS, NULL},
     {"new_requests", weir_new_requests, METH_VARARGS, NULL},
     {"add", weir_add, METH_VARARGS, NULL},
@@ -34,7 +34,7 @@ static const struct {
     {"TAG_BYTES", TAG_BYTES}, {"KEY_BYTES", KEY_BYTES}, {"OP_GET", OP_GET}, {"OP_VALUE", OP_VALUE},
     {"OP_PUT", OP_PUT}, {"OP_PUT_ACK", OP_PUT_ACK}, {"FLAG_HELD", FLAG_HELD},
     {"COMPLETE", COMPLETE}, {"LEARNED", LEARNED},
-    {"KV_PORT", KV_PORT}, {"FLAG_RETRY", FLAG_RETRY}, {"FLAG_BYPASS", FLAG_BYPASS}, {"FLAG_FROM_POOL", FLAG_FROM_POOL},
+    {"FLAG_RETRY", FLAG_RETRY}, {"FLAG_BYPASS", FLAG_BYPASS}, {"FLAG_FROM_POOL", FLAG_FROM_POOL},
     {"FLAG_MERGED", FLAG_MERGED}, {"FLAG_FILL", FLAG_FILL}, {"FLAG_REPAIR", FLAG_REPAIR},
     {"MAX_FRAGMENTS", MOST_FRAGMENTS}, {"AT_recompute_ms", AT_RECOMPUTE_MS}, {"AT_depth", AT_DEPTH},
     {"AT_chain_blocks", AT_CHAIN_BLOCKS}, {"AT_parent", AT_PARENT}, {"AT_version", AT_VERSION}, {"AT_op", AT_OP},

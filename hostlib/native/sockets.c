@@ -225,3 +225,16 @@ PyObject *weir_send(PyObject *module, PyObject *arguments) {
     }
     return Py_BuildValue("(nn)", done - at, bytes);
 }
+
+/* total(datagrams) -> their bytes */
+PyObject *weir_total(PyObject *module, PyObject *datagrams) {
+    (void)module;
+    if (!PyList_CheckExact(datagrams)) return PyErr_Format(PyExc_TypeError, "datagrams are a list");
+    Py_ssize_t bytes = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(datagrams); i++) {
+        PyObject *datagram = PyList_GET_ITEM(datagrams, i);
+        if (!PyBytes_CheckExact(datagram)) return PyErr_Format(PyExc_TypeError, "datagrams are bytes");
+        bytes += PyBytes_GET_SIZE(datagram);
+    }
+    return PyLong_FromSsize_t(bytes);
+}

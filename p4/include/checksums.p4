@@ -15,14 +15,16 @@
 // A PUT's copies get a checksum of their own, which would hide damage from the homes: DURABLE might be lost, and a
 // home would acknowledge what is not on its disk. A GET with a wrong one would have others wait for an answer
 // that does not come: its home drops it. (0: the sender made none.)
+// The sum over UDP's checksum, too, is compared with 0, not the sum over the rest with the checksum: where that
+// comes out as 0000 senders write FFFF, because 0000 says that there is none (RFC 768).
 control verify_checksums(inout headers_t headers, inout metadata_t metadata) {
     apply {
         verify_checksum(headers.ipv4.isValid(), IPV4_CHECKSUM_FIELDS,
             headers.ipv4.hdr_checksum, HashAlgorithm.csum16);
         verify_checksum(headers.value.isValid() && headers.kv.op == OP_PUT && headers.udp.checksum != 0,
-            { UDP_CHECKSUM_FIELDS, headers.value }, headers.udp.checksum, HashAlgorithm.csum16);
+            { UDP_CHECKSUM_FIELDS, headers.value, headers.udp.checksum }, metadata.zero, HashAlgorithm.csum16);
         verify_checksum(headers.kv.isValid() && headers.kv.op == OP_GET && headers.udp.checksum != 0,
-            { UDP_CHECKSUM_FIELDS }, headers.udp.checksum, HashAlgorithm.csum16);
+            { UDP_CHECKSUM_FIELDS, headers.udp.checksum }, metadata.zero, HashAlgorithm.csum16);
     }
 }
 

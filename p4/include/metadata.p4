@@ -34,6 +34,7 @@ struct metadata_t {
     port_id_t   home_port_2;
     port_id_t   home_port_3;
     bool        to_homes;       // a PUT that goes by those
+    bit<16>     zero;           // never written: what csum16 gives for data and their right checksum
     bool        readdressed;    // headers under the UDP checksum were rewritten
 }
 

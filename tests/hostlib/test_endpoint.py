@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 import pytest
-from scapy.layers.inet import IP, UDP
 
-from hostlib import native, wire
+from hostlib import native
 from hostlib.endpoint import UDP_GRO, EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError
 from hostlib.native import Core
@@ -118,43 +117,11 @@ def test_what_leaves_as_one_is_bounded_in_bytes(link_bit_s: float, lumps: list[t
     assert asyncio.run(main()) == lumps
 
 
-def udp_checksum(source: str, destination: str, payload: bytes) -> int:
-    """As a kernel makes it."""
-    sent = IP(bytes(IP(src=source, dst=destination) / UDP(sport=KV_PORT, dport=KV_PORT) / payload))
-    return int(sent[UDP].chksum)
-
-
-def request(op: int, number: int) -> bytes:
-    """Alike but for their sequence: one of 65,535 has a checksum of FFFF, whatever their addresses are."""
-    value = b"" if op == wire.OP_GET else b"v" * wire.VALUE_BYTES
-    return wire.encode(wire.Message(op, bytes(range(16)), 0, 1, sequence=number, value=value))
-
-
-@pytest.mark.parametrize(("op", "changed"), [(wire.OP_GET, 1), (wire.OP_PUT, 1), (wire.OP_VALUE, 0)])
-def test_no_request_has_a_checksum_that_switches_take_for_wrong(op: int, changed: int) -> None:
-    """v1model's csum16 of what is sent with FFFF is 0000: a switch drops the request as damaged."""
-
-    async def main() -> None:
-        with Pair() as pair:
-            ways = pair.source, pair.destination
-            middle = udp_checksum(*ways, request(op, 0))
-            some = [request(op, middle + number) for number in (-1, 0, 1)]
-            assert [udp_checksum(*ways, one) for one in some] == [1, 0xFFFF, 0xFFFE]
-            pair.sender.send(pair.destination, some)
-            await until(lambda: len(pair.arrived) == 3)
-            others = [sent != came for sent, came in zip(some, pair.arrived, strict=True)]
-            assert others == [False, bool(changed), False]
-            assert wire.decode(pair.arrived[1]) == wire.decode(some[1])._replace(generation=changed)
-            assert udp_checksum(*ways, pair.arrived[1]) == (0xFFFE if changed else 0xFFFF)
-
-    asyncio.run(main())
-
-
 class UnwillingCore:
     """The compiled core before a kernel that refuses some of what it is given."""
 
     def __init__(self, core: Core, refuses: Callable[[bool], OSError | None]) -> None:
-        self.receive, self.prepare = core.receive, core.prepare
+        self.receive, self.total = core.receive, core.total
         self._send, self._refuses = core.send, refuses
 
     def send(

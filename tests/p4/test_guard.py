@@ -10,7 +10,6 @@ from scapy.packet import Packet, Raw
 from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV, VALUE_OPS
-from hostlib.udp_checksum import passable
 from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig, ip, key_of
 
 KEY = key_of("block")
@@ -168,18 +167,19 @@ def test_a_get_without_a_checksum_is_right(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("op", ["get", "put"])
-def test_a_request_whose_checksum_would_be_ffff_is_sent_so_that_it_passes(rig: Rig, op: str) -> None:
-    """To csum16 that is 0000; of so many requests one has such a sequence."""
+def test_a_request_with_a_checksum_of_ffff_passes_and_a_damaged_one_does_not(rig: Rig, op: str) -> None:
+    """csum16 of what it covers is 0000, which senders write as FFFF; of 65,535 sequences one leads there."""
     ask = rig.get if op == "get" else lambda node, key, **fields: rig.put(node, key, [STORE], **fields)
 
     def numbered(sequence: int) -> Packet:
         return Ether(bytes(ask(NODE, KEY, sequence=sequence)))
 
-    doomed = numbered(numbered(0)[UDP].chksum)
-    assert doomed[UDP].chksum == 0xFFFF
-    assert rig.send(NODE, doomed) == []
-    payload = passable(bytes(doomed[UDP].payload), ip(NODE), ip(STORE))
-    assert [port for port, _ in rig.send(NODE, rig.frame(NODE, STORE, Raw(payload)))] == [STORE]
+    sent = numbered(numbered(0)[UDP].chksum)
+    assert sent[UDP].chksum == 0xFFFF
+    damaged = sent.copy()
+    damaged[KV].sequence ^= 1
+    assert rig.send(NODE, damaged) == []
+    assert [port for port, _ in rig.send(NODE, sent)] == [STORE]
     assert rig.outcomes() == {"malformed": 1, "claimed" if op == "get" else "put": 1}
 
 
