@@ -8,15 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet import UDP
+from scapy.layers.l2 import Ether
 
 from controller import p4_constants as p4
+from hostlib.scapy_layer import KV
 from tests.conformance import bmv2
 from tests.differential.conftest import DEFAULT_SEED
 from tests.differential.pair import Pair
 from tests.differential.reference import Reference
 from tests.differential.traffic import KEYS, Traffic
 from tests.p4.conftest import PROGRAM, SIZES
-from tests.p4.rig import FRAGMENTS, Rig
+from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig
 from v1model.compile import compile_p4
 from v1model.dataplane import DigestConfig
 from v1model.ir import ActionCall
@@ -84,3 +87,23 @@ def test_pool(tmp_path: Path, seed: str) -> None:
     never = set(p4.OUTCOME_NAMES) - outcomes.keys() - {"lost"} - metered
     # Not every seed's traffic leads everywhere; the default one's does.
     assert not never or seed != DEFAULT_SEED, f"the traffic never led to {never}: {outcomes}"
+
+
+def test_requests_by_every_thousandth_checksum_and_those_about_ffff(tmp_path: Path) -> None:
+    """Right ones pass, FFFF too, which csum16 of what it covers is never; damaged ones do not."""
+    node = NODES[0]
+    with both(tmp_path) as (rig, pair):
+        for ask in (rig.get(node, KEYS[9]), rig.put(node, KEYS[9], [STORE])):
+
+            def numbered(sequence: int, ask: Ether = ask) -> bytes:
+                ask[KV].sequence = sequence
+                return bytes(ask)
+
+            middle = Ether(numbered(0))[UDP].chksum  # that of this sequence is FFFF
+            sequences = [*range(middle - 3, middle + 4), *range(0, 0x10000, 1000)]
+            right = [numbered(sequence) for sequence in sequences]
+            assert any(Ether(data)[UDP].chksum == 0xFFFF for data in right)
+            damaged = [data[:-1] + bytes([data[-1] ^ 1]) for data in right]
+            pair.send((node, data) for data in (*right, *damaged))
+        pair.finish()
+        assert rig.outcomes()["malformed"] == 2 * len(sequences)
