@@ -146,8 +146,9 @@ def _lending_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """What does not go with nodes that answer one another's GETs."""
     if scenario.storage.kind != "peers":
         yield "direct.front", f'"{SWITCHES}" stand before nodes that lend their memory: kind = "peers"'
-    if scenario.workload.scheduler == CONDUCTOR:
-        yield "workload.scheduler", f'the conductor does not look through front = "{SWITCHES}": use another'
+    if scenario.workload.scheduler in (CONDUCTOR, *ROUTERS):
+        name = scenario.workload.scheduler
+        yield "workload.scheduler", f'{name} does not look through front = "{SWITCHES}": use another'
     if scenario.control.eviction != "drop":
         yield "control.eviction", "nodes keep nothing for others, so nothing can be reclaimed: use drop"
 
@@ -179,11 +180,9 @@ def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield path, "must be above 0: nothing would ever arrive"
     if scenario.model.coded_share is not None and scenario.model.codec != NONE:
         yield "model.coded_share", "a codec has the sizes that were measured: leave out one of the two"
-    if scenario.workload.scheduler in ROUTERS and scenario.nodes.decode != "budget":
-        yield (
-            "workload.scheduler",
-            f'{scenario.workload.scheduler} learns from workers of nodes.decode = "budget": use that',
-        )
+    if scenario.workload.scheduler in ROUTERS and scenario.nodes.decode == "steps":
+        name = scenario.workload.scheduler
+        yield "workload.scheduler", f'{name} does not know what nodes with decode = "steps" have to do'
     if scenario.nodes.decode == "budget" and scenario.nodes.gate != "never":
         yield "nodes.gate", 'nodes with decode = "budget" fetch nothing: use gate = "never"'
     if scenario.decoders.count and scenario.nodes.decode != "apart":

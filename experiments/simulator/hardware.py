@@ -1,4 +1,5 @@
-"""Of a scenario: nodes that decode, what things cost, and the machine that an emulation of it runs on."""
+"""Of a scenario: nodes that decode, switches that route requests by prefix, what things cost, and the machine
+that an emulation of it runs on."""
 
 from dataclasses import dataclass
 
@@ -23,6 +24,37 @@ class Decoders:
     """GPU memory of each decoder for the requests that it decodes; who finds no room waits."""
     load_gbyte_s: float = number(0.0, 0.0, 1e6)
     """At which KV that has come to a decoder's DRAM goes on to its GPUs; 0: it comes to the GPUs at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Switches that route requests by prefix, with workload.scheduler = "load_reports" or "pinned_reports"
+    (prefix_routing.py). The defaults are KVSwitch's own."""
+
+    leaves: int = whole(2, 1, 64)
+    """Workers are spread over so many leaves, in order."""
+    buckets: int = whole(32, 1, 65_536)
+    """In which a switch shares requests out; with fewer than workers of a leaf some get none."""
+    hash_tokens: int = whole(256, 1, 1_000_000)
+    hashes: int = whole(4, 1, 4096)
+    """A request's header names its prefixes of one to so many times `hash_tokens`."""
+    rules: str = choice("first", ("first", "longest"))
+    """first: by the shortest of these; longest: the longest of which a switch knows decides, at a time that
+    the request comes."""
+    admitted: int = whole(2, 1, 1_000_000)
+    """Reports of a prefix before switches have a rule for it."""
+    window_s: float = number(60.0, 0.0, 1e9)
+    """first: of those reports the recent ones count. A worker reports a prefix once, so its rules do not change
+    so long after the last worker came to hold it, whatever loads are reported. longest: all count."""
+    uncovered: float = number(0.05, 0.0, 1e6)
+    """Weight of a leaf or worker that does not hold a prefix; one without load that does has 1."""
+    report_s: float = number(0.1, 0.0, 1e3)
+    report_tokens: int = whole(100, 0, 1_000_000)
+    """Workers report their load no more often, and no smaller change."""
+    late_reports: bool = False
+    """A report that would have come too early is made when its time has come, instead of not at all."""
+    gather_s: float = number(0.5, 0.0, 1e3)
+    """Rules follow reports of load so late."""
 
 
 @dataclass(frozen=True, slots=True)

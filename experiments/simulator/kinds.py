@@ -89,6 +89,12 @@ def kinds() -> dict[str, Scenario]:
         "longest prefixes": _scenario(
             workload={"scheduler": "longest_prefix"}, nodes={"decode": "budget", "gate": "never"}
         ),
+        "rules for all prefixes, lent memory": _scenario(
+            workload={"scheduler": "load_reports", "load": 8.0},
+            routing={"rules": "longest", "admitted": 1, "report_s": 0.05, "late_reports": True, "leaves": 1},
+            storage={"kind": "peers"},
+            nodes={"gate": "compare", "decode": "batched"},
+        ),
         "a pool read directly": _scenario(storage={"kind": "direct"}, direct={"interleaved": False}),
         "a front that keeps": _scenario(storage={"kind": "direct"}, direct={"front": "pool"}),
         "lenders": _scenario(

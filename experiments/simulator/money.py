@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.simulator.scenario import Scenario
+from experiments.simulator.scenario import SWITCH_ROUTERS, Scenario
 
 HOURS_PER_YEAR = 8760.0
 
@@ -20,6 +20,7 @@ class Bill:
     fabric: float
     """Switches and network adapters of the nodes."""
     pool: float
+    """What switches cost more that do more than forward."""
 
     @property
     def cache(self) -> float:
@@ -53,6 +54,8 @@ def bill(scenario: Scenario, switches: int) -> Bill:
         pool_dollars = _pool_dollars(scenario, switches, scenario.pool.memory == "dram")
     if nodes.gate != "never" and storage.kind != "stores" and scenario.direct.front in ("merge", "pool"):
         pool_dollars = _pool_dollars(scenario, switches, scenario.direct.front == "pool")
+    if not pool_dollars and scenario.workload.scheduler in SWITCH_ROUTERS:
+        pool_dollars = _pool_dollars(scenario, switches, False)  # programmable, too
     if nodes.gate != "never" and scenario.model.decoding == "smartnic":
         storage_dollars += nodes.count * (prices.smartnic - prices.nic)
     return Bill(

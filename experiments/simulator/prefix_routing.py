@@ -2,44 +2,39 @@
 
 Read from github.com/kaiitunnz/kvswitch, revision 8e87844: `LongestPrefix` is its L7-PA (l7_router.py and
 l7_proxy.py), `LoadReports` its switches with their controller (sdn_controller.py, kvswitch.p4), pinned what
-its `--no-per-prefix-ecmp` makes of them. All need workers with fixed times (`nodes.decode = "budget"`). Table
-updates take no time here, and of the rules for a prompt's first 256 tokens and for longer prefixes of it
-there is one.
+its `--no-per-prefix-ecmp` makes of them; of the rules for a prompt's first 256 tokens and for longer prefixes
+of it there is one. `LongestRules` is what could be made of them: a rule for each prefix. Table updates take
+no time but `routing.gather_s`, switches have room for all rules, and who has forgotten a prefix says nothing,
+as there.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import NamedTuple, Protocol
 
-from experiments.simulator.budget import BudgetNode
 from experiments.simulator.events import Loop
+from experiments.simulator.hardware import Routing
 from experiments.simulator.scenario import ROUTERS
 from workload.schedule import Route
 from workload.trace import Request
 
-LEAVES = 2
-"""run_eval.py: --n-worker-leaves."""
-BUCKETS = 32
-"""ECMP_BUCKETS."""
-UNCOVERED = 0.05
-"""Weight of a leaf or worker that does not hold a prefix: so that it comes to."""
 SCORE = 1.0
 """Of a worker without load; each token of its load takes one."""
-HASH_TOKENS, HASHES = 256, 4
-"""sdk/hashing.py: what a request's header names is its prefixes of 256, 512, ... tokens."""
-ADMITTED = 2
-"""--admission-threshold: reports of a prefix before switches have a rule for it."""
-WINDOW_S = 60.0
-"""TcamManager: of those reports the recent ones count. A worker reports a prefix once, so its rules are not
-changed any more so long after the last worker came to hold it, whatever loads are reported."""
-GATHER_S = 0.5
-"""--coalesce-interval-s: rules follow reports of load so late."""
-REPORT_S, REPORT_TOKENS = 0.1, 100
-"""--load-update-interval-ms and --load-update-delta: no more often, and no smaller change."""
+
+
+class Worker(Protocol):
+    """Who serves requests, and tells of its load."""
+
+    on_load: Callable[[], None]
+    """Called when its load has changed."""
+
+    @property
+    def load_tokens(self) -> int:
+        """Computed and answered tokens of all that it has to do."""
 
 
 class LiveRouter(Protocol):
@@ -126,15 +121,24 @@ class LoadReports:
     all go to the leaf of the best score, and there to the worker with the least load."""
 
     def __init__(
-        self, loop: Loop, nodes: Sequence[BudgetNode], block_tokens: int, seed: int, pinned: bool = False
+        self,
+        loop: Loop,
+        nodes: Sequence[Worker],
+        block_tokens: int,
+        seed: int,
+        options: Routing,
+        pinned: bool = False,
     ) -> None:
-        self._loop, self._workers, self._pinned = loop, nodes, pinned
+        self._loop, self._workers, self._options, self._pinned = loop, nodes, options, pinned
         self._book = _Book(block_tokens)
-        self._step = max(1, HASH_TOKENS // block_tokens)
+        self._step = max(1, options.hash_tokens // block_tokens)
+        self._hash_tokens = self._step * block_tokens
         self._draw = Random(seed)
         self._reported = [0] * len(nodes)
         self._reported_s = [float("-inf")] * len(nodes)
         self._refreshing = False
+        self._late: set[int] = set()
+        """Workers that will report when they may."""
         self._exported: list[set[int]] = [set() for _ in nodes]
         """By worker: the prefixes that it has told of."""
         self._holders: dict[int, set[int]] = defaultdict(set)
@@ -153,7 +157,7 @@ class LoadReports:
         """See the class."""
         prefixes = self._prefixes(self._book.full_blocks(request))
         first = prefixes[0] if prefixes else None
-        leaf_bucket, bucket = self._draw.randrange(BUCKETS), self._draw.randrange(BUCKETS)
+        leaf_bucket, bucket = self._draw_bucket(), self._draw_bucket()
         leaves = self._to_leaf.get(first, self._any_leaf) if first is not None else self._any_leaf
         leaf = leaves[leaf_bucket]
         workers = self._any_worker[leaf]
@@ -169,7 +173,7 @@ class LoadReports:
         for depth, prefix in enumerate(prefixes):
             if prefix not in exported:
                 exported.add(prefix)
-                self._tell(sent.node, prefixes[0], depth)
+                self._tell(sent.node, prefixes, depth)
 
     def answered(self, number: int) -> None:
         """Nobody learns anything."""
@@ -177,10 +181,19 @@ class LoadReports:
 
     def _prefixes(self, blocks: Sequence[int]) -> tuple[int, ...]:
         """What a header has of a request; a block's id stands for all before it."""
-        return tuple(blocks[self._step - 1 : HASHES * self._step : self._step])
+        return tuple(blocks[self._step - 1 : self._options.hashes * self._step : self._step])
 
-    def _tell(self, place: int, prefix: int, depth: int) -> None:
+    def _draw_bucket(self) -> int:
+        """The hash of a request."""
+        return self._draw.randrange(self._options.buckets)
+
+    def _share_out(self, weights: Mapping[int, float]) -> list[int]:
+        """Who gets which bucket."""
+        return shared_out(weights, self._options.buckets)
+
+    def _tell(self, place: int, prefixes: Sequence[int], depth: int) -> None:
         """A worker holds a prefix, or, deeper, one that begins with it: then only the spines look."""
+        prefix = prefixes[0]
         self._holders[prefix].add(place)
         self._told_s[prefix].append(self._loop.now)
         self._lead_to_leaves(prefix)
@@ -189,22 +202,34 @@ class LoadReports:
             self._lead_to_workers(prefix)
 
     def _on_load(self, place: int) -> None:
-        now_s, load = self._loop.now, self._workers[place].load_tokens
-        if now_s - self._reported_s[place] < REPORT_S or abs(load - self._reported[place]) < REPORT_TOKENS:
-            return
-        self._reported[place], self._reported_s[place] = load, now_s
+        now_s, options = self._loop.now, self._options
+        change = abs(self._workers[place].load_tokens - self._reported[place])
+        if now_s - self._reported_s[place] < options.report_s:
+            if options.late_reports and place not in self._late:
+                self._late.add(place)
+                self._loop.at(self._reported_s[place] + options.report_s, self._report_late, place)
+        elif change >= options.report_tokens:
+            self._report(place)
+
+    def _report_late(self, place: int) -> None:
+        self._late.remove(place)
+        if self._workers[place].load_tokens != self._reported[place]:
+            self._report(place)
+
+    def _report(self, place: int) -> None:
+        self._reported[place], self._reported_s[place] = self._workers[place].load_tokens, self._loop.now
         if not self._refreshing:
             self._refreshing = True
-            self._loop.after(GATHER_S, self._refresh)
+            self._loop.after(self._options.gather_s, self._refresh)
 
     def _refresh(self) -> None:
         """All rules, by what is reported now."""
         self._refreshing = False
         everybody = range(len(self._workers))
-        self._any_leaf = _buckets(self._by_leaf(everybody))
+        self._any_leaf = self._share_out(self._by_leaf(everybody))
         self._any_worker = [
-            _buckets({place: self._weight(place) for place in everybody if self._leaf(place) == leaf})
-            for leaf in range(LEAVES)
+            self._share_out({place: self._weight(place) for place in everybody if self._leaf(place) == leaf})
+            for leaf in range(self._options.leaves)
         ]
         for prefix in self._holders:
             self._lead_to_leaves(prefix)
@@ -215,13 +240,14 @@ class LoadReports:
         if not self._admitted(self._told_s[prefix]):
             return
         holders = self._holders[prefix]
-        weights = dict.fromkeys(range(LEAVES), UNCOVERED) | dict(self._by_leaf(holders))
+        uncovered = dict.fromkeys(range(self._options.leaves), self._options.uncovered)
+        weights = uncovered | dict(self._by_leaf(holders))
         if self._pinned:
             scores: dict[int, float] = defaultdict(float)
             for place in sorted(holders):
                 scores[self._leaf(place)] += SCORE - self._reported[place]
             weights = {max(scores, key=scores.__getitem__): 1.0}
-        self._to_leaf[prefix] = _buckets(weights)
+        self._to_leaf[prefix] = self._share_out(weights)
 
     def _lead_to_workers(self, prefix: int) -> None:
         """The rules of those leaves that have somebody who holds it."""
@@ -230,14 +256,16 @@ class LoadReports:
         holders = self._holders[prefix]
         for leaf in {self._leaf(place) for place in holders}:
             local = [place for place in range(len(self._workers)) if self._leaf(place) == leaf]
-            weights = {place: self._weight(place) if place in holders else UNCOVERED for place in local}
+            weights = dict.fromkeys(local, self._options.uncovered)
+            weights |= {place: self._weight(place) for place in local if place in holders}
             if self._pinned:
                 held = [place for place in local if place in holders]
                 weights = {min(held, key=lambda place: (self._reported[place], -place)): 1.0}
-            self._to_worker[leaf, prefix] = _buckets(weights)
+            self._to_worker[leaf, prefix] = self._share_out(weights)
 
     def _admitted(self, told_s: Sequence[float]) -> bool:
-        return len(told_s) >= ADMITTED and told_s[-ADMITTED] >= self._loop.now - WINDOW_S
+        admitted = self._options.admitted
+        return len(told_s) >= admitted and told_s[-admitted] >= self._loop.now - self._options.window_s
 
     def _by_leaf(self, places: Iterable[int]) -> dict[int, float]:
         weights: dict[int, float] = defaultdict(float)
@@ -249,27 +277,67 @@ class LoadReports:
         return 1 / (1 + self._reported[place])
 
     def _leaf(self, place: int) -> int:
-        return place * LEAVES // len(self._workers)
+        return place * self._options.leaves // len(self._workers)
 
 
-def _buckets(weights: Mapping[int, float]) -> list[int]:
+class LongestRules(LoadReports):
+    """The same with a rule for each prefix that workers tell of, of which the longest decides: weights count
+    what a worker would have to compute of that prefix like load that it has already. Pinned, all go to whom
+    that leaves the least to do."""
+
+    def assign(self, request: Request) -> Route:
+        """See the class."""
+        prefixes = self._prefixes(self._book.full_blocks(request))
+        ruled = [prefix for prefix in prefixes if len(self._told_s[prefix]) >= self._options.admitted]
+        missing = [len(ruled)] * len(self._workers)
+        for depth, prefix in enumerate(ruled, 1):
+            for place in self._holders[prefix]:
+                missing[place] = len(ruled) - depth
+        weights = {
+            place: 1 / (1 + load + tokens * self._hash_tokens)
+            for place, (load, tokens) in enumerate(zip(self._known, missing, strict=True))
+        }
+        if self._pinned:
+            most = max(weights.values())
+            best = [place for place, weight in weights.items() if weight == most]
+            return self._book.send(self._draw.choice(best), request)
+        leaves: dict[int, float] = defaultdict(float)
+        for place, weight in weights.items():
+            leaves[self._leaf(place)] += weight
+        leaf = self._share_out(leaves)[self._draw_bucket()]
+        local = {place: weight for place, weight in weights.items() if self._leaf(place) == leaf}
+        return self._book.send(self._share_out(local)[self._draw_bucket()], request)
+
+    def _tell(self, place: int, prefixes: Sequence[int], depth: int) -> None:
+        """A worker holds this prefix."""
+        self._holders[prefixes[depth]].add(place)
+        self._told_s[prefixes[depth]].append(self._loop.now)
+
+    def _refresh(self) -> None:
+        """From now on rules are by what is reported now."""
+        self._refreshing = False
+        self._known = list(self._reported)
+
+
+def shared_out(weights: Mapping[int, float], buckets: int) -> list[int]:
     """Who gets which bucket: in proportion, at least one each (SDNController._allocate_buckets)."""
     total = sum(weights.values())
-    counts = {key: max(1, round(weight / total * BUCKETS)) for key, weight in weights.items()}
-    while sum(counts.values()) > BUCKETS:
+    counts = {key: max(1, round(weight / total * buckets)) for key, weight in weights.items()}
+    while sum(counts.values()) > buckets:
         most = max(counts, key=counts.__getitem__)
         if counts[most] == 1:
             break
         counts[most] -= 1
-    while sum(counts.values()) < BUCKETS:
+    while sum(counts.values()) < buckets:
         counts[max(weights, key=weights.__getitem__)] += 1
-    return [key for key in sorted(counts) for _ in range(counts[key])][:BUCKETS]
+    return [key for key in sorted(counts) for _ in range(counts[key])][:buckets]
 
 
 def make_router(
-    name: str, loop: Loop, nodes: Sequence[BudgetNode], block_tokens: int, seed: int
+    name: str, loop: Loop, nodes: Sequence[Worker], block_tokens: int, seed: int, options: Routing
 ) -> LiveRouter:
     """One of ROUTERS."""
     if name == ROUTERS[0]:
         return LongestPrefix(len(nodes), block_tokens)
-    return LoadReports(loop, nodes, block_tokens, seed, pinned=name == ROUTERS[2])
+    kind = LongestRules if options.rules == "longest" else LoadReports
+    return kind(loop, nodes, block_tokens, seed, options, pinned=name == ROUTERS[2])

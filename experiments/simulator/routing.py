@@ -65,6 +65,11 @@ class SimulatedCluster:
     def prefill_s(self, request: Request, held_blocks: int) -> float:
         return self._parts.cost.request_prefill_s(request.input_tokens, held_blocks)
 
+    def computed_tokens(self, node: int, request: Request) -> int:
+        """Of a prompt that a node neither holds from the first token on nor can fetch."""
+        blocks = max(self.held_blocks(node, request), self.stored_blocks(request))
+        return self._parts.cost.prefill_span(request.input_tokens, blocks)[0]
+
     def prefilled(self, node: int) -> None:
         """A node's prefill has ended: nothing that is not known."""
 

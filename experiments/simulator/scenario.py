@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
-from experiments.simulator.hardware import Decoders, Machine, Prices
+from experiments.simulator.hardware import Decoders, Machine, Prices, Routing
 from experiments.simulator.measured import DIGEST_CPU_S
 from experiments.simulator.schema import (
     Document,
@@ -32,7 +32,8 @@ from workload.schedule import SCHEDULERS
 from workload.shapes import PLAYED_SHAPES
 
 WARMTHS = ("no", "unicast", "multicast", "pool", "there")
-ROUTERS = ("longest_prefix", "load_reports", "pinned_reports")
+SWITCH_ROUTERS = ("load_reports", "pinned_reports")
+ROUTERS = ("longest_prefix", *SWITCH_ROUTERS)
 GB = 1e9
 GBIT_BYTES = 1e9 / 8
 SWITCHES = "switches"
@@ -70,7 +71,7 @@ class Workload:
     output_tokens_most: int = whole(0, 0, 1_000_000)
     """With `hit_share`: lengths are geometric, `output_tokens` the mean, cut at so many; 0: all are equal."""
     scheduler: str = choice("random", (*SCHEDULERS, *ROUTERS))
-    """Those of `workload.schedule`; with nodes.decode = "budget" also routers (prefix_routing.py)."""
+    """Those of `workload.schedule`, and routers, which follow prefixes (prefix_routing.py, [routing])."""
     estimate: str = choice("overlapped", ("overlapped", "paper"))
     """With the conductor: a first token waits for the longer of queue and transfer, or for both in turn, as
     in Mooncake's algorithm 1. It decides who serves; how long things take it does not change."""
@@ -308,6 +309,7 @@ class Scenario:
     model: Model = field(default_factory=Model)
     nodes: Nodes = field(default_factory=Nodes)
     decoders: Decoders = field(default_factory=Decoders)
+    routing: Routing = field(default_factory=Routing)
     network: Network = field(default_factory=Network)
     storage: Storage = field(default_factory=Storage)
     pool: Pool = field(default_factory=Pool)

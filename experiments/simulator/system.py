@@ -47,6 +47,7 @@ from experiments.simulator.steps import StepNode
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.warm import Push, hottest
+from experiments.simulator.watched_routing import WatchedNode, WatchedRouter
 from experiments.simulator.workload import Demand, Library
 from hostlib.streamer import BandwidthMeter
 from hostlib.tier_rules import make_rule
@@ -155,15 +156,20 @@ class System:
                 scenario.network.header_share,
                 past,
             )
-        self.router = Router(scenario, cluster, self._live_router())
+        self.router = Router(scenario, cluster, self._live_router(cluster))
 
-    def _live_router(self) -> LiveRouter | None:
-        """Where nodes have fixed times: a router that learns from them."""
-        workload = self.scenario.workload
+    def _live_router(self, cluster: SimulatedCluster) -> LiveRouter | None:
+        """A router that learns from the nodes, which tell themselves or are watched."""
+        workload, options = self.scenario.workload, self.scenario.nodes
         if workload.scheduler not in ROUTERS:
             return None
-        workers = [node for node in self.nodes if isinstance(node, BudgetNode)]
-        return make_router(workload.scheduler, self.loop, workers, self.demand.block_tokens, workload.seed)
+        given = (self.demand.block_tokens, workload.seed, self.scenario.routing)
+        if options.decode == "budget":
+            workers = [node for node in self.nodes if isinstance(node, BudgetNode)]
+            return make_router(workload.scheduler, self.loop, workers, *given)
+        watched = [WatchedNode() for _ in self.nodes]
+        router = make_router(workload.scheduler, self.loop, watched, *given)
+        return WatchedRouter(router, watched, cluster.computed_tokens, options.decode == "batched")
 
     def _front(self) -> Front | None:
         """What stands before a pool that is read directly."""

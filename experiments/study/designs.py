@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from experiments.study.point import Point
 from experiments.study.systems import ANSWERED, BOUND, FRONTS, SHARES, Setting, system
@@ -99,6 +100,38 @@ def engine_points(centre: Setting, quick: bool) -> Iterator[Point]:
                 yield Point("engine", nodes, name, setting, system(name, setting), label)
             four = replace(setting, stores=4)
             yield Point("engine", nodes, "stores", four, system("stores", four), label)
+
+
+DECODER_FAN_INS = (16, 32, 46, 60)
+DECODER_REQUESTS_A_NODE = 50
+MOST_DECODERS = 256
+AT_ONCE = "KV at the decoder in no time"
+NO_CHOICE = f"{MOST_DECODERS} decoders, one rack"
+DECODERS: dict[str, dict[str, Any] | None] = {
+    "decoders in turn": {"placing": "round_robin"},
+    "decoders by load": {"placing": "load"},
+    "decoders by network": {"placing": "network"},
+    NO_CHOICE: {"placing": "network", "count": MOST_DECODERS, "racks": 1, "uplink_gbit_s": 0.0},
+    AT_ONCE: None,
+}
+"""Label -> how one of as many decoders as nodes is chosen, in racks that are the fabric's leaves, uplinks as
+wide as its spines. The third is NetKV's; the fourth is about the most that any choice could do (the link of
+who prefilled is left), the last what all else in the study has."""
+
+
+def decoder_points(centre: Setting, quick: bool) -> Iterator[Point]:
+    """What the choice of who decodes is worth, where KV has to move there before the first token."""
+    for nodes in QUICK_FAN_INS if quick else DECODER_FAN_INS:
+        requests = max(centre.requests, 0 if quick else DECODER_REQUESTS_A_NODE * nodes)
+        setting = replace(centre, nodes=nodes, requests=requests)
+        fabric = setting.fabric()
+        racks = int(fabric.get("leaves", 1))
+        uplink = setting.link_gbit_s * int(fabric.get("spines", 0))
+        for label, changed in DECODERS.items():
+            decoders = {} if changed is None else {"count": nodes, "racks": racks, "uplink_gbit_s": uplink}
+            for name in ("recompute", "lent"):
+                scenario = system(name, setting).changed(decoders={**decoders, **(changed or {})})
+                yield Point("decoders", nodes, name, setting, scenario, label)
 
 
 def codec_points(centre: Setting, quick: bool) -> Iterator[Point]:

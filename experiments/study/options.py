@@ -31,6 +31,7 @@ SHARES = {
     "designs": 10.0,
     "codec": 4.0,
     "engine": 3.0,
+    "decoders": 3.0,
     "shape": 3.0,
     "ablation": 2.0,
     "control": 2.0,

@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments.study.designs import (
     codec_points,
+    decoder_points,
     design_points,
     engine_points,
     gate_points,
@@ -24,8 +25,11 @@ from experiments.study.systems import (
     BOUND,
     LENT,
     MOST_STORES,
+    ROUTED,
+    ROUTINGS,
     SHARES,
     Setting,
+    routed,
     system,
 )
 from experiments.study.tornado import tornado_points
@@ -138,6 +142,7 @@ def points(centre: Setting, trace: Path | None, quick: bool, space: int = 0) -> 
     yield from design_points(centre, quick)
     yield from codec_points(centre, quick)
     yield from engine_points(centre, quick)
+    yield from decoder_points(centre, quick)
     yield from warm_points(centre, quick)
     yield from joining_points(centre, quick)
     yield from ledger_points(centre, quick)
@@ -163,11 +168,14 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
-        for name in (*BASELINES, "smartnic", *LENT, *ANSWERED, BOUND):
+        for name in (*BASELINES, "smartnic", *LENT, *ANSWERED, "l7", BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
         for variant, share in SHARES.items():
             slower = replace(setting, peer_share=share)
             yield Point("rivals", nodes, "distributed", slower, system("distributed", slower), variant)
+        for name in ROUTED:
+            for variant in ROUTINGS:
+                yield Point("rivals", nodes, name, setting, routed(name, setting, variant), variant)
         queues = replace(setting, scheduler="conductor")
         for name in ("recompute", "lent", "stores", "switch"):
             yield Point("rivals", nodes, name, queues, system(name, queues), "conductor")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.simulator.measured import measured_control
+from experiments.simulator.measured import ENTRIES_S, measured_control
 from experiments.simulator.scenario import SWITCHES, Scenario
 from workload.cost import MODELS
 
@@ -51,6 +51,9 @@ NAMES = {
     "answered": "the nodes' own DRAM, lent by GETs",
     "answered_merge": "the nodes' own DRAM, lent by GETs, merging switches",
     "answered_pool": "the nodes' own DRAM, lent by GETs, pool in the switches",
+    "l7": "longest prefix, by a router in software (L7-PA)",
+    "kvswitch": "prefix routing in the switches (KVSwitch-like)",
+    "kvswitch_lent": "the nodes' own DRAM, lent, prefix routing in the switches",
     "cxl_merge": "CXL pool, merging switch",
     "cxl_pool": "CXL pool, pool in front",
     "ideal": "bound: no queue but at the node's own link",
@@ -68,6 +71,31 @@ LENT = ("lent", "lent_merge", "lent_pool")
 ANSWERED = ("answered", "answered_merge", "answered_pool")
 """Lent as well, but over the network that storage nodes have: with the switches' own pools, controllers,
 digests and pending tables, where FRONTS have an idealised switch."""
+ROUTED = ("kvswitch", "kvswitch_lent")
+"""Switches send requests where their prefix lies, and keep no blocks, so they are none of POOLS."""
+BUCKETS_A_WORKER = 8
+"""KVSwitch's: 32 for the four workers of a leaf."""
+_ALL_RULES = {
+    "rules": "longest",
+    "hashes": 4096,
+    "admitted": 1,
+    "report_s": 0.0,
+    "report_tokens": 1,
+    "gather_s": ENTRIES_S,
+}
+_SPREAD = {"scheduler": "load_reports"}
+_PINNED = {"scheduler": "pinned_reports"}
+ROUTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "as published": {},
+    "rules for all, spread": {"workload": _SPREAD, "routing": _ALL_RULES},
+    "rules for all, pinned": {"workload": _PINNED, "routing": _ALL_RULES},
+    "rules for all at once, spread": {"workload": _SPREAD, "routing": _ALL_RULES | {"gather_s": 0.0}},
+    "rules for all at once, pinned": {"workload": _PINNED, "routing": _ALL_RULES | {"gather_s": 0.0}},
+}
+"""Label -> what of ROUTED is changed: KVSwitch's own constants, and what they could be made. With rules for
+all each prefix that somebody holds has one, and rules follow every change of load, as late as a table update
+comes or, idealised, at once; spread over MANY_BUCKETS a worker, or pinned to the best."""
+MANY_BUCKETS = 256
 POOLS = ("sram", "switch", "merging", "answered_merge", "answered_pool", *FRONTS)
 """Those with a switch that does more than forward."""
 WITHOUT = {name: name.partition("_")[0] for name in POOLS} | dict.fromkeys(
@@ -173,6 +201,10 @@ def system(name: str, setting: Setting) -> Scenario:
     base = setting.base()
     told = {"hints": "switch"} if setting.asks_first else {}
     kind, _, front = name.partition("_")
+    if name == "l7":
+        return base.changed(nodes={"gate": "never"}, workload={"scheduler": "longest_prefix"})
+    if name in ROUTED:
+        return routed(name, setting, "as published")
     if name == "recompute":
         return base.changed(nodes={"gate": "never"})
     if name == BOUND:
@@ -192,6 +224,16 @@ def system(name: str, setting: Setting) -> Scenario:
     if name in ("merging", "switch"):
         return _pooled(base, "merge" if name == "merging" else "pool", setting, told)
     return base
+
+
+def routed(name: str, setting: Setting, routing: str) -> Scenario:
+    """One of ROUTED by one of ROUTINGS: nodes keep blocks in their own memory, which is lent or not."""
+    base = setting.base()
+    found = base.changed(nodes={"gate": "never"}) if name == ROUTED[0] else _peers(base, setting, 0.0)
+    changed = ROUTINGS[routing]
+    each = MANY_BUCKETS if changed else BUCKETS_A_WORKER
+    places = {"leaves": int(setting.fabric().get("leaves", 1)), "buckets": each * setting.nodes}
+    return found.changed(workload=_SPREAD, routing=places).changed(**changed)
 
 
 def _pooled(base: Scenario, kind: str, setting: Setting, told: dict[str, str]) -> Scenario:

@@ -24,6 +24,7 @@ def panels(found: Found) -> list[Panel]:
     made += [live(found.live)] if any(gains(found.live)) else []
     made += [compared.codec(done, nodes) for nodes in places(done, "codec")]
     made += [compared.engine(done, nodes) for nodes in places(done, "engine")]
+    made += [compared.decoders(done, nodes) for nodes in places(done, "decoders")]
     made += [compared.cold(done, nodes) for nodes in places(done, "cold")]
     made += [joining(done, place) for place in places(done, "joining")]
     made += [compared.hour(done, nodes) for nodes in places(done, "hour")]

@@ -14,7 +14,7 @@ from experiments.study.design_rules import (
     recompute_claim,
     tails_claim,
 )
-from experiments.study.designs import CODECS, ENGINES, GATES, WARMTHS
+from experiments.study.designs import CODECS, DECODERS, ENGINES, GATES, NO_CHOICE, WARMTHS
 from experiments.study.panels.panel import FAVOURED, ORACLE, TAIL, TTFT, Panel, dots, labelled, part, table
 from experiments.study.point import label
 from experiments.study.rivals import Done, purchases, rivals_claim
@@ -133,6 +133,25 @@ def engine(done: Done, nodes: int) -> Panel:
         f"Engines that decode on the same GPUs: {nodes} nodes",
         "chunks of 8,192 tokens, and 64 GB for requests that run; loads of blocks do not hold up decoding.",
         table(f"engine_{nodes}", part(done, "engine", nodes)),
+    )
+
+
+def decoders(done: Done, nodes: int) -> Panel:
+    """Who decodes, where KV has to move there."""
+    turn, load, network, *_ = DECODERS
+    pairs = [
+        (label(name, 2, one), label(name, 2, other))
+        for name in ("recompute", "lent")
+        for one, other in ((network, turn), (network, load), (NO_CHOICE, network))
+    ]
+    pairs += [(label("lent", 2, variant), label("recompute", 2, variant)) for variant in DECODERS]
+    return _compared(
+        labelled(done, "decoders", nodes),
+        pairs,
+        f"Who decodes, chosen by the network (NetKV-like): {nodes} nodes and as many decoders",
+        "KV moves over links of its own, whole and first come first served; with one switch all decoders are "
+        "equally near.",
+        table(f"decoders_{nodes}", part(done, "decoders", nodes)),
     )
 
 

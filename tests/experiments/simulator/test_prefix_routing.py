@@ -7,11 +7,14 @@ import pytest
 
 from experiments.simulator.budget import Budget
 from experiments.simulator.events import Loop
-from experiments.simulator.prefix_routing import BUCKETS, WINDOW_S, LongestPrefix, _buckets
+from experiments.simulator.hardware import Routing
+from experiments.simulator.money import bill
+from experiments.simulator.prefix_routing import LongestPrefix, LongestRules, shared_out
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
-from experiments.simulator.simulation import prepare, simulate
+from experiments.simulator.simulation import _Run, prepare, simulate
 from experiments.simulator.system import System
+from experiments.simulator.watched_routing import WatchedNode, WatchedRouter
 from experiments.simulator.workload import Demand
 from workload.trace import Request
 
@@ -47,8 +50,8 @@ def test_blocks_that_are_not_full_are_nobodys() -> None:
 
 
 def test_buckets_are_shared_out_by_weight_and_each_has_one() -> None:
-    shares = _buckets({0: 1.0, 1: 1.0, 2: 1e-9})
-    assert len(shares) == BUCKETS
+    shares = shared_out({0: 1.0, 1: 1.0, 2: 1e-9}, 32)
+    assert len(shares) == 32
     assert shares.count(2) == 1
     assert abs(shares.count(0) - shares.count(1)) <= 1
 
@@ -100,7 +103,7 @@ def test_switches_bring_a_prefix_to_whoever_was_not_busy_by_the_last_report(tmp_
     assert sum(counts) == 300
 
 
-@pytest.mark.parametrize(("seconds", "follows"), [(1.0, True), (WINDOW_S + 1, False)])
+@pytest.mark.parametrize(("seconds", "follows"), [(1.0, True), (Routing().window_s + 1, False)])
 def test_a_rule_follows_loads_only_while_its_prefix_was_told_of_lately(
     tmp_path: Path, seconds: float, follows: bool
 ) -> None:
@@ -148,6 +151,126 @@ def test_pinned_a_prefix_stays_where_it_is_held_first(tmp_path: Path) -> None:
     assert "served_by" not in pinned.to_dict()
 
 
-def test_such_routers_need_workers_that_report() -> None:
-    with pytest.raises(ScenarioError, match="learns from workers"):
-        simulate(Scenario().changed(workload={"scheduler": "load_reports"}))
+def test_such_routers_know_nothing_of_nodes_that_work_in_steps() -> None:
+    with pytest.raises(ScenarioError, match="does not know what nodes"):
+        simulate(Scenario().changed(workload={"scheduler": "load_reports"}, nodes={"decode": "steps"}))
+
+
+ALL_RULES = {"rules": "longest", "hashes": 64, "admitted": 1, "report_s": 0.0, "gather_s": 0.0, "leaves": 1}
+
+
+def informed(count: int, **options: object) -> tuple[LongestRules, list[WatchedNode], Loop]:
+    """Switches with a rule for each block of 16 tokens, before workers that report at once."""
+    loop, nodes = Loop(), [WatchedNode() for _ in range(count)]
+    given = ALL_RULES | {"hash_tokens": 16, "report_tokens": 1} | options
+    return LongestRules(loop, nodes, 16, 1, Routing(**given), pinned=True), nodes, loop  # type: ignore[arg-type]
+
+
+def held(router: LongestRules, node: int, blocks: list[int]) -> None:
+    """A worker has computed this prompt."""
+    while (route := router.assign(request(blocks))).node != node:
+        router.answered(route.number)
+    router.prefilled(route.number)
+    router.answered(route.number)
+
+
+def test_the_longest_rule_wins_unless_its_worker_has_more_to_do_than_the_others_lack() -> None:
+    router, nodes, loop = informed(4)
+    held(router, 2, [1, 2, 3])
+    assert router.assign(request([1, 2, 3, 4])).node == 2
+    assert router.assign(request([1, 9])).node == 2
+    nodes[2].add(47)  # of the 48 tokens that the others lack
+    after(loop, 0.001)
+    assert router.assign(request([1, 2, 3, 4])).node == 2
+    nodes[2].add(2)
+    after(loop, 0.001)
+    assert router.assign(request([1, 2, 3, 4])).node != 2
+
+
+def test_rules_follow_reports_of_load_after_their_time() -> None:
+    router, nodes, loop = informed(2, gather_s=0.5)
+    held(router, 0, [1])
+    nodes[0].add(1000)
+    after(loop, 0.4)
+    assert router.assign(request([1])).node == 0
+    after(loop, 0.2)
+    assert router.assign(request([1])).node == 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_report_that_would_come_too_early_is_made_late_or_never(late: bool) -> None:
+    router, nodes, loop = informed(2, report_s=0.1, late_reports=late)
+    held(router, 0, [1])
+    nodes[0].add(1000)
+    nodes[0].add(-1000)
+    after(loop, 0.2)
+    assert router.assign(request([1])).node == (0 if late else 1)
+
+
+def after(loop: Loop, seconds: float) -> None:
+    """Let so much time pass."""
+    event = loop.event()
+    loop.after(seconds, event.succeed)
+    loop.run(until=event)
+
+
+@pytest.mark.parametrize("decode", [False, True])
+def test_what_nodes_were_sent_is_their_load_until_it_is_done(decode: bool) -> None:
+    nodes = [WatchedNode(), WatchedNode()]
+    router = WatchedRouter(LongestPrefix(2, 16), nodes, lambda node, request: 30 + node, decode)
+    routes = [router.assign(Request(0.0, 32, 7, (n, -n))) for n in (1, 2)]
+    answer = 7 if decode else 0
+    assert [node.load_tokens for node in nodes] == [30 + answer, 31 + answer]
+    router.prefilled(routes[1].number)
+    assert [node.load_tokens for node in nodes] == [30 + answer, answer]
+    router.answered(routes[1].number)
+    assert [node.load_tokens for node in nodes] == [30 + answer, 0]
+
+
+NODES = {"count": 6, "dram_gb": 64.0}
+KEPT: dict[str, dict[str, object]] = {"nodes": NODES | {"gate": "never"}}
+LENT: dict[str, dict[str, object]] = {"nodes": NODES | {"gate": "compare"}, "storage": {"kind": "peers"}}
+
+
+@pytest.mark.parametrize("scheduler", ["longest_prefix", "load_reports", "pinned_reports"])
+@pytest.mark.parametrize("rules", ["first", "longest"])
+@pytest.mark.parametrize("memory", [KEPT, LENT], ids=["kept", "lent"])
+@pytest.mark.parametrize("decode", ["apart", "batched"])
+def test_nodes_with_gpus_serve_what_routers_send_them_and_report_no_more_than_they_were_sent(
+    scheduler: str, rules: str, memory: dict[str, dict[str, object]], decode: str
+) -> None:
+    scenario, demand = prepare(
+        Scenario()
+        .changed(
+            workload={"shape": "agents", "requests": 60, "load": 2.0, "scheduler": scheduler},
+            routing={"rules": rules, "buckets": 64},
+        )
+        .changed(**memory)
+        .changed(nodes={"decode": decode})
+    )
+    system = System(scenario, demand)
+    router = system.router._live
+    assert isinstance(router, WatchedRouter)
+    most = sum(each.input_tokens + each.output_tokens for each in demand.requests)
+    loads: list[int] = []
+    for node in router._workers:
+        report = node.on_load
+        node.on_load = lambda node=node, report=report: (loads.append(node.load_tokens), report())  # type: ignore[misc]
+    _Run(system).to_the_end()
+    assert sum(len(node.records) for node in system.nodes) == 60
+    assert all(0 <= load <= most for load in loads)
+    assert len(loads) >= 120
+    assert all(node.load_tokens == 0 for node in router._workers)
+
+
+def test_switches_that_route_cost_what_programmable_ones_cost_more_and_a_pool_in_them_only_its_memory() -> (
+    None
+):
+    scenario = Scenario().changed(nodes={"gate": "never"}, pool={"memory": "none"})
+    assert bill(scenario, 8).cache == 0
+    assert bill(scenario.changed(workload={"scheduler": "longest_prefix"}), 8).cache == 0
+    routed = bill(scenario.changed(workload={"scheduler": "load_reports"}), 8)
+    assert routed.cache == pytest.approx(8 * 16_000 / (4 * 8760))
+    both = scenario.changed(nodes={"gate": "compare"}, pool={"memory": "dram", "size_gb": 256.0})
+    pooled = bill(both, 8).pool
+    assert pooled == bill(both.changed(workload={"scheduler": "load_reports"}), 8).pool

@@ -6,6 +6,7 @@ import pytest
 
 from experiments.simulator.money import bill
 from experiments.study.claims import Fact
+from experiments.study.designs import AT_ONCE, DECODERS, MOST_DECODERS, NO_CHOICE
 from experiments.study.plan import points
 from experiments.study.point import Point
 from experiments.study.rivals import (
@@ -16,7 +17,7 @@ from experiments.study.rivals import (
     rivals_claim,
     verdict,
 )
-from experiments.study.systems import MEMORY_GB, Setting, system
+from experiments.study.systems import MEMORY_GB, POOLS, ROUTED, ROUTINGS, Setting, routed, system
 from tests.experiments.study.made import of_runs, run, sample
 
 
@@ -62,6 +63,61 @@ def test_adapters_decode_at_their_own_rate_and_are_billed(model: str, share: flo
     plain = system("stores", Setting(nodes=10))
     dearer = 10 * (plain.prices.smartnic - plain.prices.nic) / (4 * 8760)
     assert bill(scenario, 1).cache == pytest.approx(bill(plain, 1).cache + dearer)
+
+
+@pytest.mark.parametrize("name", ROUTED)
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_switches_that_route_by_prefix_cost_what_switches_with_a_pool_do_without_its_memory(
+    name: str, routing: str
+) -> None:
+    for nodes in (16, 46, 60):
+        setting = Setting(nodes=nodes)
+        scenario = routed(name, setting, routing)
+        assert scenario.network == system("recompute", setting).network
+        assert bill(scenario, setting.switches).cache == pytest.approx(
+            bill(system("lent_merge", setting), setting.switches).cache
+        )
+        workers = -(-nodes // scenario.routing.leaves)
+        assert scenario.routing.buckets >= 8 * workers
+        assert scenario.routing.leaves == (scenario.network.leaves or 1)
+    assert bill(system("l7", Setting()), 1).cache == 0
+
+
+def test_routing_by_prefix_is_bought_at_every_fan_in_by_every_rule() -> None:
+    found = {
+        (point.value, point.system, point.variant)
+        for point in points(Setting(), None, quick=False)
+        if point.sweep == "rivals" and point.system in ROUTED
+    }
+    assert found == {
+        (nodes, name, routing) for nodes in (16, 32, 46, 60) for name in ROUTED for routing in ROUTINGS
+    }
+
+
+def test_routing_by_prefix_counts_against_pools_and_is_none() -> None:
+    assert not {*POOLS} & {*ROUTED, "l7"}
+    pool = Purchase("switch", 2, sample(0.3, cost=1.96))
+    route = Purchase("kvswitch_lent", 2, sample(0.2, cost=0.46), "as published")
+    slow = Purchase("kvswitch", 2, sample(0.4, cost=0.46), "as published")
+    assert beating(pool, [pool, slow, route]) == [route]
+    begins = "Cold start included, against everything: of 1 purchases with a pool"
+    assert rivals_claim([pool, slow, route]).text.startswith(f"{begins} 1 are surely beaten")
+    assert rivals_claim([pool, slow]).text.startswith(f"{begins} 0 are surely beaten")
+
+
+def test_who_decodes_is_the_only_thing_that_differs_between_its_points() -> None:
+    mine = [point for point in points(Setting(), None, quick=False) if point.sweep == "decoders"]
+    assert {point.variant for point in mine} == set(DECODERS)
+    for point in mine:
+        plain = system(point.system, point.setting)
+        assert point.scenario.changed(decoders={"count": 0}).nodes == plain.nodes
+        if point.variant == AT_ONCE:
+            assert point.scenario == plain
+        elif point.variant == NO_CHOICE:
+            assert (point.scenario.decoders.count, point.scenario.decoders.racks) == (MOST_DECODERS, 1)
+        else:
+            assert point.scenario.decoders.count == point.setting.nodes
+            assert point.scenario.decoders.racks == (plain.network.leaves or 1)
 
 
 def test_only_what_costs_no_more_and_is_surely_faster_beats_a_pool() -> None:
