@@ -101,8 +101,9 @@ def test_routing_by_prefix_counts_against_pools_and_is_none() -> None:
     slow = Purchase("kvswitch", 2, sample(0.4, cost=0.46), "as published")
     assert beating(pool, [pool, slow, route]) == [route]
     begins = "Cold start included, against everything: of 1 purchases with a pool"
-    assert rivals_claim([pool, slow, route]).text.startswith(f"{begins} 1 are surely beaten")
-    assert rivals_claim([pool, slow]).text.startswith(f"{begins} 0 are surely beaten")
+    nothing = Purchase("recompute", 2, sample(0.5))
+    assert rivals_claim([pool, nothing, slow, route]).text.startswith(f"{begins} 1 are surely beaten")
+    assert rivals_claim([pool, nothing, slow]).text.startswith(f"{begins} 0 are surely beaten")
 
 
 def test_who_decodes_is_the_only_thing_that_differs_between_its_points() -> None:
