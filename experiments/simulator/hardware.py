@@ -44,7 +44,7 @@ class Routing:
     admitted: int = whole(2, 1, 1_000_000)
     """Reports of a prefix before switches have a rule for it."""
     window_s: float = number(60.0, 0.0, 1e9)
-    """first: of those reports the recent ones count. A worker reports a prefix once, so its rules do not change
+    """first: of those reports the recent ones count. A worker reports a prefix once, so rules change no more
     so long after the last worker came to hold it, whatever loads are reported. longest: all count."""
     uncovered: float = number(0.05, 0.0, 1e6)
     """Weight of a leaf or worker that does not hold a prefix; one without load that does has 1."""

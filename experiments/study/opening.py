@@ -71,8 +71,9 @@ def _bound(done: Done, where: Sequence[int]) -> str:
     if not found:
         return ""
     return (
-        f"Why: {NAMES['lent']}, costs nothing, and the bound on all switches in front of it leads it by "
-        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 by {_widest(found, P99)}."
+        f"Why: {NAMES['lent']}, costs nothing, and the bound on all switches that merge or keep blocks in "
+        f"front of it leads it by {_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 "
+        f"by {_widest(found, P99)}."
     )
 
 
