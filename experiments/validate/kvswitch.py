@@ -62,7 +62,7 @@ NOTE = (
     "notebook has this setting (p95 of KVSwitch itself: 0.10, 0.14 and 0.27 s), simulated ones of 20 seeds; "
     "of the other settings of 10. What its Python and its emulated switches take of a request by itself was "
     "measured with the published programs on another machine than theirs and is added; what they take of "
-    "each other under load is not. How many of the first requests are lost and sent again was measured so, too."
+    "each other under load is not. How many of the first requests are lost and sent again was, too."
 )
 USUALLY = "8 workers, 200 requests/s"
 P50, P95, HELD, SKEW = "TTFT p50, s", "TTFT p95, s", "share of blocks held", "busiest worker over idlest"
