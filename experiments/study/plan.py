@@ -26,6 +26,7 @@ from experiments.study.systems import (
     LENT,
     MOST_STORES,
     ROUTED,
+    ROUTED_AT_ONCE,
     ROUTINGS,
     SHARES,
     Setting,
@@ -176,6 +177,9 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
         for name in ROUTED:
             for variant in ROUTINGS:
                 yield Point("rivals", nodes, name, setting, routed(name, setting, variant), variant)
+        for variant in ROUTED_AT_ONCE:
+            whole = routed(ROUTED[1], setting, variant).changed(direct={"front": "whole"})
+            yield Point("rivals", nodes, BOUND, setting, whole, variant)
         queues = replace(setting, scheduler="conductor")
         for name in ("recompute", "lent", "stores", "switch"):
             yield Point("rivals", nodes, name, queues, system(name, queues), "conductor")

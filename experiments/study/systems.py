@@ -96,6 +96,8 @@ ROUTINGS: dict[str, dict[str, dict[str, Any]]] = {
 all each prefix that somebody holds has one, and rules follow every change of load, as late as a table update
 comes or, idealised, at once; spread over MANY_BUCKETS a worker, or pinned to the best."""
 MANY_BUCKETS = 256
+ROUTED_AT_ONCE = tuple(ROUTINGS)[-2:]
+"""Played with the bound as well: such switches that have whatever any node has."""
 POOLS = ("sram", "switch", "merging", "answered_merge", "answered_pool", *FRONTS)
 """Those with a switch that does more than forward."""
 WITHOUT = {name: name.partition("_")[0] for name in POOLS} | dict.fromkeys(

@@ -17,7 +17,17 @@ from experiments.study.rivals import (
     rivals_claim,
     verdict,
 )
-from experiments.study.systems import MEMORY_GB, POOLS, ROUTED, ROUTINGS, Setting, routed, system
+from experiments.study.systems import (
+    BOUND,
+    MEMORY_GB,
+    POOLS,
+    ROUTED,
+    ROUTED_AT_ONCE,
+    ROUTINGS,
+    Setting,
+    routed,
+    system,
+)
 from tests.experiments.study.made import of_runs, run, sample
 
 
@@ -104,6 +114,21 @@ def test_routing_by_prefix_counts_against_pools_and_is_none() -> None:
     nothing = Purchase("recompute", 2, sample(0.5))
     assert rivals_claim([pool, nothing, slow, route]).text.startswith(f"{begins} 1 are surely beaten")
     assert rivals_claim([pool, nothing, slow]).text.startswith(f"{begins} 0 are surely beaten")
+
+
+def test_the_bound_of_switches_that_route_and_have_blocks_is_no_purchase() -> None:
+    mine = [
+        point
+        for point in points(Setting(), None, quick=False)
+        if point.sweep == "rivals" and point.system == BOUND and point.variant
+    ]
+    assert {(point.value, point.variant) for point in mine} == {
+        (nodes, routing) for nodes in (16, 32, 46, 60) for routing in ROUTED_AT_ONCE
+    }
+    for point in mine:
+        plain = routed("kvswitch_lent", point.setting, point.variant)
+        assert point.scenario == plain.changed(direct={"front": "whole"})
+        assert purchases([(point, sample(0.1))], point.value) == []
 
 
 def test_who_decodes_is_the_only_thing_that_differs_between_its_points() -> None:
