@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import grpc
@@ -148,6 +149,16 @@ class Controller:
         for field in info.metadata:
             request.packet.metadata.add(metadata_id=field.id, value=as_bytes(metadata.get(field.name, 0)))
         self.client.stream_out_q.put(request)
+
+    def learned_again(self, payload: bytes, timeout_s: float = 60) -> Any:
+        """The digest of a packet, sent until it has one: BMv2 handles packets beside acknowledgements, so
+        the first may overtake the one that was written before it."""
+        end_s = time.monotonic() + timeout_s
+        while time.monotonic() < end_s:
+            self.send_packet(payload)
+            if (message := self.client.get_stream_packet("digest", timeout=1)) is not None:
+                return message.digest
+        raise AssertionError(f"no digest in {timeout_s} s")
 
     def receive(self, kind: str, timeout_s: float = 60) -> Any:
         message = self.client.get_stream_packet(kind, timeout=timeout_s)

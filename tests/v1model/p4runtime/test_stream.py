@@ -67,8 +67,8 @@ def test_digests(controller: Controller) -> None:
     ack = p4runtime_pb2.StreamMessageRequest()
     ack.digest_ack.digest_id, ack.digest_ack.list_id = message.digest_id, message.list_id
     c.client.stream_out_q.put(ack)
-    c.send_packet(flow(LEARN, address=0x0A000001))
-    assert c.receive("digest").data[0].struct.members[0].bitstring == b"\x0a\0\0\1"
+    again = c.learned_again(flow(LEARN, address=0x0A000001))
+    assert again.data[0].struct.members[0].bitstring == b"\x0a\0\0\1"
 
 
 def test_lists_of_digests(controller: Controller) -> None:
