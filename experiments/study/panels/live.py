@@ -23,6 +23,12 @@ from experiments.study.played import (
 )
 from experiments.study.table import Table
 
+TIMES = tuple(
+    f"{world}_{figure}{bound}_s"
+    for figure in ("mean", "p99")
+    for world in ("live", "simulated")
+    for bound in ("", "_low", "_high")
+)
 MARKS = {PLAYED: LIVE_MARK, SIMULATED: SIMULATED_MARK}
 
 
@@ -49,9 +55,8 @@ def live(found: Live) -> Panel:
 def live_table(found: Live) -> Table:
     """Each design that was played; of one play no interval."""
     columns = (
-        "design", "seeds", "live_mean_s", "simulated_mean_s", "live_p99_s", "simulated_p99_s",
-        "against", "live_sooner", "live_low", "live_high", "simulated_sooner", "simulated_low",
-        "simulated_high",
+        "design", "seeds", *TIMES, "against", "live_sooner", "live_low", "live_high",
+        "simulated_sooner", "simulated_low", "simulated_high",
     )  # fmt: skip
     gained = {gain.design.label: gain for gain in gains(found)}
     rows: list[tuple[Any, ...]] = []
@@ -65,9 +70,10 @@ def live_table(found: Live) -> Table:
                 design.label,
                 len(seeds),
                 *(
-                    _mean(figure_of(found, key, world, figure))
+                    part
                     for figure in (MEAN_S, P99_S)
                     for world in (PLAYED, SIMULATED)
+                    for part in _parts(figure_of(found, key, world, figure))
                 ),
                 DESIGNS[design.against].label if design.against else "",
                 *_parts(gain.live if gain else None),
@@ -84,10 +90,6 @@ def _by_world(found: Live, figure: str) -> dict[str, dict[str, Interval]]:
         mine = {design.label: figure_of(found, key, world, figure) for key, design in DESIGNS.items()}
         made[world] = {label: value for label, value in mine.items() if value is not None}
     return made
-
-
-def _mean(value: Interval | None) -> float | None:
-    return None if value is None else value.mean
 
 
 def _parts(value: Interval | None) -> tuple[float | None, float | None, float | None]:
