@@ -12,9 +12,9 @@ import json
 import queue
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -118,21 +118,12 @@ class Bench:
         )  # fmt: skip
 
     def entries(self, rounds: int, sizes: Sequence[int]) -> list[Entries]:
-        """How soon entries follow a list of so many digests; raises BenchError if one did not come."""
+        """How soon entries follow a list of so many digests; raises BenchError if half of them don't come."""
         ends = self._cables.generator_ends
         told = (ends[0], ends[STORE], str(rounds), *map(str, sizes))
         with self._controller(True):
             said = self._say("experiments.bench_control.entries", *told)
-        found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
-        for line in said.splitlines():
-            digests, first_s, last_s = json.loads(line)
-            if first_s is None or last_s is None:
-                raise BenchError("an entry did not come: the machine is too busy, or POLICY refused it")
-            found[digests].append((first_s - LIST_S, last_s - LIST_S))
-        return [
-            Entries(size, 1000 * median(first for first, _ in each), 1000 * median(last for _, last in each))
-            for size, each in found.items()
-        ]
+        return entries_told(said.splitlines(), sizes)
 
     def rest_s(self, rounds: int) -> float:
         """How much longer the first packet after a rest takes through the switch: the median."""
@@ -210,3 +201,20 @@ def _next(controller: LineProcess, event: str) -> None:
         while True:
             controller.events.get_nowait()
     wait_for(event, [controller], controller.events, _LINE_TIMEOUT_S)
+
+
+def entries_told(lines: Iterable[str], sizes: Sequence[int]) -> list[Entries]:
+    """Medians of what `experiments.bench_control.entries` printed; an entry that did not come is later than
+    any."""
+    found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
+    for line in lines:
+        digests, *both_s = json.loads(line)
+        first_s, last_s = (inf if entry_s is None else entry_s - LIST_S for entry_s in both_s)
+        found[digests].append((first_s, last_s))
+    told = [
+        Entries(size, 1000 * median(first for first, _ in each), 1000 * median(last for _, last in each))
+        for size, each in found.items()
+    ]
+    if not all(isfinite(one.first_ms) and isfinite(one.last_ms) for one in told):
+        raise BenchError("half of the entries did not come: the machine is too busy, or POLICY refused them")
+    return told

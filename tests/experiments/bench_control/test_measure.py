@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from experiments.bench_control.bursts import frames
-from experiments.bench_control.measure import Bench, Bursts
+from experiments.bench_control.measure import LIST_S, Bench, Bursts, entries_told
+from experiments.bench_switch.errors import BenchError
 from hostlib import wire
 
 LOOK_MS = 5.0
@@ -46,3 +47,14 @@ def test_every_block_is_new_to_the_switch() -> None:
     made = [wire.decode(frame[wire.FRAME_HEADER_BYTES :]) for seed in (1, 2) for frame in frames(seed, 50)]
     assert len({message.key for message in made}) == len(made)
     assert {message.fragment for message in made} == {0}
+
+
+def test_an_entry_that_does_not_come_once_is_a_late_one() -> None:
+    in_time, late = "[2, 0.02, 0.03]", "[2, null, null]"
+    (told,) = entries_told([late, in_time, in_time], (2,))
+    assert (told.first_ms, told.last_ms) == (
+        pytest.approx(1000 * (0.02 - LIST_S)),
+        pytest.approx(1000 * (0.03 - LIST_S)),
+    )
+    with pytest.raises(BenchError, match="half of the entries did not come"):
+        entries_told([late, in_time, late], (2,))
