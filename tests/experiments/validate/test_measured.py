@@ -64,6 +64,18 @@ def test_a_record_from_before_machines_were_measured_has_the_usual_one(tmp_path:
     assert not measured.drifted
 
 
+def test_a_play_from_before_there_was_a_table_is_the_same(tmp_path: Path) -> None:
+    path, scenario = tmp_path / "1-pool.json", Scenario()
+    measured = keep(path, scenario, SIGMA, emulated())
+    record = json.loads(path.read_text())
+    del record["play"]["scenario"]["routing"]
+    path.write_text(json.dumps(record))
+    assert kept(path, scenario, SIGMA, SPEED) == measured
+    record["play"]["scenario"]["another"] = {"field": 1}
+    path.write_text(json.dumps(record))
+    assert kept(path, scenario, SIGMA, SPEED) is None
+
+
 def test_another_play_is_not_taken_for_it_and_a_damaged_file_is_none(tmp_path: Path) -> None:
     path, scenario = tmp_path / "1-pool.json", Scenario()
     keep(path, scenario, SIGMA, emulated())
