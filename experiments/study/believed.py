@@ -11,6 +11,8 @@ Judged = Mapping[str, Any]
 """A row of the summary of make validate."""
 
 BELUGA = "Beluga"
+ARITHMETIC = "section 3.1"
+"""Of Mooncake's paper: formulas that the cost model has, exact by construction."""
 DRAWN = "drawn "
 """How names of scenarios begin that were drawn by number."""
 
@@ -57,7 +59,7 @@ def _emulated(plays: Mapping[str, bool], when: str) -> Iterator[tuple[str, str]]
 
 
 def _published(rows: Sequence[Judged], when: str) -> Iterator[tuple[str, str]]:
-    counted = [row for row in rows if not row.get("fitted")]
+    counted = [row for row in rows if not row.get("fitted") and not row["source"].endswith(ARITHMETIC)]
     if not counted:
         return
     mine = [row for row in counted if row["source"].startswith(BELUGA)]

@@ -186,16 +186,22 @@ def _timed(sample: Sample) -> str:
 
 
 def _tails(done: Done) -> Iterator[Row]:
+    """Of each fan-in: whose p99 is told from recomputing's, and how far the others' is from it."""
     told = []
     for nodes, mine in _by_nodes(done, "rivals"):
-        changes = {name: ratio(one, mine[NONE], *P99) for name, one in mine.items() if NONE in mine}
+        changes = {
+            name: ratio(one, mine[NONE], *P99) for name, one in mine.items() if NONE in mine and name != NONE
+        }
+        apart = {name: one for name, one in changes.items() if not one.low <= 1 <= one.high}
+        said = [f"{name} {100 * (one.mean - 1):+.1f} ± {100 * one.half:.1f} %" for name, one in apart.items()]
+        near = {name: changes[name] for name in changes.keys() - apart.keys()}
+        text = f"{nodes} nodes: told from recomputing's {', '.join(said) or 'none'}"
+        if near:
+            name = max(sorted(near), key=lambda one: abs(near[one].mean - 1))
+            half = f" ± {near[name].half:.1%}" if isfinite(near[name].half) else ""
+            text += f"; of the other {len(near)} furthest {name}, {near[name].mean - 1:+.1%}{half}"
         if changes:
-            name = max(changes, key=lambda one: abs(changes[one].mean - 1))
-            change = changes[name]
-            half = f" ± {change.half:.1%}" if isfinite(change.half) else ""
-            told.append(
-                f"{nodes} nodes: furthest from recomputing's with {name}, {change.mean - 1:+.1%}{half}"
-            )
+            told.append(text)
     if told:
         yield "Means only; p99 was the same", "; ".join(told)
 

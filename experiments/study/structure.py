@@ -82,22 +82,25 @@ def _direct() -> str:
 def _one_simulator() -> str:
     tiers = EXPERIMENTS / "tiers"
     own, playing = importing(tiers, *QUEUES), importing(tiers, "experiments.simulator")
+    replays = importing(EXPERIMENTS / "policies", *QUEUES)
     return (
-        f"{len(playing)} of its {len(list(tiers.glob('*.py')))} modules use experiments/simulator, "
-        f"{len(own)} have a queue of events of their own (tests/experiments/tiers/test_scenarios.py)"
+        f"its scenarios are played by experiments/simulator ({', '.join(playing)}); {len(own)} of its "
+        f"{len(list(tiers.glob('*.py')))} modules have a queue of events (tests/experiments/tiers/"
+        f"test_scenarios.py); replays of what policies are told, block by block without a simulator, have "
+        f"one in {', '.join(replays) or 'none'}"
     )
 
 
 def _one_parser() -> str:
     parsers = importing(EXPERIMENTS, "argparse", "optparse", "getopt", "click")
-    return f"{len(parsers)} of experiments/: {', '.join(parsers)}"
+    return f"options are parsed by {len(parsers)} module of experiments/: {', '.join(parsers)}"
 
 
 def _one_plotter() -> str:
     pictures = importing(EXPERIMENTS, "matplotlib.pyplot")
     pages = importing(EXPERIMENTS, "plotly.offline")
     return (
-        f"pictures as files come from {len(pictures)} module ({', '.join(pictures)}), pages from "
+        f"pictures are written by {len(pictures)} module ({', '.join(pictures)}), pages by "
         f"{len(pages)} ({', '.join(pages)})"
     )
 

@@ -76,10 +76,13 @@ def test_a_gain_at_many_nodes_has_buying_nothing_beside_it() -> None:
     )
 
 
-def test_the_tail_that_differs_most_has_its_interval() -> None:
-    done = at(recompute=0.2, lent=0.18)
-    rows = dict(objections(Found(done), NOTHING).rows)
-    assert rows["Means only; p99 was the same"].endswith("lent, -10.0% ± 0.0%")
+def test_tails_that_are_told_apart_are_named_with_their_intervals() -> None:
+    rows = dict(objections(Found(at(recompute=0.2, lent=0.18)), NOTHING).rows)
+    assert rows["Means only; p99 was the same"].endswith("lent -10.0 ± 0.0 %")
+    same = dict(objections(Found(at(recompute=0.2, lent=0.2)), NOTHING).rows)
+    assert same["Means only; p99 was the same"].endswith(
+        "told from recomputing's none; of the other 1 furthest the nodes' own DRAM, lent, +0.0% ± 0.0%"
+    )
 
 
 def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None:

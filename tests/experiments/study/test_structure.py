@@ -33,10 +33,14 @@ def test_a_direct_pools_adapters_wait_for_its_lookup_and_carry_both_ways_at_once
 def test_each_is_done_in_one_place() -> None:
     """A second simulator, parser or plotter, or a part that knows the emulator's machine, fails here."""
     told = dict(rows())
-    assert "0 have a queue of events of their own" in told["make tiers was a second simulator"]
-    assert told["Options were parsed in several places"] == "1 of experiments/: experiments/options.py"
+    simulator = told["make tiers was a second simulator"]
+    assert "; 0 of its " in simulator
+    assert simulator.endswith("have one in experiments/policies/told.py")
+    assert told["Options were parsed in several places"] == (
+        "options are parsed by 1 module of experiments/: experiments/options.py"
+    )
     assert told["Four modules drew plots, each with helpers of its own"] == (
-        "pictures as files come from 1 module (experiments/pictures.py), pages from 1 "
+        "pictures are written by 1 module (experiments/pictures.py), pages by 1 "
         "(experiments/page/document.py)"
     )
     assert told["The emulator's machine ran through every simulated part"].startswith("0 of 5 parts")
