@@ -15,7 +15,7 @@ from experiments.study.panels.panel import Found, Panel, by_system, labelled, pa
 from experiments.study.point import label
 from experiments.study.rivals import Done
 from experiments.study.rules import EGRESS, EVERYTHING, beat_everything, sram_sentence
-from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio, seconds, told_change
+from experiments.study.sample import MEAN, P99, STEADY, TOLD_SHARE, Sample, ratio, seconds, told_change
 from experiments.study.structure import structure
 from experiments.study.systems import BOUND, NAMES, SHARES
 from experiments.study.table import Table
@@ -192,7 +192,11 @@ def _tails(done: Done) -> Iterator[Row]:
         changes = {
             name: ratio(one, mine[NONE], *P99) for name, one in mine.items() if NONE in mine and name != NONE
         }
-        apart = {name: one for name, one in changes.items() if not one.low <= 1 <= one.high}
+        apart = {
+            name: one
+            for name, one in changes.items()
+            if not one.low <= 1 <= one.high and abs(one.mean - 1) >= TOLD_SHARE
+        }
         said = [f"{name} {100 * (one.mean - 1):+.1f} ± {100 * one.half:.1f} %" for name, one in apart.items()]
         near = {name: changes[name] for name in changes.keys() - apart.keys()}
         text = f"{nodes} nodes: told from recomputing's {', '.join(said) or 'none'}"
