@@ -75,8 +75,8 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
         for sweep in (name for name in SWEEPS if name in options.sweeps):
             progress.update(task, description=sweep)
             player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
-        progress.update(task, description="widest")
-        player.refine()
+        progress.update(task, description="more seeds")
+        player.rest()
     found = replace(player.found(), live=read_records(options.live))
     _write(options, about(options, found, began_s), found)
     for sentence in opening(found.done):
@@ -97,11 +97,12 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
     """What the figures were made with."""
     seeds = [len(sample.runs) for point, sample in found.done if point.sweep not in ("hour", SPACE)]
     few, many = (options.seed - 1 + number for number in (min(seeds, default=0), max(seeds, default=0)))
+    last = f"{many}" if few == many else f"{few} at least and {many} at most"
     return {
         "revision": revision(),
         "engine": engine(),
-        "seeds": f"{options.seed} to {few} at least and {many} at most, the same for all that is compared "
-        "(an hour and each setting of the sweep over the whole space: one)",
+        "seeds": f"{options.seed} to {last}, the same for all that is compared (an hour and each setting "
+        "of the sweep over the whole space: one)",
         "intervals": "95 %, Student's t over the seeds, differences seed by seed; no different: all of the "
         "interval within ±0.5 %",
         "requests of each simulation": f"{options.requests_played}, more where a sweep says so",

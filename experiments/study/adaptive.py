@@ -1,9 +1,8 @@
-"""How many seeds each comparison gets: until what is compared is decided, or the budget ends.
+"""How many seeds each comparison gets: ALL_SEEDS, fewer only where the budget ends before.
 
-All systems of a group see the same traffic (common random numbers): the same seeds, as many for each. It is
-watched by the ratio of pairs of its systems, seed by seed (watched.py); it is decided when the 95 % interval
-of each of these ratios is as narrow as wanted, and gets another seed as long as it is not, MOST_SEEDS at
-most.
+All systems of a group see the same traffic (common random numbers): the same seeds, as many for each. The
+number is fixed beforehand and does not depend on what is found, so no interval is narrow because it was
+looked at when it happened to be. What is not as narrow as wanted in the end (watched.py) is named.
 """
 
 from __future__ import annotations
@@ -19,11 +18,9 @@ from experiments.study.sample import Sample, seeded
 from experiments.study.space import SPACE
 from experiments.study.watched import spread, wanted_share
 
-FEWEST_SEEDS = 5
-"""With fewer some intervals are narrow by chance, and the narrow ones are those that get no more."""
-MOST_SEEDS = 10
-AT_ONCE = 8
-"""Groups, the widest ones, that get another seed before it is looked at anew which these are."""
+FIRST_SEEDS = 5
+"""Of each sweep before any gets more; with fewer some intervals are narrow by chance."""
+ALL_SEEDS = 10
 
 Some = Callable[[Sequence[Scenario], float], Sequence[Figures | None]]
 """Figures of scenarios, as many as are there by a deadline (of time.monotonic)."""
@@ -69,17 +66,16 @@ class Group:
         """Whether it has seeds enough and is as narrow as wanted."""
         if self.exhausted:
             return bool(self.runs)
-        return len(self.runs) >= FEWEST_SEEDS and self.spread <= self.wanted
+        return len(self.runs) >= FIRST_SEEDS and self.spread <= self.wanted
 
-    @property
-    def settled(self) -> bool:
-        """Whether it needs no more seeds."""
-        return len(self.runs) >= MOST_SEEDS or self.decided
+    def lacks(self, seeds: int) -> bool:
+        """Whether it has fewer than so many, and more of them would say anything."""
+        return len(self.runs) < (1 if self.exhausted else seeds)
 
 
 @dataclass(frozen=True, slots=True)
 class Coarse:
-    """A group that was left wider than wanted: the budget ended, or it had the most seeds."""
+    """A group that was left wider than wanted: with all seeds, or because the budget ended."""
 
     name: str
     seeds: int
@@ -103,32 +99,18 @@ def grouped(points: Iterable[Point]) -> list[Group]:
     ]
 
 
-def play(groups: Sequence[Group], first_seed: int, seeds: int | None, some: Some, deadline_s: float) -> None:
-    """Seeds for all groups: FEWEST_SEEDS to each, then more to those that are widest.
+def play(groups: Sequence[Group], first_seed: int, seeds: int, some: Some, deadline_s: float) -> None:
+    """So many seeds to each group: a round to those that have the fewest, and anew.
 
-    `seeds`: exactly so many to each instead. Widest is what lies farthest beyond what is wanted of it. Ends
-    early at the deadline, a seed of a group whole or not at all.
+    Ends early at the deadline, a seed of a group whole or not at all; by then groups differ by one seed at
+    most, if they did when it began.
     """
-    least = FEWEST_SEEDS if seeds is None else seeds
     while time.monotonic() < deadline_s:
-        wanted = [group for group in groups if len(group.runs) < least and not _ended(group)]
-        if not wanted and seeds is None:
-            unsettled = [group for group in groups if group.runs and not group.settled]
-            wanted = sorted(unsettled, key=lambda one: -one.spread / one.wanted)[:AT_ONCE]
+        lacking = [group for group in groups if group.lacks(seeds)]
+        fewest = min((len(group.runs) for group in lacking), default=0)
+        wanted = [group for group in lacking if len(group.runs) == fewest]
         if not wanted or not _one_seed(wanted, first_seed, some, deadline_s):
             return
-
-
-def take_known(groups: Sequence[Group], first_seed: int, some: Some) -> None:
-    """Seeds that cost nothing, because other sweeps have the same simulations: what is shown twice agrees."""
-    for group in groups:
-        while len(group.runs) < MOST_SEEDS and not _ended(group):
-            if not group.runs or not _one_seed([group], first_seed, some, 0.0):
-                break
-
-
-def _ended(group: Group) -> bool:
-    return group.exhausted and bool(group.runs)
 
 
 def _one_seed(groups: Sequence[Group], first_seed: int, some: Some, deadline_s: float) -> bool:

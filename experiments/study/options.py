@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
-from experiments.study.adaptive import FEWEST_SEEDS, MOST_SEEDS
+from experiments.study.adaptive import ALL_SEEDS
 from experiments.study.plan import AXES
 from experiments.study.played import RESULTS as LIVE_RESULTS
 from experiments.study.space import SPACE
@@ -17,7 +17,7 @@ REQUESTS = 2000
 QUICK_SEEDS = 2
 MINUTES = 120.0
 MAP = "map"
-WIDEST = "widest"
+REST = "rest"
 SHARES = {
     "rivals": 15.0,
     "tornado": 6.0,
@@ -36,11 +36,11 @@ SHARES = {
     "ablation": 2.0,
     "control": 2.0,
     SPACE: 20.0,
-    WIDEST: 40.0,
+    REST: 40.0,
 }
 """Sweep -> its part of the budget for its first seeds, in this order; what one leaves the next ones get. The
-last is for more seeds of what is widest."""
-SWEEPS = tuple(name for name in SHARES if name != WIDEST)
+last is for the other seeds of all."""
+SWEEPS = tuple(name for name in SHARES if name != REST)
 USUAL = tuple(name for name in SWEEPS if name != SPACE)
 POINTS = 10_000
 
@@ -70,7 +70,8 @@ class StudyOptions:
 
     @property
     def seeds_played(self) -> int | None:
-        """Seeds of each point, from `seed` on; None: as many as it takes, until the budget ends."""
+        """Seeds of each point, from `seed` on; None: a few of each sweep, then all, as far as the budget
+        goes."""
         return self.seeds or (QUICK_SEEDS if self.quick else None)
 
 
@@ -92,8 +93,8 @@ _OPTIONS = (
         "SEEDS",
         whole(2, 31),
         None,
-        f"of each point, the same for all systems; default: {FEWEST_SEEDS} to {MOST_SEEDS}, until "
-        f"differences are known within 1 %%, in the map within 0.5 %%; quick {QUICK_SEEDS}",
+        f"of each point, the same for all systems; default: {ALL_SEEDS}, fewer where the budget ends "
+        f"before; quick {QUICK_SEEDS}",
     ),
     Option(
         "MINUTES",

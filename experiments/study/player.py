@@ -1,5 +1,5 @@
 """Plays the sweeps within the budget: first a few seeds of each, in its share of the time that is left, then
-more of what is widest, whichever sweep that belongs to."""
+the others, a seed of every sweep after the other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from experiments.study.adaptive import FEWEST_SEEDS, Group, Some, coarse, grouped, play, take_known
+from experiments.study.adaptive import ALL_SEEDS, FIRST_SEEDS, Group, Some, coarse, grouped, play
 from experiments.study.atlas import (
     AROUND,
     QUICK_SETTINGS,
@@ -23,7 +23,7 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.options import MAP, SHARES, WIDEST, StudyOptions
+from experiments.study.options import MAP, REST, SHARES, StudyOptions
 from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import STEADY
@@ -46,7 +46,7 @@ class Player:
     def __init__(self, options: StudyOptions, some: Some, began_s: float) -> None:
         self._options, self._some = options, some
         self._end_s = began_s + 60 * options.minutes
-        last = WIDEST if options.seeds_played is None else ""
+        last = REST if options.seeds_played is None else ""
         self._left = [name for name in SHARES if name in (*options.sweeps, last)]
         self._groups: list[Group] = []
         self._map: list[Group] = []
@@ -65,20 +65,18 @@ class Player:
         if sweep == SPACE:
             self._replay(groups, centre, deadline_s)
 
-    def refine(self) -> None:
-        """More seeds for what is widest, until everything is as narrow as wanted or the time ends; then what
-        the sweep over the whole space had no time for."""
+    def rest(self) -> None:
+        """The seeds that are left of all sweeps; then what that over the whole space had no time for."""
         if self._options.seeds_played is None:
             space = [group for group in self._groups if group.sweep == SPACE]
             others = [group for group in self._groups if group.sweep != SPACE]
             for groups in ([*others, *self._map], space):
-                play(groups, self._options.seed, None, self._some, self._end_s)
-            take_known(others, self._options.seed, self._some)
+                play(groups, self._options.seed, ALL_SEEDS, self._some, self._end_s)
 
     @property
     def _seeds(self) -> int:
         """Of each comparison at first, and in the end where it was said how many."""
-        return self._options.seeds_played or FEWEST_SEEDS
+        return self._options.seeds_played or FIRST_SEEDS
 
     def found(self) -> Found:
         """Everything that has run."""

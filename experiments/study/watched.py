@@ -1,8 +1,4 @@
-"""What decides how many seeds a comparison gets: pairs whose ratio has to be known within a share.
-
-Only the width of intervals is looked at, never on which side of 1 they lie: who waits for a difference to be
-sure finds too many.
-"""
+"""The pairs of a comparison whose ratio should be known within a share; the report names what is wider."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ def wanted_share(points: Sequence[Point]) -> float:
 
 
 def spread(points: Sequence[Point], samples: Sequence[Sample]) -> float:
-    """Half the widest interval among the pairs that a group is played for."""
+    """Half the widest interval among the pairs that a group is about."""
     pairs = nearest(points, samples) if points[0].sweep == MAP else watched(points, samples)
     halves = [ratio(samples[one], samples[other], *MEAN).half for one, other in pairs]
     return max(halves, default=0.0)
@@ -62,7 +58,7 @@ def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
 def nearest(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
     """Of all pools the one that leads by most and its strongest rival: against everything, and among CENTRAL.
 
-    What a verdict of the map is about; a pool that is far behind needs no more seeds.
+    What a verdict of the map is about; a pool that is far behind may be as uncertain as it likes.
     """
     order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
     for kinds in (None, CENTRAL):
