@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.simulator.scenario import Scenario
-from experiments.study.adaptive import coarse, grouped, play
+from experiments.study.adaptive import ALL_SEEDS, coarse, grouped, play
 from experiments.study.claims import contradictions
 from experiments.study.options import USUAL, parse_options
 from experiments.study.panels import panels
@@ -54,10 +54,10 @@ def test_points_are_whole_settings_each_with_traffic_of_its_own() -> None:
         return [run(0.2) for _ in scenarios]
 
     groups = grouped(planned)
-    play(groups, 1, None, some, float("inf"))
+    play(groups, 1, ALL_SEEDS, some, float("inf"))
     assert len(seeds) == 50  # once each
     assert sorted({seed for seed, _ in seeds}) == list(range(1, 11))
-    assert all(group.settled for group in groups)
+    assert all(group.decided for group in groups)
     assert [one.name for one in coarse([*groups[:4], *grouped(planned[20:])])] == ["space, 6 settings"]
 
 
