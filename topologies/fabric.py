@@ -54,8 +54,9 @@ class Route:
 class Fabric:
     """A validated topology. `graph` is not changed any more after construction."""
 
-    def __init__(self, name: str, graph: nx.Graph) -> None:
-        self.name, self.graph = name, graph
+    def __init__(self, name: str, graph: nx.Graph, requests_first: bool = False) -> None:
+        """`requests_first`: every port has a queue for packets without a value, before that for the others."""
+        self.name, self.graph, self.requests_first = name, graph, requests_first
         self._check()
         self._number_ports()
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from mininet.link import Link, TCIntf
+from mininet.link import Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Host, Node, Switch
@@ -29,63 +29,22 @@ from topologies.fabric import Fabric
 from topologies.forkserver import ForkServer
 from topologies.forkserver.client import ForkedProcess
 from topologies.remains import Remains
+from topologies.shaping import Shape, ShapedInterface, require
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 3.0
 _LOOK_S = 0.02
-MBIT = 1e6
-LARGEST_FRAME_BYTES = 1514
 FORKED = {
     "hostlib.worker": "hostlib.worker",
     "hostlib.storage": "hostlib.storage",
     "v1model": "v1model.p4runtime.server",
 }
 """Programs that a network runs many times, and what to import for them."""
-BURST_S = 0.001
-"""What a link that was idle may send at once: a burst of fixed size would be much time on a slow link."""
 _NO_IPV6 = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
 _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
-
-def burst_bytes(rate_bit_s: float) -> int:
-    """What a link of this rate lets through at once after it was idle."""
-    return max(2 * LARGEST_FRAME_BYTES, round(rate_bit_s * BURST_S / 8))
-
-
 Process = subprocess.Popen[bytes] | ForkedProcess
 _AnyProcess = TypeVar("_AnyProcess", subprocess.Popen[bytes], ForkedProcess)
-
-
-class _ShapedInterface(TCIntf):  # type: ignore[misc] # mininet ships no types
-    """TCIntf for any rate, and with an error where it would be silent."""
-
-    def bwCmds(self, bw: float | None = None, **_: Any) -> tuple[list[str], str]:  # mininet's name
-        """HTB as mininet does it, beyond 1 Gbit/s too; with a quantum, or the kernel warns of its guess."""
-        if bw is None:
-            return [], " root "
-        burst = burst_bytes(bw * MBIT)
-        limits = f"rate {bw:f}Mbit burst {burst} cburst {burst} quantum {LARGEST_FRAME_BYTES}"
-        qdisc = "%s qdisc add dev %s root handle 5:0 htb default 1"
-        rate = f"%s class add dev %s parent 5:0 classid 5:1 htb {limits}"
-        return [qdisc, rate], " parent 5:1 "
-
-    def config(
-        self, bw: float | None = None, delay: str | None = None, *,
-        gro: bool = False, txo: bool = True, rxo: bool = True, queue_packets: int | None = None, **_: Any,
-    ) -> dict[str, Any]:  # fmt: skip
-        """As TCIntf's, but for later (`_Scripted`)."""
-        settings = {"gro": gro, "tx": txo, "rx": rxo}
-        offloads = " ".join(f"{name} {'on' if on else 'off'}" for name, on in settings.items())
-        self.node.setup += [
-            f"ip link set dev {self.name} up",
-            f"ethtool -K {self.name} {offloads} >/dev/null",
-        ]
-        shaping, parent = self.bwCmds(bw=bw)
-        delays, _parent = self.delayCmds(delay=delay, parent=parent)
-        self.node.setup += [command % ("tc", self.name) for command in (*shaping, *delays)]
-        if queue_packets is not None:
-            self.node.setup.append(f"tc qdisc add dev {self.name} {parent} pfifo limit {queue_packets}")
-        return {}
 
 
 class _Scripted:
@@ -141,14 +100,12 @@ class Network:
         queue_packets: int | None = None,
     ) -> None:
         """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network.
-        `queue_packets`: what waits in front of a link at a switch, at most; else the kernel's 1000."""
+        `queue_packets`: what waits in a queue at a switch, at most; else the kernel's 1000."""
         check_root()
-        if delay_ms:
-            _require_netem(delay_ms)
         self.fabric, self.engine = fabric, engine
-        self._delay = f"{delay_ms}ms" if delay_ms else None
+        self._delay_ms, self._queue_packets = delay_ms, queue_packets
+        require(delay_ms, fabric.requests_first)
         self._secure = secure
-        self._queue_packets = queue_packets
         self.certificates: Certificates | None = None
         self._stack = contextlib.ExitStack()
         self._processes: list[Process] = []
@@ -275,10 +232,9 @@ class Network:
         for name in (one, other):
             is_host = name in self.fabric.hosts
             interface = f"{name}-eth0" if is_host else f"{name}-eth{data['ports'][name]}"
-            queue_packets = None if is_host else self._queue_packets
-            ends.append((interface, {"gro": is_host, "queue_packets": queue_packets}))
+            ends.append((interface, {"gro": is_host, "shape": self._shape(data["rate_bit_s"], is_host)}))
         (name1, parameters1), (name2, parameters2) = ends
-        shared = {"bw": data["rate_bit_s"] / MBIT, "txo": False, "rxo": False, "delay": self._delay}
+        shared = {"txo": False, "rxo": False}
         self.mininet.addLink(
             one,
             other,
@@ -287,9 +243,14 @@ class Network:
             params1={**shared, **parameters1},
             params2={**shared, **parameters2},
             cls=Link,
-            cls1=_ShapedInterface,
-            cls2=_ShapedInterface,
+            cls1=ShapedInterface,
+            cls2=ShapedInterface,
         )
+
+    def _shape(self, rate_bit_s: float, is_host: bool) -> Shape:
+        """How an end of a link sends."""
+        queue_packets = None if is_host else self._queue_packets
+        return Shape(rate_bit_s, self._delay_ms, queue_packets, self.fabric.requests_first)
 
     def _teach_neighbours(self, name: str) -> None:
         """Static ARP: the P4 program forwards IPv4 only."""
@@ -353,29 +314,3 @@ def _queue_drops(node: Node) -> int:
     shown = node.cmd("tc -s qdisc show").replace(",", " ").split("qdisc ")
     outermost = [one.split() for one in shown if " root " in one]
     return sum(int(words[words.index("(dropped") + 1]) for words in outermost)
-
-
-def _require_netem(delay_ms: float) -> None:
-    """Raise TopologyError where the kernel has no netem: a delay is refused, never left out."""
-    name = f"weir{os.getpid()}"
-    with _dummy_interface(name):
-        tried = subprocess.run(
-            ["tc", "qdisc", "add", "dev", name, "root", "netem", "delay", "1ms"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if tried.returncode != 0:
-        raise TopologyError(
-            f"a link delay of {delay_ms:g} ms needs the kernel's netem, which is not here "
-            f"(tc: {tried.stderr.strip()}). Leave the delay out, or load sch_netem"
-        )
-
-
-@contextlib.contextmanager
-def _dummy_interface(name: str) -> Iterator[None]:
-    subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}p"], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["ip", "link", "del", name], check=True)

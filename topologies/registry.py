@@ -33,7 +33,13 @@ TOPOLOGIES = {
 
 
 def make_topology(
-    name: str, rate_bit_s: float, nodes: int | None = None, stores: int | None = None, **sizes: int
+    name: str,
+    rate_bit_s: float,
+    nodes: int | None = None,
+    stores: int | None = None,
+    *,
+    requests_first: bool = False,
+    **sizes: int,
 ) -> Fabric:
     """A topology by name; raises TopologyError that lists those that exist, or the sizes it takes."""
     if name not in TOPOLOGIES:
@@ -43,4 +49,5 @@ def make_topology(
         if size not in topology.sizes:
             takes = ", ".join(topology.sizes) or "no further sizes"
             raise TopologyError(f"topology {name} has no {size}: it takes {takes}")
-    return topology.build(nodes or topology.nodes, stores or topology.stores, rate_bit_s, **sizes)
+    built = topology.build(nodes or topology.nodes, stores or topology.stores, rate_bit_s, **sizes)
+    return Fabric(built.name, built.graph, requests_first)

@@ -260,6 +260,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "tiers": options.tiers,
         "gate": options.gate,
         "fetch": options.fetch,
+        "requests_first": options.requests_first,
         "tenants": options.tenants,
         "block_bytes": scenario.block_bytes,
         "codec": _codec(scenario),

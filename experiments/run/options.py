@@ -97,6 +97,8 @@ class RunOptions:
     blend: bool
     blend_share: float
     link_gbit_s: float
+    requests_first: bool
+    """Whether packets without a value have a queue of their own at each port."""
     secure: bool
     live: bool
     modes: tuple[str, ...]
@@ -256,6 +258,12 @@ _OPTIONS = (
     ),
     Option("BLEND_SHARE", number(0, 1), DEFAULT_SHARE, "of the chunks' tokens, that is recomputed"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
+    Option(
+        "REQUESTS_FIRST",
+        yes_or_no,
+        False,
+        "yes: requests and acknowledgements have a queue of their own at each port, before blocks",
+    ),
     Option("SECURE", yes_or_no, False, "1: P4Runtime over TLS, with certificates on both sides"),
     Option("LIVE", yes_or_no, False, LIVE_HELP),
     Option("MODES", list_of(one_of(tuple(MODES))), COMPARED, f"what is compared, of {', '.join(MODES)}"),

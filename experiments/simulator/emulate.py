@@ -29,7 +29,8 @@ from hostlib.routed import REPORT_PERIOD_S
 from hostlib.tier_rules import DEFAULT_RULE
 from hostlib.wire import KV_HEADER_BYTES, VALUE_BYTES, VALUE_FRAME_BYTES
 from topologies.engines import make_engine
-from topologies.network import Network, burst_bytes, check_root
+from topologies.network import Network, check_root
+from topologies.shaping import burst_bytes
 from workload.compression import NONE
 from workload.levels import Ladder
 
@@ -123,6 +124,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "level": scenario.model.level,
         "coder": scenario.model.coder,
         "link-gbit": network.link_gbit_s,
+        "requests-first": "yes" if network.requests_first else "no",
         "seed": workload.seed,
     }
     arguments = [f"--{name}={value}" for name, value in values.items() if value is not None]
@@ -209,8 +211,8 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "model", "the emulator codes blocks by model.codec and beside everything else only"
     if not nodes.stores_new:
         yield "nodes.stores_new", "the emulator's nodes store what they compute"
-    if (nodes.hints, nodes.warm) != ("answers", "no") or scenario.network.requests_first:
-        yield "nodes", "the emulator has no hints, no warm nodes and one queue at each port"
+    if (nodes.hints, nodes.warm) != ("answers", "no"):
+        yield "nodes", "the emulator has no hints and no warm nodes"
     if nodes.joining and (nodes.joins_at, nodes.lead_s) != (JOINS_AT, LEAD_S):
         yield "nodes", f"the emulator's nodes join at {JOINS_AT}, {LEAD_S} s before they are sent requests"
     if scenario.workload.clients or scenario.workload.hit_share is not None:

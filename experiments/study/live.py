@@ -83,7 +83,7 @@ def scenario(design: Design, seed: int) -> Scenario:
             "gate": design.gate,
             "joining": design.joining,
         },
-        network={"link_gbit_s": LINK_GBIT_S},
+        network={"link_gbit_s": LINK_GBIT_S, "requests_first": design.requests_first},
         storage={"count": STORES, "dram_gb": room(STORE_BLOCKS), "ssd_gb": room(STORE_BLOCKS)},
         pool={"size_gb": room(POOL_BLOCKS)},
         control={"push": design.push},

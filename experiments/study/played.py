@@ -30,11 +30,12 @@ class Design:
     gate: str = "compare"
     coded: bool = False
     push: bool = False
+    requests_first: bool = False
     joining: int = 0
     """Nodes that join when half of the requests have come."""
 
 
-FORWARDS, CODED, JOINED = "no_pool", "coded", "joined"
+FORWARDS, CODED, JOINED, REQUESTS_FIRST = "no_pool", "coded", "joined", "requests_first"
 DESIGNS = {
     FORWARDS: Design("the switch forwards", "", "no_pool"),
     "ungated": Design("nodes fetch without a gate", FORWARDS, "no_pool", gate="always"),
@@ -45,6 +46,10 @@ DESIGNS = {
     "joined_push": Design("the same, and the pool pushes to them", JOINED, "pool", push=True, joining=2),
     CODED: Design("blocks compressed fourfold", FORWARDS, "no_pool", coded=True),
     "coded_pool": Design("blocks compressed fourfold, pool", CODED, "pool", coded=True),
+    REQUESTS_FIRST: Design("requests before blocks", FORWARDS, "no_pool", requests_first=True),
+    "requests_first_pool": Design(
+        "requests before blocks, pool", REQUESTS_FIRST, "pool", requests_first=True
+    ),
 }
 
 Live = Mapping[str, Mapping[str, Any]]

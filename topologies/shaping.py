@@ -1,0 +1,130 @@
+"""How an interface sends: at its link's rate (HTB), late where a delay is asked for (netem), and from one
+queue or from two, of which the first holds what carries no value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mininet.link import Intf
+
+from topologies.errors import TopologyError
+
+LARGEST_FRAME_BYTES = 1514
+BURST_S = 0.001
+"""What a link that was idle may send at once: a burst of fixed size would be much time on a slow link."""
+KV_PORT = 22341
+OP_AT = 20 + 8 + 1
+"""Of the protocol's `op`, counted from the IPv4 header, which has no options."""
+VALUE_OPS = (2, 4, 11, 20)
+"""VALUE, PUT, KEYS, MEMBERS: the messages that carry a value."""
+_ROOT, _LINK, _FIRST, _LAST = "5:", "5:1", "5:10", "5:11"
+_LITTLE = "8bit"
+"""HTB's least rate: all that its two classes send they borrow from the link, in the order of their `prio`."""
+
+
+def burst_bytes(rate_bit_s: float) -> int:
+    """What a link of this rate lets through at once after it was idle."""
+    return max(2 * LARGEST_FRAME_BYTES, round(rate_bit_s * BURST_S / 8))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How an interface sends."""
+
+    rate_bit_s: float
+    delay_ms: float = 0.0
+    queue_packets: int | None = None
+    """That wait in a queue, at most; None: the kernel's 1000."""
+    requests_first: bool = False
+    """Whether packets without a value have a queue of their own, before those with one."""
+
+    def commands(self, interface: str) -> Iterator[str]:
+        """tc's, for an interface that has no queues yet."""
+        burst = burst_bytes(self.rate_bit_s)
+        # A quantum, or the kernel warns of its guess.
+        bounds = f"burst {burst} cburst {burst} quantum {LARGEST_FRAME_BYTES}"
+        rate = f"{self.rate_bit_s:.0f}bit"
+        leaves = (_FIRST, _LAST) if self.requests_first else (_LINK,)
+        yield f"tc qdisc add dev {interface} root handle {_ROOT} htb default {leaves[0].removeprefix(_ROOT)}"
+        yield f"tc class add dev {interface} parent {_ROOT} classid {_LINK} htb rate {rate} {bounds}"
+        if self.requests_first:
+            for order, leaf in enumerate(leaves):
+                limits = f"rate {_LITTLE} ceil {rate} prio {order} {bounds}"
+                yield f"tc class add dev {interface} parent {_LINK} classid {leaf} htb {limits}"
+            yield from _values_last(interface)
+        for number, leaf in enumerate(leaves, 10):
+            yield from self._queue(interface, leaf, f"{number}:")
+
+    def _queue(self, interface: str, parent: str, handle: str) -> Iterator[str]:
+        """What waits in a class of HTB's, which has the kernel's queue otherwise."""
+        if self.delay_ms:
+            yield f"tc qdisc add dev {interface} parent {parent} handle {handle} netem delay {self.delay_ms}ms"
+            parent = f"{handle}1"
+        if self.queue_packets is not None:
+            yield f"tc qdisc add dev {interface} parent {parent} pfifo limit {self.queue_packets}"
+
+
+def _values_last(interface: str) -> Iterator[str]:
+    """Told by the message and not by its length: what a host hands the kernel as one is as long as a value."""
+    for op in VALUE_OPS:
+        yield (
+            f"tc filter add dev {interface} parent {_ROOT} protocol ip prio 1 u32 match ip protocol 17 0xff "
+            f"match ip dport {KV_PORT} 0xffff match u8 {op} 0xff at {OP_AT} flowid {_LAST}"
+        )
+
+
+class ShapedInterface(Intf):  # type: ignore[misc] # mininet ships no types
+    """One end of a link; its node runs the commands later, with all others."""
+
+    def config(
+        self, shape: Shape, *, gro: bool = False, txo: bool = True, rxo: bool = True, **_: Any
+    ) -> dict[str, Any]:
+        """Offloads, and how it sends."""
+        settings = {"gro": gro, "tx": txo, "rx": rxo}
+        offloads = " ".join(f"{name} {'on' if on else 'off'}" for name, on in settings.items())
+        self.node.setup += [
+            f"ip link set dev {self.name} up",
+            f"ethtool -K {self.name} {offloads} >/dev/null",
+            *shape.commands(self.name),
+        ]
+        return {}
+
+
+def require(delay_ms: float, requests_first: bool) -> None:
+    """Raise TopologyError where the kernel lacks what these need: they are refused, never left out."""
+    if delay_ms and (said := _refused(["tc qdisc add dev {} root netem delay 1ms"])):
+        raise TopologyError(
+            f"a link delay of {delay_ms:g} ms needs the kernel's netem, which is not here (tc: {said}). "
+            "Leave the delay out, or load sch_netem"
+        )
+    if requests_first and (said := _refused(Shape(1e9, requests_first=True).commands("{}"))):
+        raise TopologyError(
+            "a queue for requests before that for blocks needs the kernel's HTB and u32 filters, which are "
+            f"not here (tc: {said}). Leave REQUESTS_FIRST out, or load sch_htb and cls_u32"
+        )
+
+
+def _refused(commands: Iterable[str]) -> str:
+    """What tc says of the first that it refuses, tried on an interface made for that; nothing if of none."""
+    name = f"weir{os.getpid()}"
+    with _dummy_interface(name):
+        for command in commands:
+            tried = subprocess.run(command.format(name).split(), capture_output=True, text=True, check=False)
+            if tried.returncode != 0:
+                return " ".join(tried.stderr.split()) or f"exit code {tried.returncode}"
+    return ""
+
+
+@contextlib.contextmanager
+def _dummy_interface(name: str) -> Iterator[None]:
+    subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}p"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "link", "del", name], check=True)
