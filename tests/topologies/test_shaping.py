@@ -144,6 +144,8 @@ class TestNetwork:
     def test_what_the_kernel_lacks_is_refused_in_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
         require(0.0, requests_first=True)
         monkeypatch.setattr(shaping, "VALUE_OPS", (300,))  # a filter that tc refuses
-        with pytest.raises(TopologyError, match=r"HTB and u32 filters, which are not here \(tc: .+\)") as error:
+        with pytest.raises(
+            TopologyError, match=r"HTB and u32 filters, which are not here \(tc: .+\)"
+        ) as error:
             require(0.0, requests_first=True)
         assert "\n" not in str(error.value)

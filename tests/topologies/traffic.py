@@ -1,7 +1,7 @@
 """Frames of the protocol as hosts and switches hand them to the kernel, and the order in which they arrive.
 
-    python -m tests.topologies.traffic host|switch INTERFACE OP,COUNT ...   sends so many of each, in this order
-    python -m tests.topologies.traffic watch INTERFACE                      a line an arrival: op, seconds
+python -m tests.topologies.traffic host|switch INTERFACE OP,COUNT ...   sends so many of each, in this order
+python -m tests.topologies.traffic watch INTERFACE                      a line an arrival: op, seconds
 """
 
 import errno

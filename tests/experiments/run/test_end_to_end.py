@@ -49,7 +49,7 @@ def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["engine"], summary["topology"]) == ("embedded", "star")
-    assert summary["scale_chosen"] == "by the user"
+    assert (summary["scale_chosen"], summary["requests_first"]) == ("by the user", False)
     assert set(summary["runs"]) == {"no_pool", "merging", "pool"}
     for run in summary["runs"].values():
         assert (run["requests"], run["completed"], run["failed"], run["corrupt"]) == (40, 40, 0, 0)

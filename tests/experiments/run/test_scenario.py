@@ -48,6 +48,12 @@ def test_speed_defaults_to_what_plays_the_slice_in_time() -> None:
     assert made.fabric.link_rate_bit_s("node1") == pytest.approx(40e6 * made.scale.speed)
 
 
+@pytest.mark.parametrize("topology", ["star", "leafspine", "tree", "fattree"])
+def test_ports_have_the_queues_that_were_asked_for(topology: str) -> None:
+    assert not scenario("--topo", topology).fabric.requests_first
+    assert scenario("--topo", topology, "--requests-first", "yes").fabric.requests_first
+
+
 def test_a_slice_of_a_trace_begins_with_its_past_in_the_stores(tmp_path: Path) -> None:
     whole = generate("chat", seed=2, requests=200)
     file = tmp_path / "trace.jsonl"

@@ -92,8 +92,15 @@ def test_a_front_is_billed_as_the_switch_that_it_is() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"nodes": {"hints": "homes"}}, {"nodes": {"warm": "there"}}, {"network": {"requests_first": True}}],
+    [{"nodes": {"hints": "homes"}}, {"nodes": {"warm": "there"}}],
 )
 def test_the_emulator_refuses_what_it_does_not_have(changed: dict[str, dict[str, Any]]) -> None:
-    with pytest.raises(ScenarioError, match="no hints, no warm nodes and one queue"):
+    with pytest.raises(ScenarioError, match="no hints and no warm nodes"):
         Emulator(Scenario().changed(**changed), 20_000.0)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_the_emulator_has_the_queues_of_the_scenario(first: bool) -> None:
+    emulator = Emulator(Scenario().changed(network={"requests_first": first}), 20_000.0)
+    assert emulator.run.fabric.requests_first == first
+    assert all(emulator.matched(pool).network.requests_first == first for pool in (False, True))

@@ -114,6 +114,7 @@ def test_every_design_can_be_played_and_simulated() -> None:
         assert (found["pushed"] > 0) == design.push == emulator.run.options.push
         assert len(emulator.run.joining) == design.joining
         assert emulator.run.options.codec == ("cachegen" if design.coded else "none")
+        assert emulator.run.fabric.requests_first == design.requests_first
         assert emulator.run.options.gate == (design.gate == "compare")
         assert not design.against or design.against in DESIGNS
 
