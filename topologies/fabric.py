@@ -55,10 +55,14 @@ class Fabric:
     """A validated topology. `graph` is not changed any more after construction."""
 
     def __init__(self, name: str, graph: nx.Graph, requests_first: bool = False) -> None:
-        """`requests_first`: every port has a queue for packets without a value, before that for the others."""
+        """`requests_first`: every port has a queue for packets without a value, before that of the others."""
         self.name, self.graph, self.requests_first = name, graph, requests_first
         self._check()
         self._number_ports()
+
+    def with_queues(self, requests_first: bool) -> Fabric:
+        """The same, with one queue at each port or two."""
+        return Fabric(self.name, self.graph, requests_first)
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:

@@ -33,13 +33,7 @@ TOPOLOGIES = {
 
 
 def make_topology(
-    name: str,
-    rate_bit_s: float,
-    nodes: int | None = None,
-    stores: int | None = None,
-    *,
-    requests_first: bool = False,
-    **sizes: int,
+    name: str, rate_bit_s: float, nodes: int | None = None, stores: int | None = None, **sizes: int
 ) -> Fabric:
     """A topology by name; raises TopologyError that lists those that exist, or the sizes it takes."""
     if name not in TOPOLOGIES:
@@ -49,5 +43,4 @@ def make_topology(
         if size not in topology.sizes:
             takes = ", ".join(topology.sizes) or "no further sizes"
             raise TopologyError(f"topology {name} has no {size}: it takes {takes}")
-    built = topology.build(nodes or topology.nodes, stores or topology.stores, rate_bit_s, **sizes)
-    return Fabric(built.name, built.graph, requests_first)
+    return topology.build(nodes or topology.nodes, stores or topology.stores, rate_bit_s, **sizes)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from topologies.errors import TopologyError
 LARGEST_FRAME_BYTES = 1514
 BURST_S = 0.001
 """What a link that was idle may send at once: a burst of fixed size would be much time on a slow link."""
+# The protocol's, which this room knows nothing else of (a test compares).
 KV_PORT = 22341
 OP_AT = 20 + 8 + 1
 """Of the protocol's `op`, counted from the IPv4 header, which has no options."""
@@ -46,36 +48,38 @@ class Shape:
 
     def commands(self, interface: str) -> Iterator[str]:
         """tc's, for an interface that has no queues yet."""
+        device, rate = f"dev {interface}", f"{self.rate_bit_s:.0f}bit"
         burst = burst_bytes(self.rate_bit_s)
-        # A quantum, or the kernel warns of its guess.
+        # With a quantum, or the kernel warns of its guess.
         bounds = f"burst {burst} cburst {burst} quantum {LARGEST_FRAME_BYTES}"
-        rate = f"{self.rate_bit_s:.0f}bit"
         leaves = (_FIRST, _LAST) if self.requests_first else (_LINK,)
-        yield f"tc qdisc add dev {interface} root handle {_ROOT} htb default {leaves[0].removeprefix(_ROOT)}"
-        yield f"tc class add dev {interface} parent {_ROOT} classid {_LINK} htb rate {rate} {bounds}"
+        default = leaves[0].removeprefix(_ROOT)
+        yield f"tc qdisc add {device} root handle {_ROOT} htb default {default}"
+        yield f"tc class add {device} parent {_ROOT} classid {_LINK} htb rate {rate} {bounds}"
         if self.requests_first:
             for order, leaf in enumerate(leaves):
                 limits = f"rate {_LITTLE} ceil {rate} prio {order} {bounds}"
-                yield f"tc class add dev {interface} parent {_LINK} classid {leaf} htb {limits}"
-            yield from _values_last(interface)
+                yield f"tc class add {device} parent {_LINK} classid {leaf} htb {limits}"
+            yield from (f"tc filter add {device} {values} flowid {_LAST}" for values in _values())
         for number, leaf in enumerate(leaves, 10):
-            yield from self._queue(interface, leaf, f"{number}:")
+            yield from self._queue(device, leaf, f"{number}:")
 
-    def _queue(self, interface: str, parent: str, handle: str) -> Iterator[str]:
+    def _queue(self, device: str, parent: str, handle: str) -> Iterator[str]:
         """What waits in a class of HTB's, which has the kernel's queue otherwise."""
         if self.delay_ms:
-            yield f"tc qdisc add dev {interface} parent {parent} handle {handle} netem delay {self.delay_ms}ms"
+            yield f"tc qdisc add {device} parent {parent} handle {handle} netem delay {self.delay_ms}ms"
             parent = f"{handle}1"
         if self.queue_packets is not None:
-            yield f"tc qdisc add dev {interface} parent {parent} pfifo limit {self.queue_packets}"
+            yield f"tc qdisc add {device} parent {parent} pfifo limit {self.queue_packets}"
 
 
-def _values_last(interface: str) -> Iterator[str]:
-    """Told by the message and not by its length: what a host hands the kernel as one is as long as a value."""
+def _values() -> Iterator[str]:
+    """Filters of what carries a value. They read the message, not its length: what a host hands the kernel as
+    one is many messages."""
     for op in VALUE_OPS:
         yield (
-            f"tc filter add dev {interface} parent {_ROOT} protocol ip prio 1 u32 match ip protocol 17 0xff "
-            f"match ip dport {KV_PORT} 0xffff match u8 {op} 0xff at {OP_AT} flowid {_LAST}"
+            f"parent {_ROOT} protocol ip prio 1 u32 match ip protocol {socket.IPPROTO_UDP} 0xff "
+            f"match ip dport {KV_PORT} 0xffff match u8 {op} 0xff at {OP_AT}"
         )
 
 

@@ -200,14 +200,8 @@ def _check_stream(options: RunOptions) -> None:
 def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:
     asked = {"leaves": options.leaves, "spines": options.spines, "pods": options.pods}
     sizes = {name: size for name, size in asked.items() if size is not None}
-    return make_topology(
-        options.topology,
-        rate_bit_s,
-        options.hosts,
-        options.stores,
-        requests_first=options.requests_first,
-        **sizes,
-    )
+    fabric = make_topology(options.topology, rate_bit_s, options.hosts, options.stores, **sizes)
+    return fabric.with_queues(options.requests_first)
 
 
 def _generated(options: RunOptions, requests: int) -> Trace:

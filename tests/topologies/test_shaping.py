@@ -65,7 +65,7 @@ def test_each_of_two_queues_has_the_delay_and_the_bound() -> None:
 
 @contextmanager
 def slow_network(requests_first: bool, queue_packets: int | None = None) -> Iterator[Network]:
-    fabric = make_topology("star", RATE_BIT_S, 2, 1, requests_first=requests_first)
+    fabric = make_topology("star", RATE_BIT_S, 2, 1).with_queues(requests_first)
     with Network(fabric, make_engine("embedded"), queue_packets=queue_packets) as network:
         yield network
 
@@ -112,7 +112,7 @@ class TestNetwork:
         ops = [op for op, _ in came]
         assert [op for op in ops if op != block] == sent[30:]
         assert ops[-10:] == [block] * 10
-        # The link is as fast as it was: what came in that time, but for bursts and what each queue may begin with.
+        # The link is no faster than it was, but for bursts and what each queue begins with.
         sent_bytes = 30 * VALUE_FRAME_BYTES + 15 * HEADER_FRAME_BYTES
         at_once = burst_bytes(RATE_BIT_S) + 3 * LUMP * VALUE_FRAME_BYTES
         assert (came[-1][1] - came[0][1]) * RATE_BIT_S / 8 > sent_bytes - at_once
