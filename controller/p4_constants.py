@@ -42,6 +42,7 @@ OUTCOME_MESSAGE: Final = 20
 OUTCOME_CONTROL: Final = 21
 OUTCOME_NOT_RESIDENT: Final = 22
 OUTCOME_LOST: Final = 23
+OUTCOME_TOLD: Final = 24
 
 OUTCOME_NAMES: Final = tuple(
     name.removeprefix("OUTCOME_").lower()

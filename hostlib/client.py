@@ -22,7 +22,7 @@ from hostlib.fetches import Fetches
 from hostlib.members import Members
 from hostlib.offer import Offer
 from hostlib.offers import Offers
-from hostlib.presence import Presence
+from hostlib.presence import Found, Presence
 from hostlib.pushed import PushedBlocks
 from hostlib.seal import Seal
 from hostlib.transfer import BlockRef, FetchedBlock, FetchedChain
@@ -197,16 +197,22 @@ class Client:
             self._offers.finish(offer)
             raise
 
-    async def exists(self, blocks: Sequence[BlockRef]) -> int:
-        """How many of the blocks, from the first on, their homes hold; nothing is moved.
+    async def ask(self, blocks: Sequence[BlockRef]) -> list[Found]:
+        """Where the blocks are, from the first on to the first that nobody has; nothing is moved.
 
         Raises TransferTimeoutError if it depends on a home that does not answer.
         """
-        questions = [self._presence.ask(block) for block in blocks]
-        for count, question in enumerate(questions):
-            if not await asyncio.shield(question.future):
-                return count
-        return len(questions)
+        places: list[Found] = []
+        for question in [self._presence.ask(block) for block in blocks]:
+            found = await asyncio.shield(question.future)
+            if found is None:
+                break
+            places.append(found)
+        return places
+
+    async def exists(self, blocks: Sequence[BlockRef]) -> int:
+        """How many of the blocks, from the first on, can be had: as `ask`."""
+        return len(await self.ask(blocks))
 
     def close(self) -> None:
         """Give up all transfers; their awaiters are cancelled."""

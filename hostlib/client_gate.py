@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from hostlib.blending import Blending
 from hostlib.client import Client
 from hostlib.coder import Coder
-from hostlib.gate import Gate, Load
+from hostlib.errors import TransferError
+from hostlib.exchange import POOL
+from hostlib.gate import Admitted, Gate, Load
+from hostlib.presence import Found
 from hostlib.transfer import BlockRef
 from hostlib.wire import VALUE_FRAME_BYTES, fragment_count
 from workload.blend import BlendPlan
@@ -25,8 +30,11 @@ class ClientGate:
         scale: ScaleModel,
         link_bit_s: float,
         coder: Coder | None = None,
+        asks: bool = False,
     ) -> None:
+        """`asks`: who holds the blocks, and what is promised there, is asked before anything is fetched."""
         self._client = client
+        self._asks = asks
         self._coder = coder
         self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s
 
@@ -39,11 +47,31 @@ class ClientGate:
         self._gate = Gate(prefill_s, cost.block_tokens, fragments * self._fragment_s, decode_s)
         self.stats = self._gate.stats
 
-    def __call__(self, missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
-        """How many of the missing blocks to fetch while the GPU is busy for `gpu_wait_s`."""
+    async def __call__(self, missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
+        """How many of the missing blocks to fetch."""
+        if self._asks:
+            with suppress(TransferError):  # a home is silent: as good as not asked
+                found = await self._client.ask(missing)
+                return self._admits_found(missing[: len(found)], found, self._load(gpu_wait_s()))
         homes = [self._client.home(block.key) for block in missing]
+        return self._admits(missing, homes, self._load(gpu_wait_s()))
+
+    def _admits_found(self, missing: Sequence[BlockRef], found: Sequence[Found], load: Load) -> Admitted:
+        """By what was said of each block."""
+        places = [POOL if place.home is None else place.home for place in found]
+        told_s = {home: place.wait_s for home, place in zip(places, found, strict=True)}
+
+        def home_s(home: str) -> float:
+            return told_s[home] if home == POOL else max(told_s[home], load.home_s(home))
+
+        return self._admits(missing, places, replace(load, home_s=home_s))
+
+    def _admits(self, missing: Sequence[BlockRef], places: Sequence[str], load: Load) -> Admitted:
+        if not missing:
+            return Admitted(0, 0)
         depths = [block.depth for block in missing]
-        return self._gate.admits(depths, homes, missing[0].chain_blocks, self._load(gpu_wait_s))
+        admitted = self._gate.admits(depths, places, missing[0].chain_blocks, load)
+        return Admitted(admitted, len(missing) - admitted)
 
     def blends(
         self, blending: Blending, plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float

@@ -42,6 +42,8 @@ class ClientOptions:
     fragment_s: float = 0.01
     multicast: bool = True
     """Whether switches on the way copy a PUT to all of its homes; else each gets its own from here."""
+    asks_past_pool: bool = False
+    """Whether homes alone answer what is asked about blocks (STAT), not the pools on the way to them."""
     controller: str | None = None
     """Address of the controller, who is asked for the list of members at the start and when there is a newer
     one; None where there is none."""

@@ -23,9 +23,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 GATES = ("always", "compare")
+ANSWERS, HOMES, SWITCH = "answers", "homes", "switch"
+HINTS = (ANSWERS, HOMES, SWITCH)
+"""What a node knows of homes when it compares: what they last answered; or, asked first, which of the blocks
+they hold and how long what they have promised takes; or that, and a switch on the way says what its pool
+holds."""
+
+
+class Admitted(NamedTuple):
+    """What became of the missing blocks of a chain; of the others, at its end, nobody has the first."""
+
+    blocks: int
+    """To be fetched, from the first on."""
+    refused: int
+    """That could be had, and are computed sooner."""
 
 
 @dataclass(slots=True)

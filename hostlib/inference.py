@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import Content, block_content
 from hostlib.errors import BlockNotFoundError, TransferError
+from hostlib.gate import Admitted
 from hostlib.observe import Histogram
 from hostlib.remaining import Prefill, Remaining, prefix_blocks
 from hostlib.request_record import InferenceStats, RequestRecord
@@ -36,19 +37,19 @@ from workload.keys import KeySpace
 from workload.scale import ScaleModel
 from workload.trace import Request
 
-FetchGate = Callable[[Sequence[BlockRef], float], int]
-"""How many of the missing blocks of a chain, from the first on, are worth asking the network for, while the
-GPU is busy for so many seconds; at least one is missing."""
+FetchGate = Callable[[Sequence[BlockRef], Callable[[], float]], Awaitable[Admitted]]
+"""How many of the missing blocks of a chain, from the first on, to ask the network for; for how many seconds
+the GPU is busy it may ask. At least one is missing."""
 
 
-def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
+async def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
     """The gate that always opens."""
-    return len(missing)
+    return Admitted(len(missing), 0)
 
 
-def fetch_none(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
+async def fetch_none(missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
     """The gate that never opens: a node that has its own memory alone."""
-    return 0
+    return Admitted(0, len(missing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +205,10 @@ class InferenceNode:
     async def _fetch(self, missing: Sequence[BlockRef], record: RequestRecord) -> _Fetched:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        wanted = missing[: self._gate(missing, self._gpu_wait_s())] if missing else []
-        record.refused = len(missing) - len(wanted)
+        if not missing:
+            return _Fetched()
+        admitted, record.refused = await self._gate(missing, self._gpu_wait_s)
+        wanted = missing[:admitted]
         if not wanted:
             return _Fetched()
         fetched = await self._client.get_chain(wanted)

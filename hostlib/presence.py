@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from hostlib.transfer import BlockRef
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a block is, and what waits there."""
+
+    home: str | None
+    """The home that holds it; None: a pool on the way does."""
+    wait_s: float
+    """Until all that was promised there has left."""
+
+
 @dataclass(slots=True, eq=False)
 class Question:
     """About one block."""
@@ -25,7 +35,8 @@ class Question:
     block: BlockRef
     homes: list[str]
     silent_home: bool
-    future: asyncio.Future[bool]
+    future: asyncio.Future[Found | None]
+    """None: nobody has it."""
     until_s: float
     """When it has taken as long as it may."""
     request: Request[Question] | None = None
@@ -38,8 +49,8 @@ class Question:
         """The STAT."""
         block = self.block
         message = wire.Message(
-            wire.OP_STAT, block.key, 0, 0, 0, 0, 0, block.depth, block.chain_blocks, block.parent,
-            tenant=self.presence.tenant,
+            wire.OP_STAT, block.key, 0, 0, self.presence.flags, 0, 0, block.depth, block.chain_blocks,
+            block.parent, tenant=self.presence.tenant,
         )  # fmt: skip
         numbers = range(sequence, sequence + len(requests))
         return [wire.encode(message._replace(sequence=number & 0xFFFFFFFF)) for number in numbers]
@@ -71,6 +82,8 @@ class Presence:
     def __init__(self, exchange: Exchange, tenant: int) -> None:
         self.active: dict[bytes, Question] = {}
         self.tenant = tenant
+        self.flags = wire.FLAG_BYPASS if exchange.options.asks_past_pool else 0
+        """Of each STAT."""
         self._exchange = exchange
         exchange.handlers[wire.OP_FOUND] = self._on_found
 
@@ -128,7 +141,7 @@ class Presence:
             error = TransferTimeoutError(question.block.key, "a home that may hold it does not answer")
             self.finish(question, error)
         else:
-            self._answer(question, found=False)
+            self._answer(question, None)
 
     def _on_found(self, message: wire.Message, address: str, now_s: float) -> None:
         question = self._asked_there(message, address)
@@ -136,7 +149,11 @@ class Presence:
             self._exchange.stats.late += 1
             return
         self._settle(question, message, now_s)
-        self._answer(question, found=True)
+        if message.flags & wire.FLAG_FROM_POOL:
+            self._answer(question, Found(None, 0.0))
+        else:
+            promised_ms = message.recompute_ms  # the field's meaning in a FOUND
+            self._answer(question, Found(address, max(message.backlog_ms, promised_ms) / 1000))
 
     def _asked_there(self, message: wire.Message, address: str) -> Question | None:
         question = self.active.get(message.key)
@@ -148,7 +165,7 @@ class Presence:
         if question.request is not None and not question.request.done:
             self._exchange.settle(question.request, message, now_s)
 
-    def _answer(self, question: Question, found: bool) -> None:
+    def _answer(self, question: Question, found: Found | None) -> None:
         self.active.pop(question.block.key, None)
         self._exchange.askers.pop(question, None)
         if not question.future.done():

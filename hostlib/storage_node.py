@@ -16,6 +16,7 @@ from hostlib.joining import Joining
 from hostlib.listing import Listing
 from hostlib.members import Members, is_later
 from hostlib.news import NewBlock, NewsToTell
+from hostlib.promises import Promises
 from hostlib.ssd_reader import SsdReader
 from hostlib.storage_options import StorageOptions, StorageStats
 from hostlib.store import BlockStore, Kept
@@ -54,6 +55,7 @@ class StorageNode:
         known = members or Members(0, 1, ())
         self.joining = Joining(transport, store, known, options.address, options.controller)
         self._successors = Successors()
+        self._promises = Promises(options.link_bit_s)
         self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
         self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """GETs of blocks that are being read, by block, then by sender and fragment."""
@@ -190,8 +192,9 @@ class StorageNode:
         stats.bypasses += bypasses
         stats.repairs += repairs
         stats.fills += fills
-        for block in begun:
-            self._successors.seen(address, *block)
+        for fragments, key, *place in begun:
+            self._promises.add(fragments)
+            self._successors.seen(address, key, *place)
         return count
 
     def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
@@ -261,6 +264,8 @@ class StorageNode:
             held = block.fragments
             if _is_of(message, held, block.write):
                 self.stats.values += 1
+                if not message.fragment:
+                    self._promises.add(held)
                 at = message.fragment
                 epoch = self.members.epoch & 0xFF
                 return wire.encode_value(
@@ -277,7 +282,8 @@ class StorageNode:
         if found is None:
             return self._reply(message, wire.OP_NOT_FOUND, 0, message.content, message.fragments, backlog_ms)
         length, write = found
-        return self._reply(message, wire.OP_FOUND, 0, write, wire.fragment_count(length), backlog_ms)
+        reply = self._reply(message, wire.OP_FOUND, 0, write, wire.fragment_count(length), backlog_ms)
+        return reply._replace(recompute_ms=self._promises.wait_ms())  # the field's meaning in a FOUND
 
     def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
         if not message.fragment:

@@ -24,6 +24,7 @@ from hostlib.coder import Coder
 from hostlib.config import HostConfig, check_address, check_positive
 from hostlib.endpoint import EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError, TransferError
+from hostlib.gate import ANSWERS, HINTS, HOMES
 from hostlib.health import HealthOptions
 from hostlib.inference import InferenceNode, InferenceOptions, fetch_all, fetch_none
 from hostlib.kv_file import KvFile
@@ -64,6 +65,8 @@ class WorkerConfig(ServingConfig, HostConfig):
     """Rule by which blocks move between GPU memory and DRAM."""
     gate: bool = False
     """Whether each fetch is compared with computing first; needs `link_bit_s`."""
+    hints: str = ANSWERS
+    """What the gate knows of homes (hostlib.gate.HINTS); others than these with `gate` alone."""
     fetch: bool = True
     """Whether the node asks the network for blocks at all; without, it computes what it does not hold."""
     record_blocks: bool = False
@@ -105,6 +108,10 @@ class WorkerConfig(ServingConfig, HostConfig):
             raise ConfigError("gpu_blocks and dram_blocks must be 0 or more")
         if self.gate and not self.link_bit_s:
             raise ConfigError("link_bit_s must be above 0 for the gate")
+        if self.hints not in HINTS:
+            raise ConfigError(f"hints must be one of {', '.join(HINTS)}, not {self.hints!r}")
+        if self.hints != ANSWERS and (not self.gate or self.blend or self.router is not None):
+            raise ConfigError(f"hints {self.hints!r} goes with the gate, and with neither blend nor a router")
         if self.level == ADAPTIVE:
             self._check_stream()
         self.make_tiers()
@@ -149,7 +156,11 @@ class WorkerProcess(HostProcess):
             self._endpoint,
             config.members,
             config.seal,
-            ClientOptions(health=HealthOptions(silence_s=config.silence_s), controller=config.controller),
+            ClientOptions(
+                health=HealthOptions(silence_s=config.silence_s),
+                controller=config.controller,
+                asks_past_pool=config.hints == HOMES,
+            ),
             self._pushed if config.push else None,
         )
         key_space = KeySpace(
@@ -158,7 +169,8 @@ class WorkerProcess(HostProcess):
         self._coder = Coder(config.sizes, *config.coding_s)
         self._gate: ClientGate | None = None
         if config.gate:
-            self._gate = ClientGate(self._client, cost, scale, config.link_bit_s, self._coder)
+            asks = config.hints != ANSWERS
+            self._gate = ClientGate(self._client, cost, scale, config.link_bit_s, self._coder, asks)
         options = InferenceOptions(
             durable=config.durable, replicas=config.replicas, record_blocks=config.record_blocks
         )

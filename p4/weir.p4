@@ -80,7 +80,7 @@ control ingress(
             } else if (op == OP_PUT_ACK) {
                 metadata.outcome = OUTCOME_PUT;
             } else if (op == OP_GET || op == OP_VALUE || op == OP_NOT_FOUND || op == OP_REFUSED
-                || op >= OP_INVALIDATE && op <= OP_PUSH) {
+                || op == OP_STAT || op >= OP_INVALIDATE && op <= OP_PUSH) {
                 index.apply(headers, metadata);
                 lookup.apply(headers, metadata);
                 if (op == OP_GET) {
@@ -91,6 +91,8 @@ control ingress(
                     headers.kv.flags = headers.kv.flags | FLAG_FILL;
                     metadata.readdressed = true;
                     metadata.outcome = OUTCOME_CONTROL;
+                } else if (op == OP_STAT) {
+                    metadata.outcome = OUTCOME_MESSAGE;
                 } else {
                     metadata.outcome = OUTCOME_REPLY;
                 }

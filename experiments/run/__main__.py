@@ -259,6 +259,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "ttft_slo_s": options.ttft_slo_s,
         "tiers": options.tiers,
         "gate": options.gate,
+        "hints": options.hints,
         "fetch": options.fetch,
         "requests_first": options.requests_first,
         "tenants": options.tenants,

@@ -106,6 +106,7 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "dram_blocks": options.dram_blocks,
         "tiers": options.tiers,
         "gate": options.gate and options.fetch and options.level != ADAPTIVE,
+        "hints": options.hints,
         "ttft_slo_s": options.ttft_slo_s,
         "fetch": options.fetch,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),

@@ -23,6 +23,7 @@ from experiments.options import (
     yes_or_no,
 )
 from experiments.run.modes import COMPARED, MODES
+from hostlib.gate import ANSWERS, HINTS
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
@@ -69,6 +70,7 @@ class RunOptions:
     ttft_slo_s: float | None
     tiers: str
     gate: bool
+    hints: str
     fetch: bool
     policy: str
     eviction: str
@@ -185,6 +187,13 @@ _OPTIONS = (
     ),
     Option("TIERS", one_of(tuple(RULES)), DEFAULT_RULE, "how blocks move between GPU memory and DRAM"),
     Option("GATE", yes_or_no, True, "no: nodes fetch without comparing that with computing under the load"),
+    Option(
+        "HINTS",
+        one_of(HINTS),
+        ANSWERS,
+        "what the gate knows of homes: their last answers; what they hold and have promised, asked first; "
+        "that, and what the switch's pool holds",
+    ),
     Option("FETCH", yes_or_no, True, "no: nodes use what they hold themselves, and compute the rest"),
     Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
     Option(

@@ -15,6 +15,7 @@ from experiments.run.control_plane import switch_configs
 from experiments.run.modes import Mode
 from experiments.run.options import MAX_POOL_BLOCKS, RunOptions
 from experiments.run.tenants import Tenant, share_of, tenants_of
+from hostlib.gate import ANSWERS
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -146,6 +147,8 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
         raise OptionError("BLEND=yes goes with neither FETCH=no nor MODEL=folder")
     if options.blend and options.level == ADAPTIVE:
         raise OptionError(f"BLEND=yes does not go with LEVEL={ADAPTIVE}, which streams chains")
+    if options.hints != ANSWERS:
+        _check_hints(options)
     if options.scheduler == CONDUCTOR and not options.fetch:
         raise OptionError("FETCH=no does not go with SCHEDULER=conductor, which counts on what nodes fetch")
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
@@ -165,6 +168,16 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
     plain = make_cost_model(options.model, options.gpu, trace.block_tokens)
     scenario = Scenario(options, trace, start_s, scale, plain, fabric, _shares(trace, fabric, options))
     return replace(scenario, cost=replace(plain, stored_share=scenario.sizes.stored_share))
+
+
+def _check_hints(options: RunOptions) -> None:
+    """Raises OptionError for what does not ask before it fetches."""
+    if not options.gate or not options.fetch or options.level == ADAPTIVE:
+        raise OptionError(
+            f"HINTS={options.hints} is for the gate: it goes with none of GATE=no, FETCH=no, LEVEL={ADAPTIVE}"
+        )
+    if options.blend or options.scheduler == CONDUCTOR:
+        raise OptionError(f"HINTS={options.hints} goes with neither BLEND=yes nor SCHEDULER=conductor")
 
 
 def _check_codec(options: RunOptions) -> None:

@@ -25,6 +25,7 @@ from experiments.simulator.machine_costs import MEASURED, MachineCosts
 from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
+from hostlib.gate import ANSWERS
 from hostlib.routed import REPORT_PERIOD_S
 from hostlib.tier_rules import DEFAULT_RULE
 from hostlib.wire import KV_HEADER_BYTES, VALUE_BYTES, VALUE_FRAME_BYTES
@@ -33,6 +34,7 @@ from topologies.network import Network, check_root
 from topologies.shaping import burst_bytes
 from workload.compression import NONE
 from workload.levels import Ladder
+from workload.schedule import CONDUCTOR
 
 PROGRAM = ROOT / "p4" / "weir.p4"
 TIMER_S = 1e-3
@@ -108,6 +110,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "scheduler": workload.scheduler,
         "ttft-slo": workload.ttft_slo_s,
         "gate": "yes" if scenario.nodes.gate == "compare" else "no",
+        "hints": scenario.nodes.hints,
         "policy": scenario.pool.policy,
         "eviction": scenario.control.eviction,
         "push": "yes" if scenario.control.push else "no",
@@ -211,8 +214,10 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "model", "the emulator codes blocks by model.codec and beside everything else only"
     if not nodes.stores_new:
         yield "nodes.stores_new", "the emulator's nodes store what they compute"
-    if (nodes.hints, nodes.warm) != ("answers", "no"):
-        yield "nodes", "the emulator has no hints and no warm nodes"
+    if nodes.warm != "no":
+        yield "nodes.warm", 'the emulator has no warm nodes: use "no"'
+    if nodes.hints != ANSWERS and (nodes.gate != "compare" or scenario.workload.scheduler == CONDUCTOR):
+        yield "nodes.hints", 'the emulator has them with gate = "compare", and without the conductor'
     if nodes.joining and (nodes.joins_at, nodes.lead_s) != (JOINS_AT, LEAD_S):
         yield "nodes", f"the emulator's nodes join at {JOINS_AT}, {LEAD_S} s before they are sent requests"
     if scenario.workload.clients or scenario.workload.hit_share is not None:

@@ -22,6 +22,7 @@ from experiments.simulator.schema import (
     whole,
     whole_or,
 )
+from hostlib.gate import ANSWERS, HINTS
 from hostlib.tier_rules import DEFAULT_RULE, RULES
 from topologies.registry import TOPOLOGIES
 from workload.blend import DEFAULT_SHARE
@@ -164,7 +165,7 @@ class Nodes:
     """Whether chunks behind a request's prefix are fetched by chunk key and blended (CacheBlend)."""
     blend_share: float = number(DEFAULT_SHARE, 0.0, 1.0)
     """With `blend`: share of the chunks' tokens that is recomputed."""
-    hints: str = choice("answers", ("answers", "homes", "switch"))
+    hints: str = choice(ANSWERS, HINTS)
     """What the gate knows of homes: their last answers, what they say before it asks, or the switch does."""
     joining: int = whole(0, 0, 255)
     """So many of them, the last, join while the others serve: with empty memory, and with planned schedulers

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from hostlib.wire import Buffer
 
 
-Served = tuple[int, int, int, int, int, list[tuple[bytes, int, int, int]]]
-"""GETs; of them retries, past the pool, repairs, fills; key, depth, length and parent of what was begun."""
+Served = tuple[int, int, int, int, int, list[tuple[int, bytes, int, int, int]]]
+"""GETs; of them retries, past the pool, repairs, fills; of what was begun fragments, key, depth, length of the
+chain and parent."""
 
 
 COMPLETE, LEARNED = -1, -2

@@ -144,8 +144,9 @@ static int serve_one(Shelf *shelf, const uint8_t *get, PyObject *begun, PyObject
     int failed = PyList_Append(replies, reply);
     Py_DECREF(reply);
     if (fragment == 0 && !failed) {
-        PyObject *place = Py_BuildValue("(y#IIk)", get + AT_KEY, (Py_ssize_t)KEY_BYTES,
-                                        (unsigned)load16(get + AT_DEPTH), (unsigned)load16(get + AT_CHAIN_BLOCKS),
+        PyObject *place = Py_BuildValue("(Iy#IIk)", (unsigned)shelf->block.fragments, get + AT_KEY,
+                                        (Py_ssize_t)KEY_BYTES, (unsigned)load16(get + AT_DEPTH),
+                                        (unsigned)load16(get + AT_CHAIN_BLOCKS),
                                         (unsigned long)load32(get + AT_PARENT));
         failed = place == NULL || PyList_Append(begun, place);
         Py_XDECREF(place);
@@ -166,7 +167,8 @@ static int serve_one(Shelf *shelf, const uint8_t *get, PyObject *begun, PyObject
 /* serve_gets(datagrams, at, shelf, epoch, backlog, replies) -> None, or (count, retries, bypasses, repairs, fills,
    begun) of as many datagrams from there on as are GETs of one tenant for blocks that are in DRAM; the VALUEs are
    appended to `replies`. `shelf` is (blocks in DRAM by place, those read ahead, derive, Place, Block),
-   backlog(tenant) in ms; `begun` has (key, depth, chain_blocks, parent) of each GET for a first fragment. */
+   backlog(tenant) in ms; `begun` has (fragments of the block, key, depth, chain_blocks, parent) of each
+   GET for a first fragment. */
 PyObject *weir_serve_gets(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *datagrams, *backlog, *replies;

@@ -18,12 +18,12 @@ struct metadata_t {
     bit<8>      role;           // of the ingress port
     bool        present;        // the block has an entry in the pool index
     bit<32>     base_slot;      // the entry's
-    bit<32>     slot;           // this fragment's
+    bit<32>     slot;           // this fragment's; the last one's for a STAT
     bit<32>     generation;     // the entry's
     bit<16>     fragments;      // the entry's
     content_t   content;        // the write that the block's slots hold, 0 for none
     bool        filled;         // the slot holds this fragment of it
-    bool        servable;       // a GET, and the slot holds what it asks for
+    bool        servable;       // a GET or STAT, and the slot holds what it asks for
     bool        awaited;        // a reply that a claim of this switch waits for
     bool        subscribed;     // a GET that asks to have the rest of its prefix pushed
     bit<16>     misses;         // of a block that the controller should hear of, 0 otherwise
@@ -63,7 +63,8 @@ const bit<32> OUTCOME_MESSAGE         = 20; // STAT, FOUND, HELLO, LIST, KEYS or
 const bit<32> OUTCOME_CONTROL         = 21; // INVALIDATE, RECLAIM, FILL or PUSH carried out
 const bit<32> OUTCOME_NOT_RESIDENT    = 22; // control operation on what no slot holds: returned
 const bit<32> OUTCOME_LOST            = 23; // dropped on purpose (faults.p4, in tests and experiments only)
-const bit<32> OUTCOMES                = 24;
+const bit<32> OUTCOME_TOLD            = 24; // STAT of a block that the pool holds: answered
+const bit<32> OUTCOMES                = 25;
 
 // What a port may send (table port_role).
 const bit<8> ROLE_REQUEST = 1;  // GET, PUT, STAT, HELLO

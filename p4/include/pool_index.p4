@@ -1,7 +1,7 @@
 // Pool index: which blocks the controller has given slots, and where.
 //
 // blocks: written by the controller. Hit: the block's first slot, its generation and its length;
-// `metadata.present`, and `slot` that of this fragment. Miss: the block is not in the pool.
+// `metadata.present`, and `slot` that of this fragment, or of the last for a STAT. Miss: the block is not in the pool.
 #ifndef WEIR_POOL_INDEX_P4
 #define WEIR_POOL_INDEX_P4
 
@@ -32,7 +32,11 @@ control pool_index(
 
     apply {
         blocks.apply();
-        // A GET for a block of unknown length asks for 0 fragments. Slots out of range never happen with a
+        if (headers.kv.op == OP_STAT) {
+            // About all of the block: slots fill from the first on, mostly.
+            metadata.slot = metadata.base_slot + (bit<32>) (metadata.fragments - 1);
+        }
+        // A GET for a block of unknown length, or a STAT, asks for 0 fragments. Slots out of range never happen with a
         // sound controller; then the block counts as absent.
         metadata.present = metadata.present && headers.kv.fragment < metadata.fragments
             && (headers.kv.fragments == metadata.fragments || headers.kv.fragments == 0)

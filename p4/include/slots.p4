@@ -13,7 +13,7 @@ typedef bit<96> write_t;                        // generation ++ content
 register<write_t>(POOL_SLOTS) block_write;      // at the block's first slot
 register<write_t>(POOL_SLOTS) slot_write;
 
-// Whether the slot holds the fragment, and what a GET asks for.
+// Whether the slot holds the fragment, and what a GET or STAT asks for.
 control slot_lookup(
     inout headers_t headers,
     inout metadata_t metadata)
@@ -29,7 +29,7 @@ control slot_lookup(
                 metadata.filled = metadata.content != 0 && stored == held;
             }
             // The controller's go to the home: it could not have the answer (egress in weir.p4).
-            metadata.servable = metadata.filled && headers.kv.op == OP_GET
+            metadata.servable = metadata.filled && (headers.kv.op == OP_GET || headers.kv.op == OP_STAT)
                 && headers.kv.flags & (FLAG_BYPASS | FLAG_FILL) == 0 && metadata.role & ROLE_CONTROL == 0
                 && (headers.kv.content == 0 || headers.kv.content == metadata.content);
         }
@@ -100,6 +100,17 @@ control slots(
         metadata.outcome = OUTCOME_SERVED;
     }
 
+    action tell() {
+        turn_round(OP_FOUND);
+        headers.kv.flags = headers.kv.flags | FLAG_FROM_POOL;
+        headers.kv.generation = metadata.generation;
+        headers.kv.content = metadata.content;
+        headers.kv.fragments = metadata.fragments;
+        headers.kv.backlog_ms = 0;
+        headers.kv.recompute_ms = 0;            // what a home has promised to others: here nobody waits
+        metadata.outcome = OUTCOME_TOLD;
+    }
+
     action reclaim() {
         read_value();
         headers.kv.op = OP_PUT;
@@ -133,7 +144,9 @@ control slots(
     }
 
     apply {
-        if (metadata.servable) {
+        if (metadata.servable && headers.kv.op == OP_STAT) {
+            tell();
+        } else if (metadata.servable) {
             serve();
         } else if (headers.kv.op == OP_VALUE) {
             // Fill on the way: the value passes anyway. Only what was asked for, of the write that the block's

@@ -12,7 +12,9 @@ from hostlib import wire
 from hostlib.blending import Blending
 from hostlib.client import Client
 from hostlib.client_gate import ClientGate
+from hostlib.client_options import ClientOptions
 from hostlib.content import block_content
+from hostlib.gate import ANSWERS, HOMES, SWITCH
 from hostlib.members import Members
 from hostlib.transfer import BlockRef
 from tests.hostlib.network import MemoryNetwork
@@ -35,11 +37,21 @@ def chain(blocks: int) -> list[BlockRef]:
     return [BlockRef(key, depth, blocks) for depth, key in enumerate(keys)]
 
 
+def idle() -> float:
+    """The GPU is."""
+    return 0.0
+
+
 class Home:
-    """Answers with a backlog that the test sets, or not at all."""
+    """Answers with a backlog that the test sets, or not at all; and a pool before it."""
 
     def __init__(self, network: MemoryNetwork) -> None:
         self.backlog_ms: int | None = 0
+        self.promised_ms = 0
+        self.held = 8
+        """Blocks of the chain, by depth."""
+        self.pooled = 0
+        self.asked: list[wire.Message] = []
         self._port = network.port(HOME)
         self._port.set_receiver(self._receive)
 
@@ -49,24 +61,36 @@ class Home:
                 self._port.send(address, [wire.encode(self._reply(wire.decode(bytes(datagram))))])
 
     def _reply(self, get: wire.Message) -> wire.Message:
+        if get.op == wire.OP_STAT:
+            return self._told(get)
         values = fragments(wire.OP_VALUE, get.key, block_content(get.key, BLOCK_BYTES))
         return values[get.fragment]._replace(backlog_ms=self.backlog_ms or 0)
 
+    def _told(self, stat: wire.Message) -> wire.Message:
+        self.asked.append(stat)
+        if stat.depth >= self.held:
+            return stat._replace(op=wire.OP_NOT_FOUND)
+        found = stat._replace(op=wire.OP_FOUND, content=1, fragments=FRAGMENTS)
+        if stat.depth < self.pooled:
+            return found._replace(flags=wire.FLAG_FROM_POOL)
+        return found._replace(backlog_ms=self.backlog_ms or 0, recompute_ms=self.promised_ms)
 
-def make(link_bit_s: float) -> tuple[ClientGate, Client, Home]:
+
+def make(link_bit_s: float, hints: str = ANSWERS) -> tuple[ClientGate, Client, Home]:
     network = MemoryNetwork()
     home = Home(network)
-    client = Client(network.port("10.0.0.1"), Members.of([HOME]), SEAL)
-    return ClientGate(client, COST, SCALE, link_bit_s), client, home
+    options = ClientOptions(asks_past_pool=hints == HOMES)
+    client = Client(network.port("10.0.0.1"), Members.of([HOME]), SEAL, options)
+    return ClientGate(client, COST, SCALE, link_bit_s, asks=hints != ANSWERS), client, home
 
 
 @pytest.mark.parametrize(("link_bit_s", "admitted"), [(FAST_BIT_S, 8), (SLOW_BIT_S, 0)])
 def test_the_links_rate_decides_when_nothing_waits(link_bit_s: float, admitted: int) -> None:
     async def main() -> None:
         gate, _, _ = make(link_bit_s)
-        assert gate(chain(8), 0.0) == admitted
+        assert await gate(chain(8), idle) == (admitted, 8 - admitted)
         assert gate.stats.refused_blocks == 8 - admitted
-        assert gate(chain(8), 10.0) == 8  # hidden behind the GPU's queue
+        assert await gate(chain(8), lambda: 10.0) == (8, 0)  # hidden behind the GPU's queue
 
     run_virtual(main())
 
@@ -96,9 +120,9 @@ def test_a_report_closes_it_for_as_long_as_the_queue_lasts() -> None:
         home.backlog_ms = 500
         await client.get(chain(1)[0])
         assert client.backlog_s(HOME) == pytest.approx(0.5, abs=0.01)
-        assert gate(chain(8), 0.0) == 0
+        assert (await gate(chain(8), idle)).blocks == 0
         await asyncio.sleep(0.48)
-        assert gate(chain(8), 0.0) == 8
+        assert (await gate(chain(8), idle)).blocks == 8
         await asyncio.sleep(10)
         assert client.backlog_s(HOME) == 0
 
@@ -112,8 +136,44 @@ def test_what_the_node_has_asked_for_closes_it() -> None:
         fetch = asyncio.create_task(client.get_chain(chain(200)))
         await asyncio.sleep(0.001)
         assert client.outstanding(FRAGMENTS) == {HOME: 200 * FRAGMENTS}
-        assert gate(chain(8), 0.0) == 0
+        assert (await gate(chain(8), idle)).blocks == 0
         fetch.cancel()
+        client.close()
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(("hints", "flags"), [(HOMES, wire.FLAG_BYPASS), (SWITCH, 0)])
+def test_asked_first_a_home_says_what_it_holds_and_has_promised(hints: str, flags: int) -> None:
+    async def main() -> None:
+        gate, _, home = make(FAST_BIT_S, hints)
+        home.held = 5
+        assert await gate(chain(8), idle) == (5, 0)  # of what nobody has none is refused
+        assert [stat.flags for stat in home.asked] == 8 * [flags]
+        home.promised_ms = 500
+        assert await gate(chain(8), idle) == (0, 5)
+        assert await gate(chain(8), lambda: 10.0) == (5, 0)
+        home.held = 0
+        assert await gate(chain(8), idle) == (0, 0)
+        assert gate.stats.refused_blocks == 5
+
+    run_virtual(main())
+
+
+def test_what_a_pool_holds_waits_for_nobody() -> None:
+    async def main() -> None:
+        gate, _, home = make(FAST_BIT_S, SWITCH)
+        home.promised_ms, home.pooled = 500, 3
+        assert await gate(chain(8), idle) == (3, 5)
+
+    run_virtual(main())
+
+
+def test_a_silent_home_is_compared_as_if_it_had_not_been_asked() -> None:
+    async def main() -> None:
+        gate, client, home = make(FAST_BIT_S, HOMES)
+        home.backlog_ms = None
+        assert await gate(chain(8), idle) == (8, 0)
         client.close()
 
     run_virtual(main())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -11,6 +11,7 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client import Client
 from hostlib.coder import Coder
 from hostlib.content import block_content, derivation
+from hostlib.gate import Admitted
 from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, fetch_all, fetch_none
 from hostlib.members import Members
 from hostlib.request_record import RequestRecord
@@ -170,11 +171,11 @@ def test_a_node_that_fetches_nothing_computes_what_it_does_not_hold() -> None:
 
 def test_a_closed_gate_recomputes() -> None:
     async def main() -> None:
-        def first_two(missing: Sequence[BlockRef], gpu_wait_s: float) -> int:
-            assert gpu_wait_s == 0
+        async def first_two(missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
+            assert gpu_wait_s() == 0
             assert missing[0].recompute_ms == round(1000 * COST.block_prefill_s(0))
             assert missing[1].parent == int.from_bytes(missing[0].key[:4], "big")
-            return 2
+            return Admitted(2, 2)
 
         cluster = Cluster(gate=first_two)
         cluster.store.preload([place(key) for key in KEY_SPACE.chain([1, 2, 3, 4])], BLOCK_BYTES)

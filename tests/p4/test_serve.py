@@ -103,3 +103,43 @@ def test_a_served_packet_grows_by_512_bytes(rig: Rig) -> None:
     request = rig.get(NODE, KEY)
     ((_, reply),) = rig.send(NODE, request)
     assert len(reply) == len(request) + wire.VALUE_BYTES == wire.VALUE_FRAME_BYTES
+
+
+def stat(rig: Rig, node: int, key: bytes, **fields: int) -> Ether:
+    return rig.frame(node, STORE, KV(op=wire.OP_STAT, key=key, fragments=0, **fields))
+
+
+def test_a_question_about_a_block_that_is_filled_is_answered(rig: Rig) -> None:
+    generation = rig.install(KEY)
+    for fragment in range(FRAGMENTS):
+        rig.fill(KEY, fragment)
+    request = stat(rig, OTHER, KEY, sequence=77)
+    ((port, reply),) = rig.send(OTHER, request)
+    assert port == OTHER
+    assert (reply[Ether].dst, reply[IP].dst, reply[IP].src) == (mac(OTHER), ip(OTHER), ip(STORE))
+    said = wire.decode(bytes(reply[UDP].payload))
+    assert (said.op, said.flags, said.sequence) == (wire.OP_FOUND, wire.FLAG_FROM_POOL, 77)
+    assert (said.fragments, said.generation) == (FRAGMENTS, generation)
+    ((_, value),) = rig.send(OTHER, rig.get(OTHER, KEY))
+    assert said.content == wire.decode(bytes(value[UDP].payload)).content != 0
+    assert (said.backlog_ms, said.recompute_ms) == (0, 0)
+    assert len(reply) == len(request)
+    assert checksums_right(reply)
+    assert rig.outcomes()["told"] == 1
+    assert rig.hits(0) == 1  # the GET's alone
+
+
+@pytest.mark.parametrize("filled", [range(0), range(FRAGMENTS - 1)])
+def test_a_question_about_a_block_that_is_not_all_there_goes_to_its_home(rig: Rig, filled: range) -> None:
+    rig.install(KEY)
+    for fragment in filled:
+        rig.fill(KEY, fragment)
+    assert [port for port, _ in rig.send(NODE, stat(rig, NODE, KEY))] == [STORE]
+    assert rig.outcomes()["message"] == 1
+
+
+def test_a_question_past_the_pool_goes_to_the_home(rig: Rig) -> None:
+    rig.install(KEY)
+    for fragment in range(FRAGMENTS):
+        rig.fill(KEY, fragment)
+    assert [port for port, _ in rig.send(NODE, stat(rig, NODE, KEY, flags=wire.FLAG_BYPASS))] == [STORE]

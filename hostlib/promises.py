@@ -1,0 +1,35 @@
+"""What a storage node has promised: blocks whose first fragment was asked for, and whose others will be.
+
+Windows keep short what waits at a link, so its length says little of what is coming: a node that fetches a
+hundred blocks has at most 64 fragments on their way. What was promised says it, to those that ask before they
+fetch (STAT). Whether the others are asked for, or a switch merges or serves them, is not known here; so a
+promise takes its time on the link and is over then, whatever came of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from hostlib.wire import VALUE_FRAME_BYTES
+
+
+class Promises:
+    """Of one node, on its link; times are those of the running loop."""
+
+    def __init__(self, link_bit_s: float) -> None:
+        """0 for a link without a limit, on which nothing waits."""
+        self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s if link_bit_s else 0.0
+        self._free_s = 0.0
+        """When all that was promised has left."""
+
+    def add(self, fragments: int) -> None:
+        """A read of blocks of so many fragments together has begun."""
+        if self._fragment_s:
+            now_s = asyncio.get_running_loop().time()
+            self._free_s = max(now_s, self._free_s) + fragments * self._fragment_s
+
+    def wait_ms(self) -> int:
+        """How long it takes until all that was promised has left, as FOUND says it."""
+        if not self._fragment_s:
+            return 0
+        return min(0xFFFF, max(0, round(1000 * (self._free_s - asyncio.get_running_loop().time()))))

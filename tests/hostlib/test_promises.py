@@ -1,0 +1,71 @@
+"""What a storage node has promised, and says to those that ask before they fetch."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib.block import Place
+from hostlib.client import Client
+from hostlib.content import derivation
+from hostlib.members import Members
+from hostlib.promises import Promises
+from hostlib.storage_node import StorageNode
+from hostlib.storage_options import StorageOptions
+from hostlib.store import BlockStore
+from hostlib.wire import VALUE_FRAME_BYTES
+from tests.hostlib.network import MemoryNetwork
+from tests.hostlib.sealed import SEAL, TENANT
+from tests.hostlib.world import BLOCK_BYTES, FRAGMENTS, key, ref
+
+HOME, NODE, OTHER = "10.0.0.101", "10.0.0.1", "10.0.0.2"
+FRAGMENT_S = 0.01
+LINK_BIT_S = 8 * VALUE_FRAME_BYTES / FRAGMENT_S
+
+
+def test_a_promise_takes_its_time_on_the_link_and_is_over_then() -> None:
+    async def main() -> None:
+        promises = Promises(LINK_BIT_S)
+        assert promises.wait_ms() == 0
+        promises.add(10)
+        await asyncio.sleep(0.04)
+        promises.add(5)
+        assert promises.wait_ms() == 110
+        await asyncio.sleep(1)
+        assert promises.wait_ms() == 0
+        promises.add(5)
+        assert promises.wait_ms() == 50
+
+    run_virtual(main())
+
+
+def test_on_a_link_without_a_limit_nothing_waits() -> None:
+    promises = Promises(0.0)
+    promises.add(1000)
+    assert promises.wait_ms() == 0
+
+
+@pytest.mark.usefixtures("either_core")
+def test_who_asks_is_told_what_others_have_begun_to_read() -> None:
+    async def main() -> None:
+        network = MemoryNetwork()
+        store = BlockStore(1 << 20, None, derivation(SEAL))
+        store.preload([Place(TENANT, key(number)) for number in range(9)], BLOCK_BYTES)
+        members = Members.of([HOME])
+        StorageNode(network.port(HOME), store, StorageOptions(HOME, LINK_BIT_S), members)
+        reader, asker = (Client(network.port(one), members, SEAL) for one in (NODE, OTHER))
+        (before,) = await asker.ask([ref(0)])
+        assert (before.home, before.wait_s) == (HOME, 0)
+        await reader.get_chain([ref(number) for number in range(4)])
+        (after,) = await asker.ask([ref(0)])
+        assert 0.8 * 4 * FRAGMENTS * FRAGMENT_S < after.wait_s <= 4 * FRAGMENTS * FRAGMENT_S
+        assert len(await asker.ask([ref(number) for number in (7, 8, 9, 0)])) == 2  # nobody has the ninth
+        await asyncio.sleep(4 * FRAGMENTS * FRAGMENT_S)
+        (then,) = await asker.ask([ref(0)])
+        assert then.wait_s == 0
+        for client in (reader, asker):
+            client.close()
+
+    run_virtual(main())
