@@ -81,6 +81,7 @@ def scenario(design: Design, seed: int) -> Scenario:
             "gpu_gb": room(GPU_BLOCKS),
             "dram_gb": room(DRAM_BLOCKS),
             "gate": design.gate,
+            "hints": design.hints,
             "joining": design.joining,
         },
         network={"link_gbit_s": LINK_GBIT_S, "requests_first": design.requests_first},

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.intervals import Interval, mean_interval
+from hostlib.gate import ANSWERS, HOMES, SWITCH
 
 RESULTS = Path("results/designs")
 RECORDS = "designs.json"
@@ -28,6 +29,8 @@ class Design:
     """The design without it."""
     mode: str
     gate: str = "compare"
+    hints: str = ANSWERS
+    """What the gate knows of homes."""
     coded: bool = False
     push: bool = False
     requests_first: bool = False
@@ -41,6 +44,9 @@ DESIGNS = {
     "ungated": Design("nodes fetch without a gate", FORWARDS, "no_pool", gate="always"),
     "merging": Design("merging alone", FORWARDS, "merging"),
     "pool": Design("merging and pool", FORWARDS, "pool"),
+    "asking": Design("homes are asked first", FORWARDS, "no_pool", hints=HOMES),
+    "asking_pool": Design("homes are asked first, pool", "asking", "pool", hints=HOMES),
+    "told_pool": Design("the switch says what its pool holds", "asking_pool", "pool", hints=SWITCH),
     "push": Design("pool, and hot prefixes pushed", "pool", "pool", push=True),
     JOINED: Design("pool, two of eight nodes join halfway", "", "pool", joining=2),
     "joined_push": Design("the same, and the pool pushes to them", JOINED, "pool", push=True, joining=2),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 Served = tuple[int, int, int, int, int, list[tuple[int, bytes, int, int, int]]]
-"""GETs; of them retries, past the pool, repairs, fills; of what was begun fragments, key, depth, length of the
-chain and parent."""
+"""GETs; of them retries, past the pool, repairs, fills; of what was begun fragments, key, depth, length of
+the chain and parent."""
 
 
 COMPLETE, LEARNED = -1, -2

@@ -18,7 +18,7 @@ const bit<8> OP_PUT       = 4;      // node or pool -> homes: keep this fragment
 const bit<8> OP_PUT_ACK   = 5;      // home -> sender of a PUT: kept
 const bit<8> OP_REFUSED   = 6;      // home -> node: this can't be done, and why (`generation` is the reason)
 const bit<8> OP_STAT      = 7;      // node -> home: is the block there? (fragment 0)
-const bit<8> OP_FOUND     = 8;      // home -> node: it is: its length and content id (NOT_FOUND: it isn't)
+const bit<8> OP_FOUND     = 8;      // home or pool -> node: it is: its length and content id (NOT_FOUND: it isn't)
 const bit<8> OP_HELLO     = 9;      // host -> controller: I am here; which members are there?
 const bit<8> OP_LIST      = 10;     // store -> store: which blocks of mine do you hold, from this key on?
 const bit<8> OP_KEYS      = 11;     // store -> store: these (carries a value)
@@ -32,8 +32,8 @@ const bit<8> OP_MEMBERS    = 20;    // to a host: the storage nodes there are (c
 
 // Flags.
 const bit<16> FLAG_RETRY     = 0x0001;  // GET: asked before; forwarded even when one is in flight
-const bit<16> FLAG_BYPASS    = 0x0002;  // GET: neither pool nor pending table; VALUE: not merged, not stored
-const bit<16> FLAG_FROM_POOL = 0x0004;  // VALUE: served by a switch
+const bit<16> FLAG_BYPASS    = 0x0002;  // GET, STAT: neither pool nor pending table; VALUE: not merged, not stored
+const bit<16> FLAG_FROM_POOL = 0x0004;  // VALUE, FOUND: served, or said, by a switch
 const bit<16> FLAG_MERGED    = 0x0008;  // VALUE, NOT_FOUND: a copy of a reply that several ports waited for
 const bit<16> FLAG_FILL      = 0x0010;  // GET, VALUE: on behalf of the pool; ends in the switch
 const bit<16> FLAG_RECLAIM   = 0x0020;  // PUT, PUT_ACK: a block on its way out of the pool
