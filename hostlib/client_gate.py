@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -51,10 +52,18 @@ class ClientGate:
         """How many of the missing blocks to fetch."""
         if self._asks:
             with suppress(TransferError):  # a home is silent: as good as not asked
-                found = await self._client.ask(missing)
+                found = await self._found(missing)
                 return self._admits_found(missing[: len(found)], found, self._load(gpu_wait_s()))
         homes = [self._client.home(block.key) for block in missing]
         return self._admits(missing, homes, self._load(gpu_wait_s()))
+
+    async def _found(self, missing: Sequence[BlockRef]) -> list[Found]:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        try:
+            return await self._client.ask(missing)
+        finally:
+            self.stats.asked_s += loop.time() - began_s
 
     def _admits_found(self, missing: Sequence[BlockRef], found: Sequence[Found], load: Load) -> Admitted:
         """By what was said of each block."""

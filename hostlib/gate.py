@@ -51,6 +51,8 @@ class GateStats:
     """Let through in part."""
     closed: int = 0
     refused_blocks: int = 0
+    asked_s: float = 0.0
+    """For which requests waited until it was known who holds what, together."""
     blended: int = 0
     """Requests whose chunks were let through to be blended, all or in part."""
     exact: int = 0

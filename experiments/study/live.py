@@ -125,6 +125,8 @@ def played(emulator: Emulator, design: Design, opened: OpenNetworks) -> dict[str
         P99_S: emulator.speed * result.ttft_ms.p99 / 1000,
         "completed": result.completed,
         "from_pool": result.blocks.pool,
+        "asked_s": emulator.speed
+        * sum(worker["gate"]["asked_s"] for worker in measured.workers.values() if worker["gate"]),
         "pushed": measured.controller["pushes"],
         "taken": sum(worker["pushed"]["taken"] for worker in measured.workers.values()),
         "complaints": list(result.complaints),

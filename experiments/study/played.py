@@ -56,6 +56,13 @@ DESIGNS = {
     "requests_first_pool": Design(
         "requests before blocks, pool", REQUESTS_FIRST, "pool", requests_first=True
     ),
+    "both": Design(
+        "both: homes are asked first", REQUESTS_FIRST, "no_pool", hints=HOMES, requests_first=True
+    ),
+    "both_pool": Design("both, pool", "both", "pool", hints=HOMES, requests_first=True),
+    "both_told": Design(
+        "both, the switch says what its pool holds", "both_pool", "pool", hints=SWITCH, requests_first=True
+    ),
 }
 
 Live = Mapping[str, Mapping[str, Any]]
