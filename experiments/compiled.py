@@ -36,8 +36,8 @@ FLAGS = (
 )
 _SIMULATOR = (
     "budget chunks client control decoders direct events front gpu hints holders lane lanes lenders link "
-    "messages network node peers prefix_routing pushed record routing simulation steps store switch system "
-    "warm watched_routing workload"
+    "messages network node peers prefix_routing pushed question record routing simulation steps store switch "
+    "system warm watched_routing workload"
 )
 _EMULATED = "client cpu lanes live_puts machine node reported store switch"
 _POOL = (

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from experiments.simulator.events import Loop
 from experiments.simulator.lane import Lane
 from experiments.simulator.lanes import Lanes
-from experiments.simulator.messages import NOWHERE, PROBE, Ask, Block, Put, Reply
+from experiments.simulator.messages import NOWHERE, PROBE, QUESTION, Ask, Block, Put, Reply, Told
 from experiments.simulator.network import Network
 from experiments.simulator.pushed import PushedParts
+from experiments.simulator.question import Question
 from hostlib.gate import Backlogs
 from hostlib.lane import LaneOptions
 
@@ -102,6 +103,8 @@ class Client:
         self._transfers: dict[bytes, _Transfer] = {}
         self._lanes = Lanes(options.lane)
         self._puts: dict[str, Lane[Put]] = {}
+        self._questions: dict[bytes, list[tuple[Question, int]]] = {}
+        """Who asks whether a block is there, and at which place of theirs it is."""
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
         self._backlogs = Backlogs()
@@ -128,6 +131,20 @@ class Client:
             chain.transfers.append(transfer)
         self._pump()
 
+    def ask(self, blocks: Sequence[Block], answered: Callable[[], None]) -> None:
+        """Ask homes, and switches on the way that tell, whether they hold a chain's blocks; `answered` is
+        called when that is known as far as it is of use."""
+        question = Question(len(blocks), answered)
+        chain_blocks = blocks[-1].depth + 1
+        for place, block in enumerate(blocks):
+            asking = self._questions.get(block.key)
+            if asking is None:
+                asking = self._questions[block.key] = []
+                ask = Ask(block, QUESTION, 1, self.name, chain_blocks, fill=True)
+                self._lanes.questions(block.home).waiting.append(ask)
+            asking.append((question, place))
+        self._pump()
+
     def store(self, blocks: Iterable[Block]) -> None:
         """Store new blocks at their homes, in the background."""
         waiting, most = self._waiting_puts, self._options.max_waiting_puts
@@ -145,6 +162,9 @@ class Client:
         now_s = self._loop.now
         for reply in replies:
             ask = reply.ask
+            if isinstance(reply, Told):
+                self._told(reply, now_s)
+                continue
             block, part = ask.block, 1 << ask.part
             transfer = self._transfers.get(block.key)
             if transfer is None and reply.group and self.pushed is not None:
@@ -176,6 +196,13 @@ class Client:
             self._start_puts()
         if lane.waiting:
             self._pump_puts(lane)
+
+    def _told(self, told: Told, now_s: float) -> None:
+        block = told.ask.block
+        backlog_ms = None if told.from_pool else told.backlog_ms
+        self._lanes.questions(block.home).settle(told.ask.fragments, now_s, backlog_ms)
+        for question, place in self._questions.pop(block.key, ()):
+            question.told(place, told.held)
 
     def _withdraw(self, lane: Lane[Ask], pushed: Ask) -> None:
         """What comes unasked answers a request: if that still waits, it is not sent, and not in flight."""

@@ -1,10 +1,13 @@
 """What a node learns before it asks for blocks: who holds them, and what waits there already.
 
 Without hints the gate knows a home's backlog from that home's last answer, so nodes that all ask at once
-fetch from a home that is about to be jammed. With them the question costs a round trip and books its turn:
+fetch from a home that is about to be jammed. With them they ask first, in messages that wait at links as all
+others do, and book their turn:
 
     homes    each home says which of the blocks it holds, and how long what it has promised to others takes
     switch   the switch counts what it forwards, so it also says what its pool holds and what is on its way
+
+What is said is looked up here when the last answer has come.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from experiments.simulator.events import Loop
+from experiments.simulator.client import Client
+from experiments.simulator.events import Event, Loop
 from experiments.simulator.messages import Block
 from experiments.simulator.network import Network
 from experiments.simulator.switch import Switch
@@ -34,10 +38,12 @@ class Hints:
         switches: Mapping[str, Switch],
         by_switch: bool,
         block_s: float,
-        hop_s: float,
     ) -> None:
-        self._loop, self._network, self._homes, self._switches = loop, network, homes, switches
-        self._by_switch, self._block_s, self._hop_s = by_switch, block_s, hop_s
+        self.loop = self._loop = loop
+        self._network, self._homes, self._switches = network, homes, switches
+        self._by_switch, self._block_s = by_switch, block_s
+        for switch in switches.values():
+            switch.tells = by_switch
         self._free_s: dict[str, float] = {}
         """By home: when all that was promised has left."""
         self._coming_s: dict[bytes, float] = {}
@@ -77,11 +83,6 @@ class Hints:
         if len(self._coming_s) > _PURGE:
             self._coming_s = {key: at_s for key, at_s in self._coming_s.items() if at_s > now_s}
 
-    def round_trip_s(self, node: str, blocks: Sequence[Block]) -> float:
-        """To the farthest who is asked and back."""
-        hops = 1 if self._by_switch else max(len(self._path(node, block.home)) + 1 for block in blocks)
-        return 2 * hops * self._hop_s
-
     def pooled(self, node: str, block: Block) -> bool:
         """Whether a switch on the way holds all of it."""
         return any(self._switches[name].holds(block) for name in self._path(node, block.home))
@@ -101,8 +102,8 @@ class Hints:
 class NodeHints:
     """What one node asks and is told."""
 
-    def __init__(self, hints: Hints, node: str) -> None:
-        self._hints, self._node = hints, node
+    def __init__(self, hints: Hints, client: Client) -> None:
+        self._hints, self._client, self._node = hints, client, client.name
         self.wait_s: Callable[[Any], float] = hints.wait_s
         self.promise = hints.promise
 
@@ -110,6 +111,8 @@ class NodeHints:
         """Where each block comes from, up to the first that is nowhere."""
         return self._hints.places(self._node, blocks)
 
-    def round_trip_s(self, blocks: Sequence[Block]) -> float:
-        """What asking takes."""
-        return self._hints.round_trip_s(self._node, blocks)
+    def asked(self, blocks: Sequence[Block]) -> Event:
+        """Happens when it is answered who holds these."""
+        done = self._hints.loop.event()
+        self._client.ask(blocks, done.succeed)
+        return done

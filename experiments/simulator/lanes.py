@@ -32,6 +32,7 @@ class Lanes:
         """All, in the order in which they came to be."""
         self._probes_to: dict[str, Lane[Ask]] = {}
         self._bodies_to: dict[str, Lane[Ask]] = {}
+        self._questions_to: dict[str, Lane[Ask]] = {}
         self._sent = 0
         self._pool: Lane[Ask] | None = None
         self._set_up()
@@ -54,6 +55,10 @@ class Lanes:
     def probes(self, home: str) -> Lane[Ask]:
         """First fragments."""
         return self._probes_to.get(home) or self._new(self._probes_to, home, self._probes)
+
+    def questions(self, home: str) -> Lane[Ask]:
+        """Whether blocks are there."""
+        return self._questions_to.get(home) or self._new(self._questions_to, home, self._probes)
 
     def bodies(self, home: str) -> Lane[Ask]:
         """What follows when the probe came from there."""

@@ -154,6 +154,6 @@ class LenderHints:
         """These will be fetched from there."""
         self._hints.promise(self._located[: len(blocks)], places)
 
-    def round_trip_s(self, blocks: Sequence[Block]) -> float:
-        """To the index, or to a node, and back."""
+    def asked(self, blocks: Sequence[Block]) -> float:
+        """How long the way to the index, or to a node, and back takes."""
         return 4 * self._latency_s

@@ -15,6 +15,8 @@ from experiments.simulator.lane import Item
 from hostlib.wire import fingerprint
 
 PROBE: Final = 0
+QUESTION: Final = -1
+"""In place of a part: whether the block is there, a STAT."""
 NOWHERE: Final = 0
 ON_SSD: Final = 1
 IN_DRAM: Final = 2
@@ -58,7 +60,8 @@ class Block:
 
 
 class Ask(Item):
-    """A GET for one part of a block; `fill`: on behalf of the switch `asker`."""
+    """A GET for one part of a block; `fill`: on behalf of the switch `asker`. Or a STAT of the block, which
+    has `fill`, too, as nothing serves or merges it."""
 
     __slots__ = ("asker", "block", "chain_blocks", "fill", "part", "subscribes")
 
@@ -106,6 +109,16 @@ class Reply:
         reply = Reply(self.ask, self.found, self.backlog_ms, self.from_pool)
         reply.merged, reply.copy = self.merged, True
         return reply
+
+
+class Told(Reply):
+    """A FOUND, or a NOT_FOUND, to a STAT: no value is in it."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, ask: Ask, held: bool, backlog_ms: float = 0.0, from_pool: bool = False) -> None:
+        super().__init__(ask, False, backlog_ms, from_pool)
+        self.held = held
 
 
 class Put(Item):

@@ -229,7 +229,7 @@ class Node:
         if not missing or self.fetcher is None:
             return
         if self._hints is not None:
-            yield self._hints.round_trip_s(missing)
+            yield self._hints.asked(missing)
         admitted = self._admitted(missing, chain_blocks, self.fetcher)
         missing = missing[:admitted]
         if not missing:

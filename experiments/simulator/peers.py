@@ -243,6 +243,6 @@ class PeerHints:
     def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
         """Fetching books the adapters at once."""
 
-    def round_trip_s(self, blocks: Sequence[Block]) -> float:
-        """To the index, or to a node, and back."""
+    def asked(self, blocks: Sequence[Block]) -> float:
+        """How long the way to the index, or to a node, and back takes."""
         return 4 * self._pool.latency_s

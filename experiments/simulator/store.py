@@ -14,10 +14,12 @@ from experiments.simulator.messages import (
     NOWHERE,
     ON_SSD,
     PROBE,
+    QUESTION,
     Ask,
     Block,
     Put,
     Reply,
+    Told,
 )
 from experiments.simulator.network import Network
 
@@ -86,6 +88,9 @@ class Store:
         stats, backlog_ms = self.stats, self.backlog_ms()
         nowhere: list[Reply] = []
         for ask in asks:
+            if ask.part == QUESTION:
+                nowhere.append(Told(ask, self.holds(ask.block), backlog_ms))
+                continue
             stats.requests += ask.fragments
             reply = Reply(ask, self._find(ask), backlog_ms)
             if not reply.found:
@@ -105,7 +110,7 @@ class Store:
             self._deny(nowhere)
 
     def _deny(self, nowhere: Sequence[Reply]) -> None:
-        """Send so many NOT_FOUND."""
+        """Send these, which carry no value."""
         self._port.reply(nowhere)
 
     def put(self, put: Put) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from experiments.simulator.events import Loop
 from experiments.simulator.link import Link
-from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply
+from experiments.simulator.messages import PROBE, QUESTION, Ask, Block, Put, Reply, Told
 from experiments.simulator.network import Network, Port
 
 
@@ -87,6 +87,8 @@ class Switch:
         """Of those counters, the ones that moved since they were read."""
         self.report_count = 0
         """From which count on a miss is reported; 0: never."""
+        self.tells = False
+        """Whether it answers for its pool when nodes ask whether blocks are there."""
         self.on_miss: Miss | None = None
         self.on_nowhere: Callable[[Block], None] | None = None
         """A fill found nothing at its home."""
@@ -121,6 +123,9 @@ class Switch:
                     continue
                 if merging and self._merge(ask, neighbour):
                     continue
+            elif self.tells and ask.part == QUESTION and self.holds(block):
+                ports[neighbour].reply([Told(ask, held=True, from_pool=True)])
+                continue
             port = ports[block.home]
             if alone:
                 port.ask(asks, tail_s)

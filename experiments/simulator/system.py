@@ -203,12 +203,12 @@ class System:
         if self._hints is None:
             switches = {switch.name: switch for switch in self.switches}
             self._hints = Hints(
-                self.loop, self.network, self._holds, switches, kind == "switch", self._block_s, hop_s
+                self.loop, self.network, self._holds, switches, kind == "switch", self._block_s
             )
         if self.lenders is not None and isinstance(fetcher, Lender):
             self.lenders.hints = self._hints
             return LenderHints(self._hints, fetcher, name, hop_s)
-        return NodeHints(self._hints, name)
+        return NodeHints(self._hints, fetcher) if isinstance(fetcher, Client) else None
 
     def _build_switches(self) -> None:
         pool, carrier = self.scenario.pool, self._carrier

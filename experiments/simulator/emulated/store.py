@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from experiments.simulator.emulated.machine import Carrier
 from experiments.simulator.events import Loop
-from experiments.simulator.messages import PROBE, Ask, Block, Put, Reply, fragments_of
+from experiments.simulator.messages import PROBE, QUESTION, Ask, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from experiments.simulator.store import Acknowledged, Store
 
@@ -43,7 +43,7 @@ class EmulatedStore(Store):
     def _answer(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         super().asked(asks, neighbour, tail_s)
         if self._machine.buffer_share:
-            self._fill_buffers(asks)
+            self._fill_buffers([ask for ask in asks if ask.part != QUESTION])
 
     def _deny(self, nowhere: Sequence[Reply]) -> None:
         if self._process.free:

@@ -183,6 +183,20 @@ def test_what_no_codec_can_do_is_refused(arguments: list[str], complaint: str) -
         scenario(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--gate", "no"], "HINTS=homes is for the gate"),
+        (["--fetch", "no"], "HINTS=homes is for the gate"),
+        (["--shape", "passages", "--blend", "yes"], "HINTS=homes goes with neither BLEND=yes"),
+        (["--scheduler", "conductor"], "nor SCHEDULER=conductor"),
+    ],
+)
+def test_hints_are_refused_where_nothing_is_asked_first(arguments: list[str], complaint: str) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        scenario("--hints", "homes", *arguments)
+
+
 def test_too_many_hosts_for_the_switch_are_refused() -> None:
     with pytest.raises(TopologyError, match="at most 63 fit"):
         scenario("--hosts", "63")

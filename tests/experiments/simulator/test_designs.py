@@ -12,6 +12,7 @@ from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import simulate
+from hostlib.gate import HINTS
 
 CROWD: dict[str, dict[str, Any]] = {
     "workload": {"requests": 300, "load": 16.0, "scheduler": "locality"},
@@ -29,11 +30,18 @@ def play(**changed: dict[str, Any]) -> SimResult:
 
 
 def test_nodes_that_ask_first_do_not_fetch_from_a_jammed_home() -> None:
-    blind, told = play(), play(nodes={"hints": "homes"})
+    first: dict[str, dict[str, Any]] = {"network": {"requests_first": True}}
+    blind, told = play(**first), play(nodes={"hints": "homes"}, **first)
     recomputing = play(nodes={"gate": "never"})
     assert blind.ttft_s.mean > 1.5 * recomputing.ttft_s.mean
     assert told.ttft_s.mean < 0.75 * blind.ttft_s.mean
     assert told.blocks["remote"] < blind.blocks["remote"]
+
+
+def test_what_is_asked_first_waits_at_links_as_anything_else_does() -> None:
+    nodes = {"hints": "homes"}
+    behind, before = play(nodes=nodes), play(nodes=nodes, network={"requests_first": True})
+    assert behind.ttft_s.mean > 1.5 * before.ttft_s.mean
 
 
 def test_a_switch_tells_what_its_pool_holds() -> None:
@@ -91,12 +99,19 @@ def test_a_front_is_billed_as_the_switch_that_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"nodes": {"hints": "homes"}}, {"nodes": {"warm": "there"}}],
+    ("field", "nodes"),
+    [("nodes.hints", {"hints": "homes", "gate": "always"}), ("nodes.warm", {"warm": "there"})],
 )
-def test_the_emulator_refuses_what_it_does_not_have(changed: dict[str, dict[str, Any]]) -> None:
-    with pytest.raises(ScenarioError, match="no hints and no warm nodes"):
-        Emulator(Scenario().changed(**changed), 20_000.0)
+def test_the_emulator_refuses_what_it_does_not_have(field: str, nodes: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError, match=f"^{field}: the emulator has"):
+        Emulator(Scenario().changed(nodes=nodes), 20_000.0)
+
+
+@pytest.mark.parametrize("hints", HINTS)
+def test_the_emulators_nodes_ask_as_those_of_the_scenario(hints: str) -> None:
+    emulator = Emulator(Scenario().changed(nodes={"hints": hints, "gate": "compare"}), 20_000.0)
+    assert emulator.run.options.hints == hints
+    assert emulator.matched(True).nodes.hints == hints
 
 
 @pytest.mark.parametrize("first", [False, True])
