@@ -134,10 +134,13 @@ class Verdicts:
     standing: Standing
     central_lead: Interval
     """The same against storage nodes and recomputing alone."""
+    central_tail: Interval
     central_standing: Standing
-    headroom: float
+    headroom: Interval
     """How much sooner the bound is than the fastest that has no pool and moves blocks over the nodes' links,
     whatever that costs: no pool of any design could lead it by more."""
+    headroom_tail: Interval
+    """The same of p99."""
     fastest: str
 
 
@@ -153,19 +156,22 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
     over_links = [one for one in bought if not one.pooled and one.system != "cxl"]
     unswitched = min(over_links, key=lambda one: one.sample.mean(*path))
     pool, rival, lead = _nearest(bought, path)
-    _, _, central_lead = _nearest(central, path)
+    central_pool, central_rival, central_lead = _nearest(central, path)
+    tail = (path[0], "p99")
     return Verdicts(
         str(points[0].value),
         points[0].setting,
         len(samples[0].runs),
         lead,
-        1 - ratio(pool.sample, rival.sample, path[0], "p99"),
+        1 - ratio(pool.sample, rival.sample, *tail),
         pool,
         rival,
         _standing(bought, lead, path),
         central_lead,
+        1 - ratio(central_pool.sample, central_rival.sample, *tail),
         _standing(central, central_lead, path),
-        1 - ratio(bound, unswitched.sample, *path).mean,
+        1 - ratio(bound, unswitched.sample, *path),
+        1 - ratio(bound, unswitched.sample, *tail),
         min(bought, key=lambda one: one.sample.mean(*path)).label,
     )
 

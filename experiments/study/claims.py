@@ -9,6 +9,9 @@ from math import isfinite
 from experiments.errors import ExperimentError
 from experiments.intervals import Interval
 
+EVEN = "even"
+"""The name of 0 in a plot of leads or of dollars."""
+ZERO = Interval(0.0, 0.0, 0.0)
 Plotted = Mapping[str, Interval]
 """What a plot draws: a value with its interval by the name that it has in the plot."""
 
@@ -32,13 +35,38 @@ class Fact:
             and plotted[self.less].mean < plotted[self.more].mean
         )
 
+    def __str__(self) -> str:
+        return f"{self.less} below {self.more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """The intervals of two values overlap in the plot."""
+
+    one: str
+    other: str
+
+    def holds(self, plotted: Plotted) -> bool:
+        """Whether the plot shows it."""
+        if self.one not in plotted or self.other not in plotted:
+            return False
+        one, other = plotted[self.one], plotted[self.other]
+        return one.low <= other.high and other.low <= one.high
+
+    def __str__(self) -> str:
+        return f"{self.one} no other than {self.other}"
+
+
+Shown = Fact | Alike
+"""What a plot must show for a sentence to be true."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A sentence, and what must be seen in the plot under it."""
 
     text: str
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[Shown, ...] = ()
 
 
 def joined(claims: Iterable[Claim]) -> Claim:
@@ -47,7 +75,14 @@ def joined(claims: Iterable[Claim]) -> Claim:
     return Claim(" ".join(one.text for one in every), tuple(fact for one in every for fact in one.facts))
 
 
-def contradictions(claim: Claim, plotted: Plotted) -> list[Fact]:
+def against_even(name: str, lead: Interval) -> list[Shown]:
+    """What a plot of leads must show of one whose interval leaves 0 out."""
+    if lead.low > 0:
+        return [Fact(EVEN, name)]
+    return [Fact(name, EVEN)] if lead.high < 0 else []
+
+
+def contradictions(claim: Claim, plotted: Plotted) -> list[Shown]:
     """What the sentence says and the plot does not show."""
     return [fact for fact in claim.facts if not fact.holds(plotted)]
 
@@ -55,7 +90,7 @@ def contradictions(claim: Claim, plotted: Plotted) -> list[Fact]:
 def must_hold(claim: Claim, plotted: Plotted) -> None:
     """Raise ContradictionError for the first sentence that the plot contradicts."""
     for fact in contradictions(claim, plotted):
-        raise ContradictionError(f"the plot does not show {fact.less} below {fact.more}: {claim.text}")
+        raise ContradictionError(f"the plot does not show {fact}: {claim.text}")
 
 
 def told(value: Interval, unit: str = "s", digits: int = 3) -> str:

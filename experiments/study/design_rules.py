@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from statistics import median
 
 from experiments.intervals import Interval, mean_interval
 from experiments.study.atlas import Standing, Verdicts
-from experiments.study.claims import Claim, Fact, joined, share, told
+from experiments.study.claims import EVEN, Claim, Fact, Shown, against_even, joined, share, told
 from experiments.study.ledger import Entry
 from experiments.study.played import DESIGNS, Gain
-from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample, apart, below, figure, ratio, tails
+from experiments.study.rules import MEAN_MARK
+from experiments.study.sample import MEAN, TOLD_SHARE, Sample, below, figure, ratio
+from experiments.study.tails import TAIL_MARK, Tail, apart, tails
 from experiments.study.tornado import BASE, Bar, swings
 
 UNDECIDED = ", not decided."
-EVEN = "even"
-"""The name of 0 in a plot of leads or of dollars."""
 EARNED, DEARER = " nodes: waiting saved, $", " nodes: dearer by, $"
 """Names of what a row of the ledger shows, behind the number of nodes."""
 LIVE_MARK, SIMULATED_MARK = " (live)", " (simulated)"
@@ -50,14 +50,15 @@ def changes_claim(mine: Labelled, pairs: Sequence[tuple[str, str]]) -> Claim:
     )
 
 
-def tails_claim(mine: Labelled, pairs: Sequence[tuple[str, str]]) -> Claim:
+def tails_claim(mine: Labelled, pairs: Iterable[tuple[str, str]]) -> Claim:
     """Of the same pairs those whose p99 differs, too."""
-    changes = {
-        f"{one} against {other}": ratio(mine[one], mine[other], *P99)
+    found = {
+        f"{one} against {other}": Tail(one, mine[one], other, mine[other])
         for one, other in pairs
         if one in mine and other in mine
     }
-    return Claim(f"Of these comparisons {tails(changes)}." if changes else "")
+    claim = tails(found)
+    return Claim(f"Of these comparisons {claim.text}." if found else "", claim.facts)
 
 
 def recompute_claim(mine: Labelled, recompute: str) -> Claim:
@@ -119,27 +120,33 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
     last = entries[-1]
     saved = last.saved_dollars
     text = (
-        f"With {last.nodes} nodes and {last.requests:,.0f} requests an hour controllers and switches handle "
-        f"{told(last.digests, '', 0)} digests and make {told(last.updates, '', 0)} table updates in "
-        f"{told(last.writes, '', 0)} Writes an hour, which takes {last.cpu_s:.1f} s of CPU, "
-        f"{last.cpu_s / 3600:.2%} of a core; tables take {last.table_mb:.1f} MB. In steady state the pool "
-        f"saves {told(last.saved_s, 's', 0)} of waiting an hour against the same storage nodes"
+        f"With {last.nodes} nodes and {told(last.requests, '', 0)} requests an hour controllers and switches "
+        f"handle {told(last.digests, '', 0)} digests and make {told(last.updates, '', 0)} table updates in "
+        f"{told(last.writes, '', 0)} Writes an hour, {told(last.messages_mb, 'MB', 0)} of messages, which "
+        f"takes {told(last.cpu_s, 's', 1)} of CPU, {last.cpu_s.mean / 3600:.2%} of a core; tables take "
+        f"{last.table_mb:.1f} MB. In steady state the pool saves {told(last.saved_s, 's', 0)} of waiting an "
+        "hour against the same storage nodes"
     )
-    facts: tuple[Fact, ...] = ()
+    facts: list[Shown] = []
     names = f"{last.nodes}{EARNED}", f"{last.nodes}{DEARER}"
     if last.saved_s.low <= 0 <= last.saved_s.high:
         text += ", not told from 0"
     if saved.low > last.extra_dollars:
         text += f", more than its {last.extra_dollars:.2f} $/h at a node's price"
-        facts = (Fact(names[1], names[0]),)
+        facts.append(Fact(names[1], names[0]))
     elif saved.high < last.extra_dollars:
         text += f", less than its {last.extra_dollars:.2f} $/h at a node's price"
-        facts = (Fact(names[0], names[1]),)
+        facts.append(Fact(names[0], names[1]))
     else:
         text += f"; whether that is worth its {last.extra_dollars:.2f} $/h is not decided"
     if last.against_recompute_s.high < 0:
         text += f"; against recomputing it loses {told(0 - last.against_recompute_s, 's', 0)}"
-    return Claim(f"{text}. p99 is {share(1 - last.tail)} sooner (below 0: later) than theirs.", facts)
+    facts += against_even(str(last.nodes), last.sooner) + against_even(f"{last.nodes}{TAIL_MARK}", last.tail)
+    text += (
+        f". Cold start included, its mean first token is sooner (below 0: later) by {share(last.sooner)} "
+        f"than theirs, p99 by {share(last.tail)}."
+    )
+    return Claim(text, tuple(facts))
 
 
 def live_claim(found: Sequence[Gain]) -> Claim:
@@ -159,7 +166,10 @@ def live_claim(found: Sequence[Gain]) -> Claim:
 def _live_gain(gain: Gain) -> Claim:
     against = DESIGNS[gain.design.against].label
     simulated = "not simulated" if gain.simulated is None else f"simulated {share(gain.simulated)}"
-    text = f"{gain.design.label}: {share(gain.live)} sooner live than {against}, {simulated}."
+    text = (
+        f"{gain.design.label}: {share(gain.live)} sooner live than {against} (p99 {share(gain.tail)}), "
+        f"{simulated}."
+    )
     less, more = gain.design.label + LIVE_MARK, against + LIVE_MARK
     if gain.live.low > 0:
         return Claim(text, (Fact(less, more),))
@@ -190,7 +200,8 @@ def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
         f"token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most depends "
         f"on {widest}: {told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
     )
-    facts = [Fact(EVEN, BASE) if ahead else Fact(BASE, EVEN)] if base.net_dollars.mean else []
+    facts: list[Shown] = [Fact(EVEN, BASE) if ahead else Fact(BASE, EVEN)] if base.net_dollars.mean else []
+    facts += against_even(BASE + MEAN_MARK, base.faster) + against_even(BASE + TAIL_MARK, base.tail)
     facts += [Fact(name, EVEN) if ahead else Fact(EVEN, name) for name in sure]
     if sure:
         text += f"The decision surely turns with {'; '.join(sure)}."
@@ -226,21 +237,26 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
     if central:
         leads = [one.central_lead for one in central]
         text += f" Surely faster than storage nodes and recomputing they are in {_where(central, leads)}."
-    moved = [one.tail.mean for one in found if apart(1 - one.tail)]
+    apart_in = [one for one in found if apart(1 - one.tail)]
+    moved = [one.tail.mean for one in apart_in]
     text += f" p99 differs from the rival's, beyond its interval and by more than 0.5 %, in {len(moved)}"
     if moved:
         later = sum(gain < 0 for gain in moved)
         text += f": sooner in {len(moved) - later}, later in {later}, by {max(map(abs, moved)):.1%} at most"
     text += "."
-    rooms = sorted(one.headroom for one in found)
+    rooms = sorted((one.headroom for one in found), key=lambda room: room.mean)
+    most = max((one.headroom_tail for one in found), key=lambda room: room.mean)
     text += (
         " The bound (distributed DRAM behind a switch that has all of it) leads the fastest purchase "
-        f"over the same links whose switch only forwards by {median(rooms):.1%} in the median and "
-        f"{rooms[-1]:.1%} at most: no pool of any design could lead that by more."
+        f"over the same links whose switch only forwards by {median(room.mean for room in rooms):.1%} in the "
+        f"median and {rooms[-1]:.1%} at most, in p99 by {most:.1%} at most: no pool of any design could lead "
+        "that by more."
     )
-    facts = [Fact(EVEN, lead_name(one)) for one in best]
+    facts: list[Shown] = [Fact(EVEN, lead_name(one)) for one in best]
     facts += [Fact(lead_name(one), EVEN) for one in found if one.standing is Standing.BEATEN]
     facts += [Fact(EVEN, lead_name(one, central=True)) for one in central]
+    for one in apart_in:
+        facts += against_even(lead_name(one) + TAIL_MARK, one.tail)
     return Claim(text, tuple(facts))
 
 

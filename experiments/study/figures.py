@@ -78,16 +78,25 @@ def lines(what: str, x_title: str, series: Series, log_x: bool = False) -> Plot:
     return figure, f"{what} over {x_title}"
 
 
-def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]]) -> Plot:
-    """A tornado: what is halved and doubled, the widest on top."""
-    names = [name for name, _, _ in rows]
-    figure = go.Figure(layout=base_layout(xaxis_title=what, height=160 + 26 * len(rows), barmode="group"))
+def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tuple[str, Interval]) -> Plot:
+    """A tornado: what is halved and doubled, the widest on top, below what nothing is changed of."""
+    assumed, value = base
+    names = [assumed, *(name for name, _, _ in rows)]
+    figure = go.Figure(layout=base_layout(xaxis_title=what, height=190 + 26 * len(rows), barmode="group"))
+    figure.add_scatter(
+        x=[value.mean],
+        y=[assumed],
+        error_x={"array": _halves([value]), "visible": True, "thickness": 1.2},
+        mode="markers",
+        marker={"color": "#111", "symbol": "line-ns-open", "size": 14},
+        name=assumed,
+    )
     for number, word in enumerate(("halved", "doubled")):
         values = [high if number else low for _, low, high in rows]
         looks = SERIES[number]
         figure.add_scatter(
             x=[value.mean for value in values],
-            y=names,
+            y=names[1:],
             error_x={"array": _halves(values), "visible": True, "thickness": 1.2},
             mode="markers",
             marker={"color": looks.colour, "symbol": looks.marker, "size": 9},

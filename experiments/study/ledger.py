@@ -9,7 +9,7 @@ from experiments.intervals import Interval, mean_interval
 from experiments.simulator.measured import digests_cpu_s
 from experiments.study.benefit import SECOND_DOLLARS
 from experiments.study.point import Point
-from experiments.study.sample import P99, STEADY, Sample, figure, ratio
+from experiments.study.sample import MEAN, P99, STEADY, Sample, figure, ratio
 from experiments.study.systems import Setting, system
 
 FAN_INS = (4, 16, 64, 256)
@@ -33,13 +33,14 @@ class Entry:
     """A row of the ledger; everything per hour but `table_mb`."""
 
     nodes: int
-    requests: float
+    seeds: int
+    requests: Interval
     digests: Interval
     writes: Interval
     """P4Runtime Write requests."""
     updates: Interval
-    messages_mb: float
-    cpu_s: float
+    messages_mb: Interval
+    cpu_s: Interval
     """Measured cost of a digest at controller and switch, times their number, without reading counters."""
     table_mb: float
     """Entries of all switches, full pools."""
@@ -48,8 +49,10 @@ class Entry:
     """Of waiting, against the same storage nodes without a pool, in steady state."""
     saved_gpu_s: Interval
     against_recompute_s: Interval
+    sooner: Interval
+    """Share of the mean first token of the same storage nodes, cold start included."""
     tail: Interval
-    """p99 over that of the same storage nodes."""
+    """The same of p99."""
 
     @property
     def saved_dollars(self) -> Interval:
@@ -60,19 +63,19 @@ class Entry:
 def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
     """The row of one number of nodes."""
     pool, stores, none = found["switch"], found["stores"], found["recompute"]
-    hourly = 3600 / pool.mean("duration_s")
 
     def counted(name: str) -> Interval:
         return mean_interval([run[name] * 3600 / run["duration_s"] for run in pool.runs])
 
     return Entry(
         nodes,
-        pool.mean("completed") * hourly,
+        len(pool.runs),
+        counted("completed"),
         counted("digests"),
         counted("table_writes"),
         counted("table_updates"),
-        pool.mean("control_bytes") * hourly / 1e6,
-        digests_cpu_s(pool.mean("digests") * hourly),
+        1e-6 * counted("control_bytes"),
+        digests_cpu_s(1.0) * counted("digests"),
         switches * pool.mean("pool_blocks") * ENTRY_BYTES / 1e6,
         pool.cost - stores.cost,
         saved(pool, stores),
@@ -83,7 +86,8 @@ def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
             ]
         ),
         saved(pool, none),
-        ratio(pool, stores, *P99),
+        1 - ratio(pool, stores, *MEAN),
+        1 - ratio(pool, stores, *P99),
     )
 
 

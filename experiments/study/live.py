@@ -227,7 +227,7 @@ def _shown(found: Live) -> Shown:
     for title in (*SHORT.values(), "sooner", "sim."):
         shown.add_column(title, justify="right")
     gained = {gain.design.label: gain for gain in gains(found)}
-    table = live_table(found)
+    table = live_table(found).flat()
     for row in shown_rows(table):
         cells = dict(zip(table.columns, row, strict=True))
         label, gain = str(cells["design"]), gained.get(str(cells["design"]))

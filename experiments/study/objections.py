@@ -15,10 +15,11 @@ from experiments.study.panels.panel import Found, Panel, by_system, labelled, pa
 from experiments.study.point import label
 from experiments.study.rivals import Done
 from experiments.study.rules import EGRESS, EVERYTHING, beat_everything, sram_sentence
-from experiments.study.sample import MEAN, P99, STEADY, TOLD_SHARE, Sample, ratio, seconds, told_change
+from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio, seconds, told_change
 from experiments.study.structure import structure
 from experiments.study.systems import BOUND, NAMES, SHARES
 from experiments.study.table import Table
+from experiments.study.tails import Tail, tails_from
 from experiments.study.tornado import BASE, NODES, bars
 
 LARGE = 32
@@ -60,7 +61,14 @@ def objections(found: Found, validated: Path, told: Sequence[str] = (), made: Se
 
 
 def _change(mine: Mapping[str, Sample], one: str, other: str, path: tuple[str, str] = MEAN) -> str:
-    return told_change(mine[one], mine[other], *path)
+    return _both(mine[one], mine[other], path)
+
+
+def _both(one: Sample, other: Sample, path: tuple[str, str] = MEAN) -> str:
+    """By how much the mean is sooner or later, and what p99 does."""
+    tail = ratio(one, other, path[0], "p99")
+    half = f" ± {tail.half:.1%}" if isfinite(tail.half) else ""
+    return f"{told_change(one, other, *path)} (p99: time {tail.mean - 1:+.1%}{half})"
 
 
 def _by_nodes(done: Done, sweep: str) -> Iterator[tuple[int, dict[str, Sample]]]:
@@ -128,8 +136,8 @@ def _fan_in(done: Done) -> Iterator[Row]:
     if not {"switch", "stores", "recompute"} <= found.keys():
         return
     told = [
-        f"{nodes} nodes, against {STORES}: {told_change(pool, found['stores'][nodes], *MEAN)}, "
-        f"against {NONE}: {told_change(pool, found['recompute'][nodes], *MEAN)}"
+        f"{nodes} nodes, against {STORES}: {_both(pool, found['stores'][nodes])}, "
+        f"against {NONE}: {_both(pool, found['recompute'][nodes])}"
         for nodes, pool in found["switch"].items()
         if nodes >= LARGE
     ]
@@ -189,23 +197,13 @@ def _tails(done: Done) -> Iterator[Row]:
     """Of each fan-in: whose p99 is told from recomputing's, and how far the others' is from it."""
     told = []
     for nodes, mine in _by_nodes(done, "rivals"):
-        changes = {
-            name: ratio(one, mine[NONE], *P99) for name, one in mine.items() if NONE in mine and name != NONE
+        others = {
+            name: Tail(name, one, NONE, mine[NONE])
+            for name, one in mine.items()
+            if NONE in mine and name != NONE
         }
-        apart = {
-            name: one
-            for name, one in changes.items()
-            if not one.low <= 1 <= one.high and abs(one.mean - 1) >= TOLD_SHARE
-        }
-        said = [f"{name} {100 * (one.mean - 1):+.1f} ± {100 * one.half:.1f} %" for name, one in apart.items()]
-        near = {name: changes[name] for name in changes.keys() - apart.keys()}
-        text = f"{nodes} nodes: told from recomputing's {', '.join(said) or 'none'}"
-        if near:
-            name = max(sorted(near), key=lambda one: abs(near[one].mean - 1))
-            half = f" ± {near[name].half:.1%}" if isfinite(near[name].half) else ""
-            text += f"; of the other {len(near)} furthest {name}, {near[name].mean - 1:+.1%}{half}"
-        if changes:
-            told.append(text)
+        if others:
+            told.append(f"{nodes} nodes: {tails_from('recomputing', others).text}")
     if told:
         yield "Means only; p99 was the same", "; ".join(told)
 
@@ -319,7 +317,7 @@ def _mechanisms(done: Done) -> Iterator[Row]:
         if LRU in ablation:
             sent = ratio(ablation[LRU], ablation[EVERYTHING], *EGRESS)
             text += (
-                f"; {LRU}: mean first token {told_change(ablation[LRU], ablation[EVERYTHING], *MEAN)}, "
+                f"; {LRU}: mean first token {_both(ablation[LRU], ablation[EVERYTHING])}, "
                 f"storage nodes send {sent.mean - 1:+.1%} ± {sent.half:.1%}"
             )
         yield "Variants (LRU) beat the whole design, and nothing said so", text
@@ -333,7 +331,9 @@ def _sizes(found: Found) -> Iterator[Row]:
     sizes = sorted(mine["switch"].keys() & mine["stores"].keys())
     ends = dict.fromkeys((sizes[0], sizes[-1]))
     told = [
-        f"{size:g} GB {1 - ratio(mine['switch'][size], mine['stores'][size], *MEAN):+.1%}" for size in ends
+        f"{size:g} GB {1 - ratio(mine['switch'][size], mine['stores'][size], *MEAN):+.1%} "
+        f"(p99 {1 - ratio(mine['switch'][size], mine['stores'][size], *P99):+.1%})"
+        for size in ends
     ]
     text = f"{len(sizes)} sizes, the mean first token sooner by: {' to '.join(told)}"
     drawn = [one.setting.pool_gb for one in found.verdicts]

@@ -49,7 +49,7 @@ def _leads(done: Done, where: Sequence[int], path: tuple[str, str]) -> list[str]
         best = [(one, rival) for one in bought if one.pooled and (rival := _led(one, bought, path))]
         found += [
             f"{pool.label} with {nodes} nodes by {1 - ratio(pool.sample, rival.sample, *path):.2%}"
-            f" ({pool.sample.cost:.2f} $/h)"
+            f" (p99 {1 - ratio(pool.sample, rival.sample, path[0], 'p99'):+.2%}; {pool.sample.cost:.2f} $/h)"
             for pool, rival in best
         ]
     return found

@@ -106,7 +106,10 @@ class Gain:
 
     design: Design
     live: Interval
+    tail: Interval
+    """The same of p99, live."""
     simulated: Interval | None
+    simulated_tail: Interval | None
     apart: Interval | None
     """Live less simulated, seed by seed. None where the simulator has no such design."""
 
@@ -117,20 +120,23 @@ def gains(live: Live) -> Iterator[Gain]:
         if not design.against:
             continue
         played, simulated = _sooner(live, key, PLAYED), _sooner(live, key, SIMULATED)
+        tails, simulated_tails = (_sooner(live, key, world, P99_S) for world in (PLAYED, SIMULATED))
         both = sorted(played.keys() & simulated.keys())
         if played:
             yield Gain(
                 design,
                 mean_interval(list(played.values())),
+                mean_interval(list(tails.values())),
                 mean_interval([simulated[seed] for seed in both]) if both else None,
+                mean_interval([simulated_tails[seed] for seed in both]) if both else None,
                 mean_interval([played[seed] - simulated[seed] for seed in both]) if both else None,
             )
 
 
-def _sooner(live: Live, design: str, world: str) -> dict[int, float]:
-    """By seed, as a share of the mean without it."""
-    mine = values(live, design, world, MEAN_S)
-    without = values(live, DESIGNS[design].against, world, MEAN_S)
+def _sooner(live: Live, design: str, world: str, figure: str = MEAN_S) -> dict[int, float]:
+    """By seed, as a share of the figure without it."""
+    mine = values(live, design, world, figure)
+    without = values(live, DESIGNS[design].against, world, figure)
     return {seed: 1 - mine[seed] / without[seed] for seed in sorted(mine.keys() & without.keys())}
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor, isfinite, log10
 from pathlib import Path
 
+from experiments.intervals import Interval
 from experiments.page import Page
 from experiments.study.adaptive import Coarse
 from experiments.study.panels.panel import Panel
 from experiments.study.table import Table
 
 TITLE = "When does a pool in the switch pay?"
+MOST_DIGITS = 6
 
 
 def write_page(
@@ -67,9 +70,25 @@ def coarse_lines(coarse: Sequence[Coarse]) -> list[str]:
 
 
 def shown_rows(table: Table) -> list[list[object]]:
-    """Numbers with four digits that count."""
+    """Numbers with four digits that count, intervals as "mean ± half"."""
     return [[_shown(value) for value in row] for row in table.rows]
 
 
 def _shown(value: object) -> object:
+    if isinstance(value, Interval):
+        return _with_half(value)
     return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else value
+
+
+def _with_half(value: Interval) -> str:
+    """With two digits of the half, as long as the larger of both has no more than five; no more than
+    MOST_DIGITS behind the point."""
+    if not isfinite(value.half) or not value.half:
+        return f"{value.mean:.4g}{' ± 0' if not value.half else ''}"
+    digits = min(4 - _magnitude(max(abs(value.mean), value.half)), 1 - _magnitude(value.half), MOST_DIGITS)
+    return f"{value:,.{max(0, digits)}f}"
+
+
+def _magnitude(value: float) -> int:
+    """The power of ten of its first digit."""
+    return floor(log10(value)) if value else 0

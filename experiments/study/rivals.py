@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import isfinite
 
 from experiments.study.benefit import Benefit, benefit
 from experiments.study.claims import Claim, Fact, joined
 from experiments.study.point import Point, label
-from experiments.study.sample import MEAN, P99, STEADY, Sample, below, percent_change, ratio, seconds
+from experiments.study.sample import MEAN, STEADY, Sample, below, percent_change, ratio, seconds
 from experiments.study.systems import BOUND, CENTRAL, POOLS, WITHOUT
+from experiments.study.tails import Tail, tails_from
 
 Done = Sequence[tuple[Point, Sample]]
 
@@ -106,31 +106,34 @@ def rivals_claim(bought: Sequence[Purchase]) -> Claim:
             Claim(f"{when}, against everything: {everything.text}", everything.facts),
             Claim(f"{when}, against storage nodes and recomputing alone: {alone.text}", alone.facts),
         ]
-    return joined([*claims, Claim(_tails(bought))])
+    return joined([*claims, *_tails(bought)])
 
 
-def _tails(bought: Sequence[Purchase]) -> str:
-    """How far p99 moves at most: from recomputing's, and by what a switch does."""
+def _tails(bought: Sequence[Purchase]) -> list[Claim]:
+    """Whose p99 differs, and how far the others' moves: from recomputing's, and by what a switch does."""
     found = {(one.system, one.stores, one.variant): one for one in bought}
     nothing = next((one for one in bought if one.system == "recompute" and not one.variant), None)
-    pairs = [(one, nothing) for one in bought if nothing is not None and one is not nothing]
-    text = f"p99 {_furthest(pairs, 'that of recomputing')}" if pairs else ""
-    without = [
-        (one, other)
+    over_nothing = {
+        one.label: _tail(one, nothing) for one in bought if nothing is not None and one is not nothing
+    }
+    over_without = {
+        one.label: _tail(one, other)
         for one in bought
         if one.pooled and (other := found.get((WITHOUT[one.system], one.stores, one.variant)))
-    ]
-    if without:
-        text += f"{'; ' if text else 'p99 '}a pool's {_furthest(without, 'that of the same without it')}"
-    return f"{text}." if text else ""
+    }
+    told = []
+    for who, what, mine in (
+        ("p99", "that of recomputing", over_nothing),
+        ("A pool's p99", "that of the same without it", over_without),
+    ):
+        if mine:
+            claim = tails_from(what, mine)
+            told.append(Claim(f"{who} is {claim.text}.", claim.facts))
+    return told
 
 
-def _furthest(pairs: Sequence[tuple[Purchase, Purchase]], what: str) -> str:
-    """The pair whose p99 differs most."""
-    changes = [(ratio(one.sample, other.sample, *P99), one.label) for one, other in pairs]
-    change, name = max(changes, key=lambda pair: abs(pair[0].mean - 1))
-    half = f" ± {change.half:.1%}" if isfinite(change.half) else ""
-    return f"is furthest from {what} with {name} ({change.mean - 1:+.1%}{half})"
+def _tail(one: Purchase, other: Purchase) -> Tail:
+    return Tail(one.label, one.sample, other.label, other.sample)
 
 
 def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> Claim:

@@ -7,20 +7,19 @@ from itertools import pairwise
 from typing import Any
 
 from experiments.simulator.measured import digests_cpu_s
-from experiments.study.claims import Claim, Fact, joined
+from experiments.study.claims import Claim, Fact, Shown, joined
 from experiments.study.rivals import STEADY_MARK, Verdict, verdict
 from experiments.study.sample import (
     MEAN,
     P99,
     Sample,
-    apart,
     below,
     ratio,
     seconds,
-    tails,
     told_change,
 )
 from experiments.study.systems import NAMES
+from experiments.study.tails import Tail, tails
 
 EVERYTHING = "everything"
 EGRESS = ("storage_egress_bytes",)
@@ -51,15 +50,22 @@ def axis_sentence(places: Mapping[Any, Mapping[str, Sample]]) -> str:
         text += f" In steady state it {kind.value} at {', '.join(map(named, values))}"
         better = list(dict.fromkeys(name for value in values for name in found[value][1]))
         text += f" ({', '.join(better)})." if better else "."
-    moved = {
-        named(value): ratio(systems["switch"], systems["stores"], *P99) for value, systems in places.items()
-    }
-    return f"{text} Against the same storage nodes {tails(moved)}."
+    return f"{text} Against the same storage nodes {_axis_tails(places).text}."
+
+
+def _axis_tails(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
+    """Of a pool's p99 beside that of the same storage nodes."""
+    return tails({named(value): _tail("switch", "stores", value, mine) for value, mine in places.items()})
+
+
+def _tail(one: str, other: str, value: Any, mine: Mapping[str, Sample]) -> Tail:
+    """p99 of one system beside another's at one place."""
+    return Tail(at(one, value), mine[one], at(other, value), mine[other])
 
 
 def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
     """The same, with what plots must show: means at the ends, steady state where something is said of it."""
-    facts = [
+    facts: list[Shown] = [
         fact
         for value in _told(places)
         for fact in differing(
@@ -72,7 +78,7 @@ def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
         facts += [Fact(f"{name} at {named(value)}{STEADY_MARK}", pool) for name in better]
         if kind is Verdict.PAYS:
             facts.append(Fact(pool, at("stores", value) + STEADY_MARK))
-    return Claim(axis_sentence(places), tuple(facts))
+    return Claim(axis_sentence(places), (*facts, *_axis_tails(places).facts))
 
 
 def at(system: str, value: Any) -> str:
@@ -106,11 +112,12 @@ def systems_claim(shapes: Mapping[str, Mapping[str, Sample]]) -> Claim:
     claims = []
     for shape, systems in shapes.items():
         ranking = sorted(systems, key=lambda name: systems[name].mean(*MEAN))
-        facts = [
+        facts: list[Shown] = [
             Fact(at(one, shape), at(other, shape))
             for one, other in pairwise(ranking)
             if systems[one].mean(*MEAN) < systems[other].mean(*MEAN)
         ]
+        facts += [fact for tail in _beside_the_pool(shape, systems).values() for fact in tail.shown]
         claims.append(Claim(systems_sentence(shape, systems), tuple(facts)))
     return joined(claims)
 
@@ -123,15 +130,20 @@ def systems_sentence(shape: str, systems: Mapping[str, Sample]) -> str:
         f"(p99 {seconds(systems[name].interval(*P99))}, {systems[name].cost:.2f} $/h)"
         for name in ranking
     )
-    told_apart = [
-        name for name in systems if name != "switch" and apart(ratio(systems["switch"], systems[name], *P99))
+    moved = [
+        f"{NAMES[name]} ({tail})" for name, tail in _beside_the_pool(shape, systems).items() if tail.moved
     ]
     tail = (
-        f"p99 differs from the pool's with {', '.join(NAMES[name] for name in told_apart)}"
-        if told_apart
+        f"p99 differs from the pool's with {', '.join(moved)}"
+        if moved
         else "p99 tells none of them from the pool"
     )
     return f"{shape}: {told}; {tail}."
+
+
+def _beside_the_pool(shape: str, systems: Mapping[str, Sample]) -> dict[str, Tail]:
+    """p99 of each other system beside the pool's."""
+    return {name: _tail(name, "switch", shape, systems) for name in systems if name != "switch"}
 
 
 def ablation_sentence(mine: Mapping[str, Sample]) -> str:
@@ -153,8 +165,7 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
         f"compared with it; where storage nodes forget, reclaim changes the GPU time for "
         f"prefill by {reclaimed.mean - 1:+.1%} ± {reclaimed.half:.1%}."
     )
-    variants = {name: ratio(mine[name], whole, *P99) for name in _variants(mine)}
-    text += f" Compared with everything {tails(variants)}."
+    text += f" Compared with everything {_ablation_tails(mine).text}."
     better = beat_everything(mine)
     if better:
         text += f" Better than everything: {'; '.join(better)}."
@@ -164,14 +175,19 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
 def ablation_claim(mine: Mapping[str, Sample]) -> Claim:
     """The same, with what the plots of bytes and of means must show."""
     whole, none = mine[EVERYTHING], mine["no pool"]
-    facts = differing(whole, none, EVERYTHING + MEAN_MARK, "no pool" + MEAN_MARK)
+    facts: list[Shown] = [*differing(whole, none, EVERYTHING + MEAN_MARK, "no pool" + MEAN_MARK)]
     facts += differing(mine["no multicast"], whole, "no multicast" + MEAN_MARK, EVERYTHING + MEAN_MARK)
     for label in _variants(mine):
         if below(mine[label], whole, *EGRESS):
             facts.append(Fact(label, EVERYTHING))
         if below(mine[label], whole, *MEAN):
             facts.append(Fact(label + MEAN_MARK, EVERYTHING + MEAN_MARK))
-    return Claim(ablation_sentence(mine), tuple(facts))
+    return Claim(ablation_sentence(mine), (*facts, *_ablation_tails(mine).facts))
+
+
+def _ablation_tails(mine: Mapping[str, Sample]) -> Claim:
+    """Of each variant's p99 beside that of the whole design."""
+    return tails({name: Tail(name, mine[name], EVERYTHING, mine[EVERYTHING]) for name in _variants(mine)})
 
 
 def _variants(mine: Mapping[str, Sample]) -> list[str]:
@@ -195,13 +211,13 @@ def beat_everything(mine: Mapping[str, Sample]) -> list[str]:
 def sram_claim(value: int, systems: Mapping[str, Sample]) -> Claim:
     """The same as a sentence of the axis, with what the plots of means and of steady state must show."""
     sram, stores = systems["sram"], systems["stores"]
-    facts = differing(sram, stores, at("sram", value), at("stores", value))
+    facts: list[Shown] = [*differing(sram, stores, at("sram", value), at("stores", value))]
     kind, better = verdict(sram, stores, {n: s for n, s in systems.items() if n != "sram"})
     mine = at("sram", value) + STEADY_MARK
     facts += [Fact(f"{name} at {named(value)}{STEADY_MARK}", mine) for name in better]
     if kind is Verdict.PAYS:
         facts.append(Fact(mine, at("stores", value) + STEADY_MARK))
-    return Claim(sram_sentence(value, systems), tuple(facts))
+    return Claim(sram_sentence(value, systems), (*facts, *_tail("sram", "stores", value, systems).shown))
 
 
 def sram_sentence(value: int, systems: Mapping[str, Sample]) -> str:
@@ -213,7 +229,7 @@ def sram_sentence(value: int, systems: Mapping[str, Sample]) -> str:
     text = (
         f"Is the switch's own SRAM (64 MB) enough? With blocks of {value} tokens it holds "
         f"{sram.runs[0]['pool_blocks']} blocks and serves {share:.1%} of all; the mean first token is "
-        f"{told_change(sram, stores, *MEAN)}, compared with none"
+        f"{told_change(sram, stores, *MEAN)}, p99 {told_change(sram, stores, *P99)}, compared with none"
     )
     if share < SERVED_SHARE:
         text += ", by merging and not by what it holds"
@@ -224,7 +240,13 @@ def control_claim(mine: Mapping[str, Sample]) -> Claim:
     """The same, with what the plot of means must show."""
     first, *others = mine
     facts = [fact for name in others for fact in differing(mine[name], mine[first], name, first)]
-    return Claim(control_sentence(mine), tuple(facts))
+    return Claim(control_sentence(mine), (*facts, *_control_tails(mine).facts))
+
+
+def _control_tails(mine: Mapping[str, Sample]) -> Claim:
+    """Of each p99 beside that of the control plane as measured."""
+    first, *others = mine
+    return tails({name: Tail(name, mine[name], first, mine[first]) for name in others})
 
 
 def control_sentence(mine: Mapping[str, Sample]) -> str:
@@ -241,6 +263,5 @@ def control_sentence(mine: Mapping[str, Sample]) -> str:
         f"{base.mean('control_bytes') / moved:.1e} of the bytes that blocks move, "
         f"and {digests_cpu_s(base.mean('digests')) / duration_s:.1%} of a core for controller and switch. "
         f"The largest change of the mean first token, with {slowest}: "
-        f"{told_change(mine[slowest], base, *MEAN)}; "
-        f"{tails({name: ratio(one, base, *P99) for name, one in mine.items() if one is not base})}."
+        f"{told_change(mine[slowest], base, *MEAN)}; {_control_tails(mine).text}."
     )

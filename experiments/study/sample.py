@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -117,25 +117,6 @@ def _open(change: Interval) -> str:
     """No difference where one that counts is ruled out; else it is only not known."""
     word = "no different" if (1 - change).within(SAME_SHARE) else "not told apart"
     return f"{word} (time {change.mean - 1:+.1%} ± {change.half:.1%})"
-
-
-TAIL_SHARE = 0.005
-"""Of p99: what differs by less is not worth a sentence, however certain."""
-
-
-def tails(changes: Mapping[str, Interval]) -> str:
-    """Of p99 over that of what is compared with: where it moves beyond its interval, and by how much."""
-    moved = [
-        f"{name} ({change.mean - 1:+.1%} ± {change.half:.1%})"
-        for name, change in changes.items()
-        if apart(change)
-    ]
-    return f"p99 differs at {', '.join(moved)}" if moved else "p99 is told apart nowhere"
-
-
-def apart(change: Interval) -> bool:
-    """Beyond the interval, and by more than TAIL_SHARE."""
-    return not change.low <= 1 <= change.high and abs(change.mean - 1) > TAIL_SHARE
 
 
 def hour_sample(sample: Sample) -> Sample:

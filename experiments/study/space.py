@@ -14,10 +14,11 @@ from math import exp, log
 from experiments.intervals import Interval, mean_interval
 from experiments.study.atlas import AXES as MAP_AXES
 from experiments.study.atlas import CHOICES, hypercube
-from experiments.study.claims import Claim, Fact
+from experiments.study.claims import Claim, Fact, Shown, against_even
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample
 from experiments.study.systems import NAMES, POOLS, Setting, system
+from experiments.study.tails import TAIL_MARK
 
 SPACE = "space"
 SYSTEMS = ("recompute", "lent", "lent_pool", "stores", "switch")
@@ -132,7 +133,8 @@ def _mean_gain(ratios: Sequence[float]) -> Interval:
 
 def space_claim(found: Sequence[Gain]) -> Claim:
     """Each pair over all settings, and the parts between which its gain surely differs most."""
-    texts, facts = [], []
+    texts: list[str] = []
+    facts: list[Shown] = []
     for what, without in PAIRS:
         mine = [one for one in found if (one.what, one.without) == (what, without)]
         whole = next(one for one in mine if one.part == ALL)
@@ -141,6 +143,7 @@ def space_claim(found: Sequence[Gain]) -> Claim:
             f"in the mean (p99 {whole.tail:+.2%}), sooner in {whole.sooner:.0%} of them and later in "
             f"{whole.later:.0%}"
         )
+        facts += against_even(whole.name, whole.gain) + against_even(whole.name + TAIL_MARK, whole.tail)
         least = min(mine, key=lambda one: one.gain.mean)
         most = max(mine, key=lambda one: one.gain.mean)
         if least.gain.high < most.gain.low:

@@ -10,8 +10,8 @@ from typing import Any
 from experiments.intervals import Interval
 from experiments.study.adaptive import Coarse
 from experiments.study.point import Point
+from experiments.study.references import References
 from experiments.study.sample import START, STEADY, TTFT, Sample, hour_sample, ratio
-from experiments.study.systems import WITHOUT
 from experiments.study.table import Table
 
 Numbers = dict[str, float | None]
@@ -52,8 +52,8 @@ def summary(
             for one in coarse
         ],
         **{
-            table.name: [dict(zip(table.columns, _finite(row), strict=True)) for row in table.rows]
-            for table in tables
+            table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+            for table in (one.flat() for one in tables)
         },
     }
 
@@ -67,35 +67,6 @@ def as_text(record: Mapping[str, Any]) -> str:
             text = "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
         parts.append(f"{json.dumps(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _finite(row: Sequence[Any]) -> list[Any]:
-    return [None if isinstance(value, float) and not isfinite(value) else value for value in row]
-
-
-class References:
-    """What each point is compared with, of the points at its place."""
-
-    def __init__(self, done: Sequence[tuple[Point, Sample]]) -> None:
-        self._exact = {self._key(point, point.system): sample for point, sample in done}
-        self._nothing = {
-            (point.sweep, point.place, point.variant): sample
-            for point, sample in done
-            if point.system == "recompute"
-        }
-
-    def recomputing(self, point: Point) -> Sample | None:
-        """With the same variant, or without any."""
-        place = point.sweep, point.place
-        return self._nothing.get((*place, point.variant)) or self._nothing.get((*place, ""))
-
-    def without(self, point: Point) -> Sample | None:
-        """The same with a switch that only forwards."""
-        return self._exact.get(self._key(point, WITHOUT.get(point.system, "")))
-
-    @staticmethod
-    def _key(point: Point, system: str) -> tuple[str, str, str, int, str]:
-        return point.sweep, point.place, system, point.setting.stores, point.variant
 
 
 def _point(point: Point, sample: Sample, first_seed: int, references: References) -> dict[str, Any]:

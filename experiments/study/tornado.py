@@ -80,6 +80,7 @@ class Bar:
 
     change: str
     rival: str
+    seeds: int
     net_dollars: Interval
     """An hour: the waiting that it saves, priced, less what it costs more."""
     faster: Interval
@@ -118,7 +119,7 @@ def _bar(
         gained_s = other["ttft_s"]["mean"] - mine["ttft_s"]["mean"]
         net.append(gained_s * hourly * second - (costs[0] - costs[1]))
     sooner, tail = (1 - ratio(pool[1], rival[1], *path) for path in (MEAN, P99))
-    return Bar(change, rival[0].label, mean_interval(net), sooner, tail)
+    return Bar(change, rival[0].label, len(net), mean_interval(net), sooner, tail)
 
 
 def swings(made: Sequence[Bar], rival: str) -> list[tuple[str, Bar, Bar]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from experiments.intervals import Interval
 from experiments.study import figures
 from experiments.study.claims import joined
 from experiments.study.design_rules import (
@@ -15,12 +16,23 @@ from experiments.study.design_rules import (
     tails_claim,
 )
 from experiments.study.designs import CODECS, DECODERS, ENGINES, GATES, NO_CHOICE, WARMTHS
-from experiments.study.panels.panel import FAVOURED, ORACLE, TAIL, TTFT, Panel, dots, labelled, part, table
+from experiments.study.panels.panel import (
+    FAVOURED,
+    ORACLE,
+    TAIL,
+    TTFT,
+    Panel,
+    dots,
+    labelled,
+    part,
+    table,
+    tail_marked,
+)
 from experiments.study.point import label
 from experiments.study.rivals import Done, purchases, rivals_claim
 from experiments.study.sample import MEAN, P99, hour_sample
 from experiments.study.systems import BOUND, NAMES, SHARES
-from experiments.study.table import Table
+from experiments.study.table import Table, beside_table, waits_table
 
 Pairs = Iterable[tuple[str, str]]
 """Labels of what is compared with what."""
@@ -31,10 +43,13 @@ def rivals(done: Done, nodes: int) -> Panel:
     bought = purchases(done, nodes)
     mine = labelled(done, "rivals", nodes)
     plots, means = dots(mine, steady=True)
-    costs = {one.label: (one.sample.cost, one.sample.interval(*MEAN), one.label) for one in bought}
-    pools = [costs[one.label] for one in bought if one.pooled]
-    others = [costs[one.label] for one in bought if not one.pooled and one.sample.cost > 0]
-    plots.append(figures.scatter("cache, $/h", TTFT, {"with a pool or merging": pools, "without": others}))
+    for what, path in ((TTFT, MEAN), (TAIL, P99)):
+        costs = {one.label: (one.sample.cost, one.sample.interval(*path), one.label) for one in bought}
+        pools = [costs[one.label] for one in bought if one.pooled]
+        others = [costs[one.label] for one in bought if not one.pooled and one.sample.cost > 0]
+        plots.append(
+            figures.scatter("cache, $/h", what, {"with a pool or merging": pools, "without": others})
+        )
     return Panel(
         f"What to buy for {nodes} nodes",
         rivals_claim(bought),
@@ -158,16 +173,16 @@ def decoders(done: Done, nodes: int) -> Panel:
 def cold(done: Done, nodes: int) -> Panel:
     """What it costs once that nodes are cold."""
     mine = labelled(done, "cold", nodes)
-    costs = {}
+    costs: dict[str, Interval] = {}
+    warmed: dict[str, str] = {}
     for name in ("recompute", "distributed", "stores", "switch"):
-        warm = mine.get(label(name, 2, WARMTHS["there"]))
-        for word in list(WARMTHS.values())[:-1]:
-            begun = mine.get(label(name, 2, word))
-            if warm is not None and begun is not None:
-                costs[label(name, 2, word)] = cold_cost(begun, warm)
+        warm = label(name, 2, WARMTHS["there"])
+        for begun in (label(name, 2, word) for word in list(WARMTHS.values())[:-1]):
+            if warm in mine and begun in mine:
+                costs[begun], warmed[begun] = cold_cost(mine[begun], mine[warm]), warm
     return Panel(
         f"A cold start of {nodes} nodes",
-        cold_claim(costs),
+        joined([cold_claim(costs), tails_claim(mine, warmed.items())]),
         "the same requests on nodes that hold 16 GB of the past's hottest blocks are what is compared "
         "with; a push knows "
         "these blocks from the past.",
@@ -175,8 +190,8 @@ def cold(done: Done, nodes: int) -> Panel:
             figures.dots("waiting of all requests beyond that on warm nodes, s, once", {"cold": costs}),
             figures.dots(TAIL, {"cold and warm": {name: one.interval(*P99) for name, one in mine.items()}}),
         ],
-        costs,
-        table(f"cold_{nodes}", part(done, "cold", nodes)),
+        costs | tail_marked(mine),
+        waits_table(f"cold_{nodes}", mine, warmed, costs),
     )
 
 
@@ -189,15 +204,16 @@ def hour(done: Done, nodes: int) -> Panel:
         (label("switch", 2), NAMES["lent"]),
         (label("switch", 2), NAMES["recompute"]),
     ]
-    mine = part(done, "hour", nodes)
-    requests = mine[0][1].mean("completed")
+    played = part(done, "hour", nodes)
+    requests = played[0][1].mean("completed")
+    mine = {point.label: hour_sample(sample) for point, sample in played}
     return _compared(
-        {point.label: hour_sample(sample) for point, sample in mine},
+        mine,
         pairs,
         f"An hour of steady state on {nodes} nodes, {requests:,.0f} requests",
         "one seed: intervals are over eleven twelfths of the hour, which have the same nodes and pool and so "
         "are not independent, the first being left out as cold.",
-        table(f"hour_{nodes}", mine),
+        beside_table(f"hour_{nodes}", mine, NAMES["recompute"], "twelfths"),
         recompute=True,
     )
 

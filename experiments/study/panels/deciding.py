@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from experiments.intervals import Interval
 from experiments.study import figures
 from experiments.study.atlas import Standing
+from experiments.study.claims import EVEN, ZERO
 from experiments.study.design_rules import (
     DEARER,
     EARNED,
-    EVEN,
     lead_name,
     ledger_claim,
     map_claim,
@@ -21,13 +21,13 @@ from experiments.study.ledger import Entry, entry
 from experiments.study.panels.panel import FAVOURED, Found, Panel, part, places
 from experiments.study.point import Point
 from experiments.study.rivals import Done
+from experiments.study.rules import MEAN_MARK
 from experiments.study.sample import Sample
 from experiments.study.space import gains, settings_of, space_claim
 from experiments.study.systems import NAMES
 from experiments.study.table import ledger_table, map_table, space_table, tornado_table
-from experiments.study.tornado import Bar, bars, swings
-
-ZERO = Interval(0.0, 0.0, 0.0)
+from experiments.study.tails import TAIL_MARK
+from experiments.study.tornado import BASE, Bar, bars, swings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,12 @@ def settings(found: Found) -> Panel:
         where = f"{at.nodes} nodes, {at.link_gbit_s:.0f} Gbit/s, {at.shape}"
         central.add(one.central_standing, at.nodes, one.central_lead, where)
         tails.add(one.standing, at.nodes, one.tail, who)
-        plotted |= {lead_name(one): one.lead, lead_name(one, central=True): one.central_lead}
+        drawn = {
+            lead_name(one): one.lead,
+            lead_name(one) + TAIL_MARK: one.tail,
+            lead_name(one, central=True): one.central_lead,
+        }
+        plotted |= {name: 100 * lead for name, lead in drawn.items()}
     return Panel(
         "Who is best where",
         map_claim(found.verdicts, found.steady, found.around),
@@ -87,7 +92,9 @@ def space(done: Done) -> Panel:
             figures.dots("mean first token sooner by this share", by_part),
             figures.dots("p99 of the first token sooner by this share", tails),
         ],
-        {one.name: one.gain for one in found},
+        {one.name: one.gain for one in found}
+        | {one.name + TAIL_MARK: one.tail for one in found}
+        | {EVEN: ZERO},
         space_table(found),
     )
 
@@ -105,6 +112,14 @@ def tornado(done: Done) -> list[Panel]:
     made = _tornado_bars(done)
     found = []
     for number, rival in enumerate(dict.fromkeys(bar.rival for bar in made), 1):
+        mine = {bar.change: bar for bar in made if bar.rival == rival}
+        means, tails = (
+            {name: value for name, value in leads.items() if value != leads[BASE] or name == BASE}
+            for leads in (
+                {name: bar.faster for name, bar in mine.items()},
+                {name: bar.tail for name, bar in mine.items()},
+            )
+        )
         rows = [
             (name, low.net_dollars, high.net_dollars)
             for name, low, high in swings(made, rival)
@@ -116,8 +131,14 @@ def tornado(done: Done) -> list[Panel]:
                 tornado_claim(made, rival),
                 "a second of waiting is priced at a second of a node, which is a convention, and a mean says "
                 "nothing of who waits; two changes at once are not shown.",
-                [figures.swings("$/h that the pool is ahead", rows)],
-                {bar.change: bar.net_dollars for bar in made if bar.rival == rival} | {EVEN: ZERO},
+                [
+                    figures.swings("$/h that the pool is ahead", rows, (BASE, mine[BASE].net_dollars)),
+                    figures.dots(
+                        "mean and p99 of the first token sooner by this share", {"mean": means, "p99": tails}
+                    ),
+                ],
+                {name: bar.net_dollars for name, bar in mine.items()}
+                | {BASE + MEAN_MARK: means[BASE], BASE + TAIL_MARK: tails[BASE], EVEN: ZERO},
                 tornado_table(f"tornado_{number}", made, rival),
             )
         )
@@ -145,6 +166,8 @@ def ledger(done: Done) -> Panel:
     plotted = {f"{one.nodes}{EARNED}": one.saved_dollars for one in entries}
     dearer = {one.nodes: Interval(one.extra_dollars, one.extra_dollars, one.extra_dollars) for one in entries}
     plotted |= {f"{nodes}{DEARER}": dollars for nodes, dollars in dearer.items()}
+    plotted |= {f"{one.nodes}": one.sooner for one in entries} | {EVEN: ZERO}
+    plotted |= {f"{one.nodes}{TAIL_MARK}": one.tail for one in entries}
     return Panel(
         "What management costs, and what it earns",
         ledger_claim(entries),
@@ -158,6 +181,24 @@ def ledger(done: Done) -> Panel:
                     "digests": line(one.digests for one in entries),
                     "table updates": line(one.updates for one in entries),
                     "Writes": line(one.writes for one in entries),
+                },
+                True,
+            ),
+            figures.lines(
+                "MB of messages, s of CPU, an hour",
+                "nodes",
+                {
+                    "messages, MB": line(one.messages_mb for one in entries),
+                    "CPU, s": line(one.cpu_s for one in entries),
+                },
+                True,
+            ),
+            figures.lines(
+                "mean and p99 sooner than the same storage nodes",
+                "nodes",
+                {
+                    "mean": line(one.sooner for one in entries),
+                    "p99": line(one.tail for one in entries),
                 },
                 True,
             ),

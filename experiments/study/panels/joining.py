@@ -7,20 +7,23 @@ from experiments.study import figures
 from experiments.study.claims import joined
 from experiments.study.design_rules import joining_claim, longer_waits_s, tails_claim
 from experiments.study.designs import JOINED, JOINED_BY, JOINING_SHARE
-from experiments.study.panels.panel import ORACLE, TAIL, Panel, labelled, part, table
+from experiments.study.panels.panel import ORACLE, TAIL, Panel, labelled, tail_marked
 from experiments.study.point import label
 from experiments.study.rivals import Done
 from experiments.study.sample import P99
+from experiments.study.table import waits_table
 
 
 def joining(done: Done, place: str) -> Panel:
     """At one place of the sweep."""
     mine = labelled(done, "joining", place)
     waits_s: dict[str, list[float]] = {}
+    warm: dict[str, str] = {}
     for name, kinds in JOINED_BY.items():
         *begun, there = (label(name, 2, JOINED[kind]) for kind in kinds)
         if there in mine:
             waits_s |= {one: longer_waits_s(mine[one], mine[there]) for one in begun if one in mine}
+            warm |= dict.fromkeys(begun, there)
     pushed = label("switch", 2, JOINED["pool"])
     rivals = [label("switch", 2, JOINED[kind]) for kind in ("no", "unicast", "multicast")]
     pairs = [(pushed, other) for other in (*rivals, label("distributed", 2, JOINED["no"]))]
@@ -28,7 +31,7 @@ def joining(done: Done, place: str) -> Panel:
     costs = {name: mean_interval(by_seed) for name, by_seed in waits_s.items()}
     return Panel(
         f"One node in {JOINING_SHARE} joins: {place}",
-        joined([joining_claim(waits_s, pairs), tails_claim(mine, pairs)]),
+        joined([joining_claim(waits_s, pairs), tails_claim(mine, [*pairs, *warm.items()])]),
         "nodes join when half of the requests have come, a second before they are sent any; what is compared "
         "with are the same requests on the same system, with joining nodes that hold 16 GB of what was used "
         f"most; a push knows what was used most; {ORACLE}.",
@@ -36,6 +39,6 @@ def joining(done: Done, place: str) -> Panel:
             figures.dots("waiting of all requests beyond that with warm ones, s, once", {"joined": costs}),
             figures.dots(TAIL, {"all": {name: one.interval(*P99) for name, one in mine.items()}}),
         ],
-        costs,
-        table(f"joining_{place.replace(', ', ' ').replace(' ', '_')}", part(done, "joining", place)),
+        costs | tail_marked(mine),
+        waits_table(f"joining_{place.replace(', ', ' ').replace(' ', '_')}", mine, warm, costs),
     )

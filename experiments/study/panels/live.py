@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
 from experiments.intervals import Interval
@@ -23,12 +22,7 @@ from experiments.study.played import (
 )
 from experiments.study.table import Table
 
-TIMES = tuple(
-    f"{world}_{figure}{bound}_s"
-    for figure in ("mean", "p99")
-    for world in ("live", "simulated")
-    for bound in ("", "_low", "_high")
-)
+TIMES = tuple(f"{world}_{figure}_s" for figure in ("mean", "p99") for world in ("live", "simulated"))
 MARKS = {PLAYED: LIVE_MARK, SIMULATED: SIMULATED_MARK}
 
 
@@ -56,8 +50,8 @@ def live(found: Live) -> Panel:
 def live_table(found: Live) -> Table:
     """Each design that was played; of one play no interval."""
     columns = (
-        "design", "seeds", *TIMES, "against", "live_sooner", "live_low", "live_high",
-        "simulated_sooner", "simulated_low", "simulated_high",
+        "design", "seeds", *TIMES, "against", "live_sooner", "live_p99_sooner", "simulated_sooner",
+        "simulated_p99_sooner",
     )  # fmt: skip
     gained = {gain.design.label: gain for gain in gains(found)}
     rows: list[tuple[Any, ...]] = []
@@ -71,14 +65,12 @@ def live_table(found: Live) -> Table:
                 design.label,
                 len(seeds),
                 *(
-                    part
+                    figure_of(found, key, world, figure)
                     for figure in (MEAN_S, P99_S)
                     for world in (PLAYED, SIMULATED)
-                    for part in _parts(figure_of(found, key, world, figure))
                 ),
                 DESIGNS[design.against].label if design.against else "",
-                *_parts(gain.live if gain else None),
-                *_parts(gain.simulated if gain else None),
+                *((gain.live, gain.tail, gain.simulated, gain.simulated_tail) if gain else 4 * (None,)),
             )
         )
     return Table("live", columns, tuple(rows))
@@ -91,10 +83,3 @@ def _by_world(found: Live, figure: str) -> dict[str, dict[str, Interval]]:
         mine = {design.label: figure_of(found, key, world, figure) for key, design in DESIGNS.items()}
         made[world] = {label: value for label, value in mine.items() if value is not None}
     return made
-
-
-def _parts(value: Interval | None) -> tuple[float | None, float | None, float | None]:
-    if value is None:
-        return None, None, None
-    known = isfinite(value.half)
-    return value.mean, value.low if known else None, value.high if known else None

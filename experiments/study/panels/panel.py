@@ -18,6 +18,7 @@ from experiments.study.rivals import STEADY_MARK, Done
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import NAMES
 from experiments.study.table import Table, points_table
+from experiments.study.tails import TAIL_MARK
 
 TTFT = "mean time to first token, s"
 TAIL = "p99 of the time to first token, s"
@@ -85,8 +86,12 @@ def part(done: Done, sweep: str, *values: Any) -> list[tuple[Point, Sample]]:
 
 def table(name: str, mine: Sequence[tuple[Point, Sample]]) -> Table:
     """All figures of these points."""
-    whole = points_table(mine)
-    return Table(name, whole.columns, whole.rows)
+    return points_table(mine, name)
+
+
+def tail_marked(mine: Mapping[str, Sample]) -> dict[str, Interval]:
+    """p99 by the names that claims have for it."""
+    return {name + TAIL_MARK: sample.interval(*P99) for name, sample in mine.items()}
 
 
 def _means(mine: Mapping[str, Sample]) -> dict[str, Interval]:
@@ -106,7 +111,10 @@ def dots(mine: Mapping[str, Sample], steady: bool = False) -> tuple[list[Plot], 
         drawn["mean over recomputing's,<br>seed by seed"] = {
             name: ratio(mine[name], mine[reference], *MEAN) for name in means
         }
-    plotted = dict(means)
+        drawn["p99 over recomputing's,<br>seed by seed"] = {
+            name: ratio(mine[name], mine[reference], *P99) for name in means
+        }
+    plotted = means | tail_marked(mine)
     if steady:
         drawn["mean in steady state,<br>s"] = {name: mine[name].interval(*STEADY) for name in means}
         plotted |= {name + STEADY_MARK: mine[name].interval(*STEADY) for name in means}

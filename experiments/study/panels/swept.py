@@ -8,7 +8,7 @@ from typing import Any
 from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.claims import joined
-from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, table
+from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, table, tail_marked
 from experiments.study.plan import Axis
 from experiments.study.rivals import STEADY_MARK, Done
 from experiments.study.rules import (
@@ -24,6 +24,7 @@ from experiments.study.rules import (
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import NAMES
 from experiments.study.table import shares_table
+from experiments.study.tails import TAIL_MARK
 
 
 def systems(done: Done) -> Panel:
@@ -35,7 +36,12 @@ def systems(done: Done) -> Panel:
         for path in (MEAN, P99)
     )
     claim = systems_claim({shape: {name: found[name][shape] for name in found} for shape in shapes})
-    plotted = {at(name, shape): found[name][shape].interval(*MEAN) for name in found for shape in shapes}
+    plotted = {
+        at(name, shape) + mark: found[name][shape].interval(*path)
+        for path, mark in ((MEAN, ""), (P99, TAIL_MARK))
+        for name in found
+        for shape in shapes
+    }
     return Panel(
         "Against the three baselines, by traffic",
         claim,
@@ -68,7 +74,7 @@ def axis(axis: Axis, done: Done) -> Panel:
         ],
         {
             at(name, value) + mark: sample.interval(*path)
-            for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK))
+            for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK), (P99, TAIL_MARK))
             for name, mine in found.items()
             for value, sample in mine.items()
         },
@@ -106,7 +112,7 @@ def ablation(done: Done) -> Panel:
             figures.dots(TTFT, {"mean": means}),
             figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),
         ],
-        egress | {name + MEAN_MARK: value for name, value in means.items()},
+        egress | {name + MEAN_MARK: value for name, value in means.items()} | tail_marked(mine),
         table("ablation", part(done, "ablation")),
     )
 
@@ -125,6 +131,6 @@ def control(done: Done) -> Panel:
             figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),
             figures.dots("messages of the control plane in a run, bytes", {"bytes": values}),
         ],
-        means,
+        means | tail_marked(mine),
         table("control", part(done, "control")),
     )

@@ -14,8 +14,8 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.claims import Fact, contradictions
-from experiments.study.design_rules import EVEN, map_claim
+from experiments.study.claims import EVEN, ZERO, Fact, contradictions
+from experiments.study.design_rules import map_claim
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
@@ -68,7 +68,7 @@ def test_a_pool_that_only_distributed_memory_beats_is_best_among_storage_nodes()
     assert found.rival.label.startswith("CXL pool")
     alone = verdicts(*at_one_place(**times))
     assert alone.standing is Standing.BEST
-    assert alone.headroom == pytest.approx(1 - 160 / 179)  # over 4 storage nodes, though these cost more
+    assert alone.headroom.mean == pytest.approx(1 - 160 / 179)  # over 4 storage nodes, though these cost more
 
 
 def test_every_setting_has_all_purchases_and_the_bound() -> None:
@@ -142,16 +142,19 @@ def test_a_lead_that_is_sure_must_be_seen() -> None:
     assert map_claim([best], [best], 0).facts == (
         Fact(EVEN, "setting 1"),
         Fact(EVEN, "setting 1 among storage nodes"),
+        Fact(EVEN, "setting 1 (p99)"),
     )
     claim = map_claim([beaten], [beaten], 0)
     assert claim.facts[0] == Fact("setting 1", EVEN)
     drawn = {
         "setting 1": beaten.lead,
+        "setting 1 (p99)": beaten.tail,
         "setting 1 among storage nodes": beaten.central_lead,
-        EVEN: 0 * best.lead,
+        EVEN: ZERO,
     }
     assert contradictions(claim, drawn) == []
     assert contradictions(claim, drawn | {"setting 1": best.lead})
+    assert contradictions(claim, drawn | {"setting 1 (p99)": best.tail})
     assert "in 1: sooner in 0, later in 1, by 10.0% at most." in claim.text
 
 

@@ -1,12 +1,15 @@
 """A sentence that the plot under it contradicts is refused; the rules make none."""
 
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.intervals import Interval
 from experiments.simulator.measured import DIGEST_CPU_S, SWITCH_DIGEST_CPU_S
-from experiments.study.claims import Claim, ContradictionError, Fact, contradictions, must_hold
+from experiments.study.claims import EVEN, Claim, ContradictionError, Fact, contradictions, must_hold
 from experiments.study.design_rules import (
     change_claim,
     changes_claim,
@@ -14,6 +17,7 @@ from experiments.study.design_rules import (
     joining_claim,
     ledger_claim,
     recompute_claim,
+    tails_claim,
 )
 from experiments.study.designs import JOINED
 from experiments.study.ledger import ENTRY_BYTES, Entry, entry
@@ -21,17 +25,21 @@ from experiments.study.panels import panels
 from experiments.study.panels.panel import Found, Panel
 from experiments.study.point import Point
 from experiments.study.rivals import STEADY_MARK, Purchase, rivals_claim
-from experiments.study.sample import MEAN, STEADY, Sample
+from experiments.study.sample import MEAN, P99, STEADY, Sample
 from experiments.study.systems import Setting, system
-from experiments.study.table import Table
+from experiments.study.table import Table, ledger_table
+from experiments.study.tails import TAIL_MARK
 from tests.experiments.study.made import of_runs, run, sample
 
 TIMES = st.lists(st.floats(0.05, 2.0), min_size=3, max_size=3)
 
 
 def drawn(samples: dict[str, Sample]) -> dict[str, Interval]:
-    steady = {name + STEADY_MARK: found.interval(*STEADY) for name, found in samples.items()}
-    return {name: found.interval(*MEAN) for name, found in samples.items()} | steady
+    return {
+        name + mark: found.interval(*path)
+        for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK), (P99, TAIL_MARK))
+        for name, found in samples.items()
+    }
 
 
 def test_a_panel_whose_plot_shows_the_opposite_is_refused() -> None:
@@ -65,6 +73,7 @@ def test_no_rule_contradicts_the_means_that_are_drawn(times: list[list[float]]) 
     by_label = {one.label: one.sample for one in bought}
     claims = [rivals_claim(bought), recompute_claim(by_label, "recompute always")]
     claims += [change_claim(by_label, one, other) for one in by_label for other in by_label if one != other]
+    claims.append(tails_claim(by_label, list(permutations(by_label, 2))))
     for claim in claims:
         assert contradictions(claim, drawn(by_label)) == []
 
@@ -113,10 +122,30 @@ def test_the_ledger_says_what_is_lost_against_buying_nothing() -> None:
     assert losing.facts == (Fact("64 nodes: dearer by, $", "64 nodes: waiting saved, $"),)
 
 
+def test_the_ledger_is_held_to_its_plot_where_mean_or_p99_move() -> None:
+    row = replace(entry_with(0.1, 0.1), sooner=Interval(0.02, 0.01, 0.03), tail=Interval(-0.02, -0.03, -0.01))
+    claim = ledger_claim([row])
+    assert "sooner (below 0: later) by +2.0% ± 1.0% than theirs, p99 by -2.0% ± 1.0%." in claim.text
+    assert claim.facts[1:] == (Fact(EVEN, "64"), Fact("64 (p99)", EVEN))
+
+
+def test_all_that_the_ledger_counts_has_its_interval() -> None:
+    counted = {"table_writes": 4, "table_updates": 20, "control_bytes": 1e6, "pool_blocks": 12}
+    pool = of_runs([run(0.3, 2.0, digests=digests, **counted) for digests in (10, 12, 14)])
+    row = entry(64, 12, {"switch": pool, "stores": sample(0.3, 1.5), "recompute": sample(0.3)})
+    assert row.cpu_s.half == pytest.approx((DIGEST_CPU_S + SWITCH_DIGEST_CPU_S) * row.digests.half)
+    assert row.digests.half > 0
+    table = ledger_table([row])
+    cells = dict(zip(table.columns, table.rows[0], strict=True))
+    assert cells["seeds"] == 3
+    for name in ("requests", "digests", "messages_mb", "cpu_s", "saved_wait_s", "sooner", "p99_sooner"):
+        assert isinstance(cells[name], Interval), name
+
+
 def test_the_ledger_multiplies_measured_costs_with_counts() -> None:
     row = entry_with(0.1, 0.1)
     assert row.digests.mean == 10  # a run of an hour
-    assert row.cpu_s == pytest.approx(10 * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S))
+    assert row.cpu_s.mean == pytest.approx(10 * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S))
     assert row.table_mb == pytest.approx(12 * 12 * ENTRY_BYTES / 1e6)
 
 
@@ -160,10 +189,18 @@ def test_what_joining_costs_is_compared_with_the_same_system_joined_warm() -> No
         done.append((point, sample(mean_s)))
     (panel,) = panels(Found(done))
     assert panel.title == "One node in 4 joins: 16 nodes"
-    means = {name: round(value.mean) for name, value in panel.plotted.items()}
+    costs = {name: value for name, value in panel.plotted.items() if not name.endswith(TAIL_MARK)}
+    means = {name: round(value.mean) for name, value in costs.items()}
     assert means == {
         "2 storage nodes and pool, joined cold": 20,
         "2 storage nodes and pool, the pool pushes": 10,
         "distributed DRAM (Mooncake-like), joined cold": 10,
     }  # nothing is said of storage nodes alone: their warm run is missing
     assert Fact(*reversed(list(means)[:2])) in panel.claim.facts
+    assert Fact(*(name + TAIL_MARK for name in reversed(list(means)[:2]))) in panel.claim.facts
+    rows = {row[0]: dict(zip(panel.table.columns, row, strict=True)) for row in panel.table.rows}
+    assert rows.keys() == means.keys()
+    joined_cold = rows["2 storage nodes and pool, joined cold"]
+    assert joined_cold["ttft_p99_s"].mean == pytest.approx(0.66)
+    assert joined_cold["p99_ratio"].mean == pytest.approx(1.1)
+    assert joined_cold["seeds"] == 3

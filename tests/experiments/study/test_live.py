@@ -48,7 +48,7 @@ def test_a_gain_is_that_of_pairs_with_the_same_seed() -> None:
 
 
 def test_the_table_has_what_was_played_and_says_what_has_no_counterpart() -> None:
-    table = live(FOUND).table
+    table = live(FOUND).table.flat()
     rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert list(rows) == ["the switch forwards", "merging and pool", "pool, and hot prefixes pushed"]
     assert rows["the switch forwards"]["seeds"] == 2
@@ -56,7 +56,8 @@ def test_the_table_has_what_was_played_and_says_what_has_no_counterpart() -> Non
     push = rows["pool, and hot prefixes pushed"]
     assert push["simulated_mean_s"] is None
     assert push["live_sooner"] == pytest.approx(0.25)
-    assert push["live_low"] is None  # one seed, no interval
+    assert push["live_p99_sooner"] == pytest.approx(0.25)
+    assert push["live_sooner_low"] is None  # one seed, no interval
 
 
 def many(live_s: tuple[float, ...], simulated_s: tuple[float, ...]) -> Live:

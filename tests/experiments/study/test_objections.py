@@ -40,7 +40,10 @@ def test_objections_are_answered_with_what_was_played(tmp_path: Path) -> None:
     )
     assert "the widest (map 3) ±3.0%" in rows["One seed, and a noise that nobody measured"]
     pool = rows["The pool was compared with two storage nodes at any fan-in"]
-    assert "against the nodes' own DRAM, lent: 5.0% ± 0.0% sooner, in steady state 5.0% ± 0.0% sooner" in pool
+    assert (
+        "against the nodes' own DRAM, lent: 5.0% ± 0.0% sooner (p99: time -5.0% ± 0.0%), in steady state 5.0%"
+        in pool
+    )
     assert "(1.96 and 0.00 $/h)" in pool
     assert rows["Recomputing was billed for storage"] == "0.00 $/h"
     assert not any("emulator relative" in objection for objection in rows)
@@ -71,17 +74,17 @@ def test_a_gain_at_many_nodes_has_buying_nothing_beside_it() -> None:
     rows = dict(objections(Found(done), NOTHING).rows)
     told = rows["A pool was said to pay where recomputing was better than both"]
     assert told == (
-        "2 storage nodes and pool: 60 nodes, against 2 storage nodes: 45.2% ± 0.0% sooner, against "
-        "recompute always: 74.9% ± 0.0% later"
+        "2 storage nodes and pool: 60 nodes, against 2 storage nodes: 45.2% ± 0.0% sooner (p99: time "
+        "-45.2% ± 0.0%), against recompute always: 74.9% ± 0.0% later (p99: time +74.9% ± 0.0%)"
     )
 
 
 def test_tails_that_are_told_apart_are_named_with_their_intervals() -> None:
     rows = dict(objections(Found(at(recompute=0.2, lent=0.18)), NOTHING).rows)
-    assert rows["Means only; p99 was the same"].endswith("lent -10.0 ± 0.0 %")
+    assert rows["Means only; p99 was the same"].endswith("lent (-10.0% ± 0.0%)")
     same = dict(objections(Found(at(recompute=0.2, lent=0.2)), NOTHING).rows)
     assert same["Means only; p99 was the same"].endswith(
-        "told from recomputing's none; of the other 1 furthest the nodes' own DRAM, lent, +0.0% ± 0.0%"
+        "told from recomputing nowhere; of the other 1 furthest with the nodes' own DRAM, lent (+0.0% ± 0.0%)"
     )
 
 
@@ -162,7 +165,8 @@ def test_pools_of_all_sizes_and_a_cold_start_at_the_most_nodes_are_told() -> Non
     ]
     rows = dict(objections(Found(done), NOTHING).rows)
     assert rows["The plot of breaking even was one dot"] == (
-        "2 sizes, the mean first token sooner by: 1 GB +5.0% ± 0.0% to 256 GB +10.0% ± 0.0%"
+        "2 sizes, the mean first token sooner by: 1 GB +5.0% ± 0.0% (p99 +5.0% ± 0.0%) to 256 GB +10.0% ± "
+        "0.0% (p99 +10.0% ± 0.0%)"
     )
 
 

@@ -37,7 +37,7 @@ def test_tables_are_files_too(results: Path) -> None:
     assert {row["system"] for row in rows} >= {"recompute", "distributed", "cxl", "stores", "switch", "sram"}
     assert all(float(row["ttft_mean_s"]) > 0 for row in rows)
     assert (results / "map.csv").read_text().startswith("nodes,model,traffic")
-    assert (results / "ledger.csv").read_text().startswith("nodes,requests,digests")
+    assert (results / "ledger.csv").read_text().startswith("nodes,seeds,requests,requests_low")
 
 
 @pytest.mark.timeout(300)

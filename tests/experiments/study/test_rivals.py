@@ -201,5 +201,5 @@ def test_the_answer_names_what_beats_the_fastest_pool_and_its_cost() -> None:
     )
     assert "2 storage nodes and pool 0.334 ± 0.001 s (p99 1.002 ± 0.002 s) for 5.36 $/h" in claim.text
     assert claim.facts[0] == Fact("8 storage nodes", "2 storage nodes and pool")
-    said = "p99 a pool's is furthest from that of the same without it with 2 storage nodes and pool (-45.1%"
+    said = "A pool's p99 is told from that of the same without it with 2 storage nodes and pool (-45.1%"
     assert said in claim.text

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from experiments.study.claims import Claim, Fact, Plotted, contradictions
+from experiments.study.claims import Alike, Claim, Fact, Plotted, contradictions
 from experiments.study.rivals import STEADY_MARK
 from experiments.study.rules import (
     EVERYTHING,
@@ -19,7 +19,8 @@ from experiments.study.rules import (
     systems_claim,
     systems_sentence,
 )
-from experiments.study.sample import MEAN, STEADY, Sample, percent_change, ratio, told_change
+from experiments.study.sample import MEAN, P99, STEADY, Sample, percent_change, ratio, told_change
+from experiments.study.tails import TAIL_MARK
 from tests.experiments.study.made import of_runs, run, sample
 
 MANY = {"completed": 1_000_000}
@@ -71,7 +72,7 @@ def test_p99_is_told_where_it_moves_and_only_there() -> None:
     assert "p99 differs at 60 (-10.0% ± 0.0%)." in told
     same = axis_sentence({16: {"stores": sample(0.2, 1.47), "switch": sample(0.19, 1.96)}})
     assert "p99 differs at 16 (-5.0%" in same
-    assert "p99 is told apart nowhere" in axis_sentence({
+    assert "p99 is nowhere told apart by 0.5% or more" in axis_sentence({
         16: {"stores": sample(0.2, 1.47), "switch": sample(0.2, 1.96)}
     })  # fmt: skip
 
@@ -136,7 +137,7 @@ def drawn(draw: Random, cost: float) -> Sample:
 
 def swapped(claim: Claim, plotted: Plotted) -> Plotted:
     """The plot with the values of the first fact exchanged."""
-    fact = claim.facts[0]
+    fact = next(fact for fact in claim.facts if isinstance(fact, Fact))
     return {**plotted, fact.less: plotted[fact.more], fact.more: plotted[fact.less]}
 
 
@@ -148,12 +149,12 @@ def test_whatever_is_drawn_the_axis_says_nothing_that_its_plots_do_not_show() ->
         claim = axis_claim(places)
         plotted = {
             at(name, value) + mark: one.interval(*path)
-            for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK))
+            for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK), (P99, TAIL_MARK))
             for value, systems in places.items()
             for name, one in systems.items()
         }
         assert not contradictions(claim, plotted)
-        if claim.facts:
+        if any(isinstance(fact, Fact) for fact in claim.facts):
             said += 1
             assert contradictions(claim, swapped(claim, plotted))
     assert said > 20
@@ -164,6 +165,7 @@ def test_a_pool_that_pays_must_be_seen_to_be_sooner_in_steady_state() -> None:
     assert axis_claim({16: place}).facts == (
         Fact("pool in the switch at 16", "storage nodes, no pool at 16"),
         Fact("pool in the switch at 16 (steady)", "storage nodes, no pool at 16 (steady)"),
+        Fact("pool in the switch at 16 (p99)", "storage nodes, no pool at 16 (p99)"),
     )
 
 
@@ -172,6 +174,8 @@ def test_the_ranking_of_systems_must_be_seen() -> None:
     assert claim.facts == (
         Fact("pool in the switch at chat", "storage nodes, no pool at chat"),
         Fact("storage nodes, no pool at chat", "recompute always at chat"),
+        Fact("pool in the switch at chat (p99)", "storage nodes, no pool at chat (p99)"),
+        Fact("pool in the switch at chat (p99)", "recompute always at chat (p99)"),
     )
 
 
@@ -188,12 +192,17 @@ def test_what_beats_everything_must_be_seen() -> None:
     assert Fact(EVERYTHING + MEAN_MARK, "no pool" + MEAN_MARK) in claim.facts
     assert Fact(LRU, EVERYTHING) in claim.facts
     assert Fact(LRU + MEAN_MARK, EVERYTHING + MEAN_MARK) in claim.facts
-    assert len(claim.facts) == 3
+    assert Fact(LRU + TAIL_MARK, EVERYTHING + TAIL_MARK) in claim.facts
+    assert sum(isinstance(fact, Fact) for fact in claim.facts) == 4
 
 
 def test_a_slower_control_plane_must_be_seen() -> None:
     claim = control_claim({"as measured": sample(0.3), "slow": sample(0.4), "same": sample(0.3)})
-    assert claim.facts == (Fact("as measured", "slow"),)
+    assert claim.facts == (
+        Fact("as measured", "slow"),
+        Fact("as measured (p99)", "slow (p99)"),
+        Alike("same (p99)", "as measured (p99)"),
+    )
 
 
 def test_a_word_that_the_drawn_means_contradict_is_not_said() -> None:

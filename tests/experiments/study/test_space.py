@@ -10,7 +10,7 @@ import pytest
 
 from experiments.simulator.scenario import Scenario
 from experiments.study.adaptive import ALL_SEEDS, coarse, grouped, play
-from experiments.study.claims import contradictions
+from experiments.study.claims import EVEN, ZERO, contradictions
 from experiments.study.options import USUAL, parse_options
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found
@@ -28,6 +28,7 @@ from experiments.study.space import (
     space_points,
 )
 from experiments.study.systems import NAMES, Setting
+from experiments.study.tails import TAIL_MARK
 from tests.experiments.study.made import run
 
 
@@ -65,7 +66,8 @@ def test_a_gain_that_grows_with_an_axis_is_told_by_that_axis() -> None:
     done = made(60, 0.05, by_nodes=0.2)
     found = gains(settings_of(done))
     claim = space_claim(found)
-    drawn = {one.name: one.gain for one in found}
+    drawn = {one.name: one.gain for one in found} | {EVEN: ZERO}
+    drawn |= {one.name + TAIL_MARK: one.tail for one in found}
     assert contradictions(claim, drawn) == []
     assert f"against {NAMES['stores']}, 60 settings" in claim.text
     assert "nodes low" in claim.text

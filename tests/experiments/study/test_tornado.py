@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from experiments.intervals import Interval
-from experiments.study.claims import Fact, contradictions
-from experiments.study.design_rules import EVEN, tornado_claim
+from experiments.study.claims import EVEN, ZERO, Fact, contradictions
+from experiments.study.design_rules import tornado_claim
 from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.systems import Setting
@@ -47,7 +47,7 @@ def test_all_changes_have_two_bars_in_the_end() -> None:
 
 def bar(change: str, low: float, high: float) -> Bar:
     dollars = Interval((low + high) / 2, low, high)
-    return Bar(change, "4 storage nodes", dollars, Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0))
+    return Bar(change, "4 storage nodes", 3, dollars, ZERO, ZERO)
 
 
 def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
@@ -62,7 +62,7 @@ def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
     assert "surely turns with load halved." in claim.text
     assert "within the interval, it turns with load doubled." in claim.text
     assert claim.facts == (Fact(EVEN, BASE), Fact("load halved", EVEN))
-    drawn = {one.change: one.net_dollars for one in made} | {EVEN: Interval(0.0, 0.0, 0.0)}
+    drawn = {one.change: one.net_dollars for one in made} | {EVEN: ZERO}
     assert contradictions(claim, drawn) == []
     assert contradictions(claim, drawn | {"load halved": drawn[BASE]})
     open_ = tornado_claim([bar(BASE, -1.0, 3.0), *made[3:]], "4 storage nodes")

@@ -1,0 +1,42 @@
+"""What each point is compared with, seed by seed: recomputing, and the same without what its switch does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.intervals import Interval
+from experiments.study.point import Point
+from experiments.study.sample import Sample, ratio
+from experiments.study.systems import WITHOUT
+
+
+class References:
+    """Of the points at one place those that others are compared with."""
+
+    def __init__(self, done: Sequence[tuple[Point, Sample]]) -> None:
+        self._exact = {self._key(point, point.system): sample for point, sample in done}
+        self._nothing = {
+            (point.sweep, point.place, point.variant): sample
+            for point, sample in done
+            if point.system == "recompute"
+        }
+
+    def recomputing(self, point: Point) -> Sample | None:
+        """With the same variant, or without any."""
+        place = point.sweep, point.place
+        return self._nothing.get((*place, point.variant)) or self._nothing.get((*place, ""))
+
+    def without(self, point: Point) -> Sample | None:
+        """The same with a switch that only forwards."""
+        return self._exact.get(self._key(point, WITHOUT.get(point.system, "")))
+
+    @staticmethod
+    def _key(point: Point, system: str) -> tuple[str, str, str, int, str]:
+        return point.sweep, point.place, system, point.setting.stores, point.variant
+
+
+def over(sample: Sample, other: Sample | None, *path: str) -> Interval | None:
+    """A figure over another sample's; None where that is missing or has other seeds."""
+    if other is None or len(other.runs) != len(sample.runs):
+        return None
+    return ratio(sample, other, *path)
