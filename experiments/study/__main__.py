@@ -104,7 +104,7 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
         "seeds": f"{options.seed} to {last}, the same for all that is compared (an hour and each setting "
         "of the sweep over the whole space: one)",
         "intervals": "95 %, Student's t over the seeds, differences seed by seed; no different: all of the "
-        "interval within ±0.5 %",
+        "interval within ±0.5 %; of comparisons without a difference one in twenty is told apart by chance",
         "requests of each simulation": f"{options.requests_played}, more where a sweep says so",
         "start, steady": "first and second half of the arrivals",
         "sweeps": ", ".join(options.sweeps),

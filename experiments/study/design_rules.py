@@ -179,38 +179,38 @@ def _live_gain(gain: Gain) -> Claim:
 
 
 def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
-    """Which change matters most, and which turn the decision, surely or in their means alone."""
+    """Which change moves it most, and which surely turn the decision, where there is one."""
     mine = {bar.change: bar for bar in made if bar.rival == rival}
     rows, base = swings(made, rival), mine[BASE]
     widest, low, high = rows[0]
-    ahead = base.net_dollars.mean > 0
-    turned = {
-        name: bar
-        for name, bar in mine.items()
-        if name.endswith((" halved", " doubled")) and (bar.net_dollars.mean > 0) != ahead
-    }
-    sure = [
-        name
-        for name, bar in turned.items()
-        if (bar.net_dollars.high < 0 if ahead else bar.net_dollars.low > 0)
-    ]
+    changed = {name: bar for name, bar in mine.items() if name.endswith((" halved", " doubled"))}
+    ahead = [name for name, bar in changed.items() if bar.net_dollars.low > 0]
+    behind = [name for name, bar in changed.items() if bar.net_dollars.high < 0]
     text = (
         "At a node's price for a second of waiting the pool is worth "
         f"{told(base.net_dollars, '$/h', 2)} against {rival}{_of_zero(base.net_dollars)}; its mean first "
         f"token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most depends "
         f"on {widest}: {told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
     )
-    facts: list[Shown] = [Fact(EVEN, BASE) if ahead else Fact(BASE, EVEN)] if base.net_dollars.mean else []
-    facts += against_even(BASE + MEAN_MARK, base.faster) + against_even(BASE + TAIL_MARK, base.tail)
-    facts += [Fact(name, EVEN) if ahead else Fact(EVEN, name) for name in sure]
-    if sure:
-        text += f"The decision surely turns with {'; '.join(sure)}."
+    if base.net_dollars.low > 0:
+        text += _turns(behind)
+    elif base.net_dollars.high < 0:
+        text += _turns(ahead)
     else:
-        text += "No single halving or doubling surely turns the decision."
-    within = [name for name in turned if name not in sure]
-    if within:
-        text += f" In the mean, within the interval, it turns with {'; '.join(within)}."
+        text += (
+            "So there is no decision that could turn. The pool is surely ahead with "
+            f"{'; '.join(ahead) or 'nothing'}, surely behind with {'; '.join(behind) or 'nothing'}."
+        )
+    facts = against_even(BASE + MEAN_MARK, base.faster) + against_even(BASE + TAIL_MARK, base.tail)
+    for bar in (base, *changed.values()):
+        facts += against_even(bar.change, bar.net_dollars)
     return Claim(text, tuple(facts))
+
+
+def _turns(surely: Sequence[str]) -> str:
+    if surely:
+        return f"The decision surely turns with {'; '.join(surely)}."
+    return "No single halving or doubling surely turns the decision."
 
 
 def _of_zero(value: Interval) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
+from experiments.intervals import mean_interval
 from experiments.simulator.measured import digests_cpu_s
-from experiments.study.claims import Claim, Fact, Shown, joined
+from experiments.study.benefit import benefit
+from experiments.study.claims import Claim, Fact, Shown, against_even, joined
 from experiments.study.rivals import STEADY_MARK, Verdict, verdict
 from experiments.study.sample import (
     MEAN,
@@ -23,6 +24,8 @@ from experiments.study.tails import Tail, tails
 
 EVERYTHING = "everything"
 EGRESS = ("storage_egress_bytes",)
+NET_MARK = " ($)"
+"""Behind the names of what a plot shows of dollars: saved waiting at its price, less the dearer hardware."""
 MEAN_MARK = " (mean)"
 """Behind the names of values that a plot of means shows beside one of bytes."""
 OTHER_STORES = ("no pool", "stores that forget, no reclaim", "reclaim from stores that forget")
@@ -73,12 +76,20 @@ def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
         )
     ]
     for value, systems in places.items():
-        kind, better = verdict(systems["switch"], systems["stores"], systems)
-        pool = at("switch", value) + STEADY_MARK
-        facts += [Fact(f"{name} at {named(value)}{STEADY_MARK}", pool) for name in better]
-        if kind is Verdict.PAYS:
-            facts.append(Fact(pool, at("stores", value) + STEADY_MARK))
+        facts += _paying("switch", value, systems)
     return Claim(axis_sentence(places), (*facts, *_axis_tails(places).facts))
+
+
+def _paying(pool: str, value: Any, systems: Mapping[str, Sample]) -> list[Shown]:
+    """What plots of steady state must show of a verdict: the time, what is faster, and the dollars."""
+    stores, name = systems["stores"], at(pool, value)
+    kind, better = verdict(
+        systems[pool], stores, {one: mine for one, mine in systems.items() if one != "sram"}
+    )
+    facts: list[Shown] = [Fact(f"{one} at {named(value)}{STEADY_MARK}", name + STEADY_MARK) for one in better]
+    if kind is Verdict.PAYS:
+        facts.append(Fact(name + STEADY_MARK, at("stores", value) + STEADY_MARK))
+    return facts + against_even(name + NET_MARK, benefit(systems[pool], stores).net_dollars)
 
 
 def at(system: str, value: Any) -> str:
@@ -108,14 +119,13 @@ def named(value: Any) -> str:
 
 
 def systems_claim(shapes: Mapping[str, Mapping[str, Sample]]) -> Claim:
-    """The ranking with each kind of traffic, as the plot must show it."""
+    """All systems beside the pool with each kind of traffic, as the plot must show it."""
     claims = []
     for shape, systems in shapes.items():
-        ranking = sorted(systems, key=lambda name: systems[name].mean(*MEAN))
         facts: list[Shown] = [
-            Fact(at(one, shape), at(other, shape))
-            for one, other in pairwise(ranking)
-            if systems[one].mean(*MEAN) < systems[other].mean(*MEAN)
+            fact
+            for name in systems
+            for fact in differing(systems[name], systems["switch"], at(name, shape), at("switch", shape))
         ]
         facts += [fact for tail in _beside_the_pool(shape, systems).values() for fact in tail.shown]
         claims.append(Claim(systems_sentence(shape, systems), tuple(facts)))
@@ -123,11 +133,13 @@ def systems_claim(shapes: Mapping[str, Mapping[str, Sample]]) -> Claim:
 
 
 def systems_sentence(shape: str, systems: Mapping[str, Sample]) -> str:
-    """The ranking by mean, and whether p99 tells the systems apart."""
+    """What can be said of each beside the pool, the fastest first, and whether p99 tells them apart."""
+    pool = systems["switch"]
     ranking = sorted(systems, key=lambda name: systems[name].mean(*MEAN))
     told = ", ".join(
         f"{NAMES[name]} {seconds(systems[name].interval(*MEAN))} "
-        f"(p99 {seconds(systems[name].interval(*P99))}, {systems[name].cost:.2f} $/h)"
+        f"(p99 {seconds(systems[name].interval(*P99))}, {systems[name].cost:.2f} $/h"
+        + (")" if name == "switch" else f"; against the pool {told_change(systems[name], pool, *MEAN)})")
         for name in ranking
     )
     moved = [
@@ -212,11 +224,7 @@ def sram_claim(value: int, systems: Mapping[str, Sample]) -> Claim:
     """The same as a sentence of the axis, with what the plots of means and of steady state must show."""
     sram, stores = systems["sram"], systems["stores"]
     facts: list[Shown] = [*differing(sram, stores, at("sram", value), at("stores", value))]
-    kind, better = verdict(sram, stores, {n: s for n, s in systems.items() if n != "sram"})
-    mine = at("sram", value) + STEADY_MARK
-    facts += [Fact(f"{name} at {named(value)}{STEADY_MARK}", mine) for name in better]
-    if kind is Verdict.PAYS:
-        facts.append(Fact(mine, at("stores", value) + STEADY_MARK))
+    facts += _paying("sram", value, systems)
     return Claim(sram_sentence(value, systems), (*facts, *_tail("sram", "stores", value, systems).shown))
 
 
@@ -231,7 +239,7 @@ def sram_sentence(value: int, systems: Mapping[str, Sample]) -> str:
         f"{sram.runs[0]['pool_blocks']} blocks and serves {share:.1%} of all; the mean first token is "
         f"{told_change(sram, stores, *MEAN)}, p99 {told_change(sram, stores, *P99)}, compared with none"
     )
-    if share < SERVED_SHARE:
+    if share < SERVED_SHARE and below(sram, stores, *MEAN):
         text += ", by merging and not by what it holds"
     return f"{text}; it {kind.value}{' (' + ', '.join(better) + ')' if better else ''}."
 
@@ -252,16 +260,18 @@ def _control_tails(mine: Mapping[str, Sample]) -> Claim:
 def control_sentence(mine: Mapping[str, Sample]) -> str:
     """What the controller does in a second, and what its slowness changes."""
     base = next(iter(mine.values()))
-    duration_s = base.mean("duration_s")
     moved = max(1.0, base.mean("storage_egress_bytes") + base.mean("switch_served_bytes"))
     changes = {label: ratio(sample, base, *MEAN) for label, sample in mine.items() if sample is not base}
     slowest = max(changes, key=lambda label: abs(changes[label].mean - 1))
+    digests, updates, sent = (
+        mean_interval([run[name] / run["duration_s"] for run in base.runs])
+        for name in ("digests", "table_updates", "control_bytes")
+    )
     return (
-        f"The controller of one switch takes {base.mean('digests') / duration_s:.1f} digests and makes "
-        f"{base.mean('table_updates') / duration_s:.1f} table updates a second, "
-        f"{base.mean('control_bytes') / duration_s / 1e3:.0f} kB/s in all, "
+        f"The controller of one switch takes {digests:.1f} digests and makes {updates:.1f} table updates a "
+        f"second, {1e-3 * sent:.1f} kB/s in all, "
         f"{base.mean('control_bytes') / moved:.1e} of the bytes that blocks move, "
-        f"and {digests_cpu_s(base.mean('digests')) / duration_s:.1%} of a core for controller and switch. "
+        f"and {digests_cpu_s(1.0) * digests:.2%} of a core for controller and switch. "
         f"The largest change of the mean first token, with {slowest}: "
         f"{told_change(mine[slowest], base, *MEAN)}; {_control_tails(mine).text}."
     )

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.intervals import Interval
 from experiments.page.report import Plot
 from experiments.study import figures
-from experiments.study.claims import joined
+from experiments.study.benefit import benefit
+from experiments.study.claims import EVEN, ZERO, joined
 from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, table, tail_marked
 from experiments.study.plan import Axis
 from experiments.study.rivals import STEADY_MARK, Done
 from experiments.study.rules import (
     EGRESS,
     MEAN_MARK,
+    NET_MARK,
     ablation_claim,
     at,
     axis_claim,
@@ -59,6 +62,11 @@ def axis(axis: Axis, done: Done) -> Panel:
     by_place: dict[Any, Mapping[str, Sample]] = {
         value: {name: mine[value] for name, mine in found.items() if value in mine} for value in values
     }
+    earned: dict[str, dict[Any, Interval]] = {
+        name: {value: benefit(one, found["stores"][value]).net_dollars for value, one in found[name].items()}
+        for name in ("switch", "sram")
+        if name in found
+    }
     claims = [axis_claim(by_place)]
     if "sram" in found:
         smallest = next(iter(found["sram"]))
@@ -69,10 +77,15 @@ def axis(axis: Axis, done: Done) -> Panel:
         f"{FAVOURED}; one axis at a time around 16 nodes and 2 storage nodes; nothing is said of two; lent "
         "DRAM, which costs nothing, is not on the axes: whether a pool pays beside it, the purchases say.",
         [
-            _along(axis, found, what, path)
-            for what, path in ((TTFT, MEAN), ("mean in steady state, s", STEADY), (TAIL, P99))
+            *(
+                _along(axis, {name: _of(mine, path) for name, mine in found.items()}, what)
+                for what, path in ((TTFT, MEAN), ("mean in steady state, s", STEADY), (TAIL, P99))
+            ),
+            _along(axis, earned, "$ an hour in steady state: waiting saved, less what the pool costs more"),
         ],
-        {
+        {EVEN: ZERO}
+        | {at(name, value) + NET_MARK: net for name, mine in earned.items() for value, net in mine.items()}
+        | {
             at(name, value) + mark: sample.interval(*path)
             for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK), (P99, TAIL_MARK))
             for name, mine in found.items()
@@ -82,18 +95,17 @@ def axis(axis: Axis, done: Done) -> Panel:
     )
 
 
-def _along(axis: Axis, found: Mapping[str, Mapping[Any, Sample]], what: str, path: tuple[str, str]) -> Plot:
+def _of(mine: Mapping[Any, Sample], path: tuple[str, str]) -> dict[Any, Interval]:
+    """One figure of a system by place."""
+    return {value: sample.interval(*path) for value, sample in mine.items()}
+
+
+def _along(axis: Axis, found: Mapping[str, Mapping[Any, Interval]], what: str) -> Plot:
     """One figure of every system; words in place of numbers have no order, and so no line."""
     if isinstance(axis.values[0], str):
-        values = {
-            NAMES[name]: {str(at): one.interval(*path) for at, one in mine.items()}
-            for name, mine in found.items()
-        }
+        values = {NAMES[name]: {str(at): one for at, one in mine.items()} for name, mine in found.items()}
         return figures.dots(what, values)
-    series = {
-        NAMES[name]: (list(mine), [sample.interval(*path) for sample in mine.values()])
-        for name, mine in found.items()
-    }
+    series = {NAMES[name]: (list(mine), list(mine.values())) for name, mine in found.items()}
     return figures.lines(what, axis.label, series, axis.log)
 
 

@@ -4,11 +4,13 @@ from random import Random
 
 import pytest
 
-from experiments.study.claims import Alike, Claim, Fact, Plotted, contradictions
+from experiments.study.benefit import benefit
+from experiments.study.claims import EVEN, ZERO, Alike, Claim, Fact, Plotted, contradictions
 from experiments.study.rivals import STEADY_MARK
 from experiments.study.rules import (
     EVERYTHING,
     MEAN_MARK,
+    NET_MARK,
     ablation_claim,
     ablation_sentence,
     at,
@@ -108,6 +110,15 @@ def test_sram_that_serves_nothing_gains_by_merging_and_says_so() -> None:
     )
     assert "serves 0.1% of all" in told
     assert "by merging and not by what it holds" in told
+    none = sram_sentence(32, {"sram": sample(0.193, 1.93, blocks=blocks), "stores": sample(0.193, 1.47)})
+    assert "by merging" not in none
+
+
+def test_a_pool_that_costs_more_than_it_earns_must_be_seen_to_do_so() -> None:
+    place = {"stores": sample(0.198, 1.47), "switch": sample(0.19801, 1.96)}
+    claim = axis_claim({2: place})
+    assert "costs more than it earns at 2" in claim.text
+    assert Fact("pool in the switch at 2 ($)", EVEN) in claim.facts
 
 
 def test_systems_that_p99_does_not_tell_apart_are_said_to_be() -> None:
@@ -153,6 +164,11 @@ def test_whatever_is_drawn_the_axis_says_nothing_that_its_plots_do_not_show() ->
             for value, systems in places.items()
             for name, one in systems.items()
         }
+        plotted |= {
+            at("switch", value) + NET_MARK: benefit(systems["switch"], systems["stores"]).net_dollars
+            for value, systems in places.items()
+        }
+        plotted[EVEN] = ZERO
         assert not contradictions(claim, plotted)
         if any(isinstance(fact, Fact) for fact in claim.facts):
             said += 1
@@ -165,17 +181,34 @@ def test_a_pool_that_pays_must_be_seen_to_be_sooner_in_steady_state() -> None:
     assert axis_claim({16: place}).facts == (
         Fact("pool in the switch at 16", "storage nodes, no pool at 16"),
         Fact("pool in the switch at 16 (steady)", "storage nodes, no pool at 16 (steady)"),
+        Fact(EVEN, "pool in the switch at 16 ($)"),
         Fact("pool in the switch at 16 (p99)", "storage nodes, no pool at 16 (p99)"),
     )
 
 
-def test_the_ranking_of_systems_must_be_seen() -> None:
-    claim = systems_claim({"chat": {"stores": sample(0.3), "switch": sample(0.2), "recompute": sample(0.4)}})
+def test_what_systems_are_beside_the_pool_must_be_seen() -> None:
+    noisy = of_runs([{**run(value), "ttft_s": {"mean": value, "p99": 0.6}} for value in (0.1, 0.3, 0.19)])
+    claim = systems_claim(
+        {
+            "chat": {
+                "stores": sample(0.3),
+                "switch": sample(0.2),
+                "recompute": sample(0.4),
+                "cxl": noisy,
+            }
+        }
+    )
+    assert claim.text.startswith(
+        "chat: CXL pool (Beluga-like) 0.197 ± 0.249 s (p99 0.600 ± 0.000 s, 0.00 $/h;"
+    )
+    assert "against the pool not told apart (time -1.7%" in claim.text
+    assert "against the pool 50.0% ± 0.0% later" in claim.text
     assert claim.facts == (
         Fact("pool in the switch at chat", "storage nodes, no pool at chat"),
-        Fact("storage nodes, no pool at chat", "recompute always at chat"),
+        Fact("pool in the switch at chat", "recompute always at chat"),
         Fact("pool in the switch at chat (p99)", "storage nodes, no pool at chat (p99)"),
         Fact("pool in the switch at chat (p99)", "recompute always at chat (p99)"),
+        Alike("CXL pool (Beluga-like) at chat (p99)", "pool in the switch at chat (p99)"),
     )
 
 

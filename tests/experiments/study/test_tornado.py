@@ -60,11 +60,30 @@ def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
     ]
     claim = tornado_claim(made, "4 storage nodes")
     assert "surely turns with load halved." in claim.text
-    assert "within the interval, it turns with load doubled." in claim.text
-    assert claim.facts == (Fact(EVEN, BASE), Fact("load halved", EVEN))
+    assert "load doubled" not in claim.text.partition("The decision")[2]
+    assert claim.facts == (
+        Fact(EVEN, BASE),
+        Fact("load halved", EVEN),
+        Fact(EVEN, "links halved"),
+        Fact(EVEN, "links doubled"),
+    )
     drawn = {one.change: one.net_dollars for one in made} | {EVEN: ZERO}
     assert contradictions(claim, drawn) == []
     assert contradictions(claim, drawn | {"load halved": drawn[BASE]})
-    open_ = tornado_claim([bar(BASE, -1.0, 3.0), *made[3:]], "4 storage nodes")
-    assert "against 4 storage nodes, not told from 0" in open_.text
-    assert "No single halving or doubling surely turns the decision." in open_.text
+    calm = tornado_claim([made[0], *made[3:]], "4 storage nodes")
+    assert "No single halving or doubling surely turns the decision." in calm.text
+
+
+def test_what_is_not_decided_cannot_turn() -> None:
+    made = [
+        bar(BASE, -1.0, 3.0),
+        bar("load halved", -3.0, -1.0),
+        bar("load doubled", -3.0, 1.0),
+        bar("links halved", 1.0, 2.0),
+        bar("links doubled", -1.0, 5.0),
+    ]
+    claim = tornado_claim(made, "4 storage nodes")
+    assert "against 4 storage nodes, not told from 0" in claim.text
+    assert "decision surely turns" not in claim.text
+    assert claim.text.endswith("The pool is surely ahead with links halved, surely behind with load halved.")
+    assert claim.facts == (Fact("load halved", EVEN), Fact(EVEN, "links halved"))
