@@ -27,7 +27,8 @@ VALUE_OPS = (2, 4, 11, 20)
 """VALUE, PUT, KEYS, MEMBERS: the messages that carry a value."""
 _ROOT, _LINK, _FIRST, _LAST = "5:", "5:1", "5:10", "5:11"
 _LITTLE = "8bit"
-"""HTB's least rate: all that its two classes send they borrow from the link, in the order of their `prio`."""
+"""HTB's least rate: but for a packet a minute, what the two classes send is borrowed from the link, and that
+goes by their `prio`."""
 
 
 def burst_bytes(rate_bit_s: float) -> int:
