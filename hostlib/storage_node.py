@@ -193,7 +193,7 @@ class StorageNode:
         stats.repairs += repairs
         stats.fills += fills
         for fragments, key, *place in begun:
-            self._promises.add(fragments)
+            self._promises.add(address, fragments)
             self._successors.seen(address, key, *place)
         return count
 
@@ -221,7 +221,7 @@ class StorageNode:
                 return None
             self.stats.overloaded += 1
             return wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))
-        return self._answer(place, message, backlog_ms)
+        return self._answer(address, place, message, backlog_ms)
 
     def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
         """The GET waits for its block, and what follows that in the chain is read next; False if too much
@@ -253,10 +253,10 @@ class StorageNode:
             if error is not None:
                 reply = wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))
             else:
-                reply = self._answer(place, message, backlog_ms)
+                reply = self._answer(address, place, message, backlog_ms)
             self._transport.send(address, [reply])
 
-    def _answer(self, place: Place, message: wire.Message, backlog_ms: int) -> bytes:
+    def _answer(self, address: str, place: Place, message: wire.Message, backlog_ms: int) -> bytes:
         """The reply to a GET, encoded."""
         block = self._store.get(place)
         flags = message.flags & _ECHOED_FLAGS
@@ -265,7 +265,7 @@ class StorageNode:
             if _is_of(message, held, block.write):
                 self.stats.values += 1
                 if not message.fragment:
-                    self._promises.add(held)
+                    self._promises.add(address, held)
                 at = message.fragment
                 epoch = self.members.epoch & 0xFF
                 return wire.encode_value(

@@ -11,7 +11,7 @@ from hostlib.block import Place
 from hostlib.client import Client
 from hostlib.content import derivation
 from hostlib.members import Members
-from hostlib.promises import Promises
+from hostlib.promises import MAX_SENDERS, SENDER_S, Promises
 from hostlib.storage_node import StorageNode
 from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore
@@ -29,21 +29,47 @@ def test_a_promise_takes_its_time_on_the_link_and_is_over_then() -> None:
     async def main() -> None:
         promises = Promises(LINK_BIT_S)
         assert promises.wait_ms() == 0
-        promises.add(10)
+        promises.add(NODE, 10)
         await asyncio.sleep(0.04)
-        promises.add(5)
+        promises.add(NODE, 5)
         assert promises.wait_ms() == 110
         await asyncio.sleep(1)
         assert promises.wait_ms() == 0
-        promises.add(5)
+        promises.add(NODE, 5)
         assert promises.wait_ms() == 50
+
+    run_virtual(main())
+
+
+def test_who_begins_to_read_and_never_goes_on_counts_for_half_a_second() -> None:
+    async def main() -> None:
+        promises = Promises(LINK_BIT_S)
+        for _ in range(1000):
+            promises.add(NODE, 65_535)
+        assert promises.wait_ms() == 1000 * SENDER_S
+        promises.add(OTHER, 10)
+        assert promises.wait_ms() == 1000 * SENDER_S + 100
+        await asyncio.sleep(0.2)
+        promises.add(NODE, 65_535)
+        assert promises.wait_ms() == pytest.approx(1000 * SENDER_S + 100)
+
+    run_virtual(main())
+
+
+def test_senders_are_remembered_up_to_a_bound() -> None:
+    async def main() -> None:
+        promises = Promises(LINK_BIT_S)
+        for sender in range(3 * MAX_SENDERS):
+            promises.add(str(sender), 1)
+        assert len(promises._own_s) == MAX_SENDERS
+        assert promises.wait_ms() == 1000 * 3 * MAX_SENDERS * FRAGMENT_S
 
     run_virtual(main())
 
 
 def test_on_a_link_without_a_limit_nothing_waits() -> None:
     promises = Promises(0.0)
-    promises.add(1000)
+    promises.add(NODE, 1000)
     assert promises.wait_ms() == 0
 
 
