@@ -281,8 +281,7 @@ class StorageNode:
         found = self._store.find(Place(message.tenant, message.key))
         if found is None:
             return self._reply(message, wire.OP_NOT_FOUND, 0, message.content, message.fragments, backlog_ms)
-        length, write = found
-        reply = self._reply(message, wire.OP_FOUND, 0, write, wire.fragment_count(length), backlog_ms)
+        reply = self._reply(message, wire.OP_FOUND, 0, found[1], wire.fragment_count(found[0]), backlog_ms)
         return reply._replace(recompute_ms=self._promises.wait_ms())  # the field's meaning in a FOUND
 
     def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
