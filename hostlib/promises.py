@@ -14,8 +14,8 @@ from collections import OrderedDict
 
 from hostlib.wire import VALUE_FRAME_BYTES
 
-SENDER_S = 0.5
-"""Of a link's time: a chain of 150 blocks at the default scale."""
+SENDER_S = 2.0
+"""Of a link's time: a chain of 600 blocks of 84 MB at 200 Gbit/s."""
 MAX_SENDERS = 1024
 
 

@@ -41,7 +41,7 @@ def test_a_promise_takes_its_time_on_the_link_and_is_over_then() -> None:
     run_virtual(main())
 
 
-def test_who_begins_to_read_and_never_goes_on_counts_for_half_a_second() -> None:
+def test_who_begins_to_read_and_never_goes_on_counts_for_no_longer_than_its_bound() -> None:
     async def main() -> None:
         promises = Promises(LINK_BIT_S)
         for _ in range(1000):
