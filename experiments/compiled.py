@@ -39,7 +39,7 @@ _SIMULATOR = (
     "messages network node peers prefix_routing pushed question record routing simulation steps store switch "
     "system warm watched_routing workload"
 )
-_EMULATED = "client cpu lanes live_puts machine node reported store switch"
+_EMULATED = "client control cpu lanes live_puts machine network node pushed reported routing store switch"
 _POOL = (
     "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "
     "turnover"

@@ -79,7 +79,7 @@ class ClientOptions:
     max_waiting_puts: int = 1024
     before_held: int = 1
     """Fragments of a PUT that have left by the time that its home says of the first that it holds the block,
-    which ends it."""
+    which ends it. A host's window of 512 bytes each is nothing beside a real block: less than one here."""
 
 
 class Client:

@@ -1,8 +1,7 @@
 """The controller of one switch: the live controller's own pool logic on an adapter with delays and costs.
 
 `controller.pool.Pool` decides as it does in the live system; this adapter carries its operations out on a
-simulated switch after the time that they take, and counts the messages. Where a run is compressed in time,
-the controller's own clock is not: its seconds are those of the emulation, `pace` of the simulation's.
+simulated switch after the time that they take, and counts the messages.
 """
 
 from __future__ import annotations
@@ -113,15 +112,10 @@ class SwitchControl:
         options: Control,
         homes: Mapping[str, IPv4Address],
         residual: ResidualValue,
-        pace: float = 1.0,
         push_share: float = 0.0,
     ) -> None:
         """`push_share`: hot prefixes are pushed, within the controller's bound of fragments on their way,
         of which a part of a block counts as so much less than one, being larger; 0: nothing is."""
-        self._pace = pace
-        self.recompute_ms: Callable[[int], int] = lambda depth: 0
-        """What nodes say that computing a block at a depth of its chain takes, in whole milliseconds of the
-        controller's clock; 0: they say nothing."""
         self.costs = ControlCosts()
         self._loop, self._switch, self._options = loop, switch, options
         self._reported: dict[bytes, Block] = {}
@@ -160,12 +154,24 @@ class SwitchControl:
         if now_s >= self._next_hits_s:
             self._next_hits_s = now_s + self._read_hits(now_s)
         busy = len(self.pool.reclaims) or len(self.pool.fills) or self.pool.push is not None
-        return self._pace * (TICK_S if busy else min(1.0, max(TICK_S, self._next_hits_s - now_s)))
+        return self._lasts(TICK_S if busy else min(1.0, max(TICK_S, self._next_hits_s - now_s)))
 
     @property
     def _now_s(self) -> float:
-        """By the controller's clock."""
-        return self._loop.now / self._pace
+        return self._by_clock(self._loop.now)
+
+    def _by_clock(self, time: float) -> float:
+        """What a time is by the controller's clock, in the same unit."""
+        return time
+
+    def _lasts(self, time: float) -> float:
+        """The reverse."""
+        return time
+
+    def _recompute_ms(self, block: Block) -> int:
+        """What nodes say that computing a block takes, by the controller's clock; 0: they say nothing, and
+        the controller takes what the cost model says."""
+        return 0
 
     # What the pool asks of a switch (controller.operations.Adapter).
 
@@ -210,7 +216,7 @@ class SwitchControl:
 
     def _read_hits(self, now_s: float) -> float:
         took_s = len(self._switch.index) * self._options.read_entry_s
-        self.costs.cpu_s += took_s * self._pace
+        self.costs.cpu_s += self._lasts(took_s)
         if not self._switch.index:
             return MIN_PERIOD_S
         self.pool.read_hits(now_s)
@@ -259,8 +265,8 @@ class SwitchControl:
             depth=block.depth,
             chain_blocks=ask.chain_blocks,
             fragments=len(block.parts),
-            backlog_ms=min(0xFFFF, round(backlog_ms / self._pace)),
-            recompute_ms=self.recompute_ms(block.depth),
+            backlog_ms=min(0xFFFF, round(self._by_clock(backlog_ms))),
+            recompute_ms=self._recompute_ms(block),
             count=count,
             waiters=(1 << max(1, waiters)) - 1,
             home=self._homes[block.home],

@@ -120,13 +120,3 @@ class Lane(Generic[Kind]):
             self._opening = True
         self._heard_s = now_s
         self._shared = 0
-
-
-def lane_options(target_backlog_ms: float, pace: float) -> LaneOptions:
-    """Hosts' own options, their times so many times as long."""
-    hosts = LaneOptions()
-    return LaneOptions(
-        target_backlog_ms=round(target_backlog_ms * pace),
-        merged_backlog_ms=round(hosts.merged_backlog_ms * pace),
-        min_timeout_s=hosts.min_timeout_s * pace,
-    )

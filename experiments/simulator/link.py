@@ -14,15 +14,11 @@ bit."""
 
 
 class Link:
-    """Messages follow one another at `bytes_per_s`; what arrives slower than that leaves slower too.
+    """Messages follow one another at `bytes_per_s`; what arrives slower than that leaves slower too."""
 
-    With `burst_s` it is no wire but a shaper, a bucket of tokens: a packet has left when its turn comes, and
-    after idling, as many do at once as take so long at the link's rate.
-    """
+    __slots__ = ("bytes_per_s", "free_s", "latency_s", "longest_wait_s", "name", "sent_bytes")
 
-    __slots__ = ("_burst_s", "bytes_per_s", "free_s", "latency_s", "longest_wait_s", "name", "sent_bytes")
-
-    def __init__(self, name: str, bytes_per_s: float, latency_s: float, burst_s: float = 0.0) -> None:
+    def __init__(self, name: str, bytes_per_s: float, latency_s: float) -> None:
         self.name = name
         self.bytes_per_s = bytes_per_s
         self.latency_s = latency_s
@@ -30,7 +26,6 @@ class Link:
         """When all that was sent so far has left."""
         self.sent_bytes = 0.0
         self.longest_wait_s = 0.0
-        self._burst_s = burst_s
 
     def wait_s(self, now_s: float) -> float:
         """How long what is sent now waits for its turn."""
@@ -53,25 +48,16 @@ class Link:
             self.longest_wait_s = begin_s - now_s
         self.sent_bytes += size_bytes
         first_s = (head_bytes if head_bytes < size_bytes else size_bytes) / self.bytes_per_s
-        if self._burst_s:
-            self.free_s = max(self.free_s, now_s - self._burst_s) + size_bytes / self.bytes_per_s
-            head_s, end_s = begin_s, max(begin_s, self.free_s - first_s)
-        else:
-            head_s = begin_s + first_s
-            end_s = self.free_s = begin_s + size_bytes / self.bytes_per_s
+        head_s = begin_s + first_s
+        end_s = self.free_s = begin_s + size_bytes / self.bytes_per_s
         if end_s < tail_s:
             end_s = tail_s
         return (head_s if head_s < end_s else end_s) + self.latency_s, end_s + self.latency_s
 
 
-def send_at_once(
-    links: Iterable[Link], now_s: float, size_bytes: float, head_bytes: float, tail_s: float
-) -> float:
+def send_at_once(links: Iterable[Link], now_s: float, size_bytes: float, tail_s: float = 0.0) -> float:
     """Queue a small message on all links of a way now; when its last bit is at the end."""
     for link in links:
-        if link._burst_s:
-            _, tail_s = link.send(now_s, size_bytes, head_bytes, tail_s)
-            continue
         # What Link.send does, here without a call for each link.
         end_s = link.free_s
         if end_s < now_s:
@@ -97,20 +83,18 @@ def send_through(
         link = links[place]
         begin_s = link.free_s
         waits = begin_s > now_s + AT_ONCE_S
-        if link._burst_s:
-            now_s, tail_s = link.send(now_s, size_bytes, head_bytes, tail_s)
-        else:  # what Link.send does, here without a call for each link
-            if begin_s < now_s:
-                begin_s = now_s
-            elif begin_s - now_s > link.longest_wait_s:
-                link.longest_wait_s = begin_s - now_s
-            link.sent_bytes += size_bytes
-            head_s = begin_s + least_bytes / link.bytes_per_s
-            link.free_s = end_s = begin_s + size_bytes / link.bytes_per_s
-            if end_s < tail_s:
-                end_s = tail_s
-            now_s = (head_s if head_s < end_s else end_s) + link.latency_s
-            tail_s = end_s + link.latency_s
+        # What Link.send does, here without a call for each link.
+        if begin_s < now_s:
+            begin_s = now_s
+        elif begin_s - now_s > link.longest_wait_s:
+            link.longest_wait_s = begin_s - now_s
+        link.sent_bytes += size_bytes
+        head_s = begin_s + least_bytes / link.bytes_per_s
+        link.free_s = end_s = begin_s + size_bytes / link.bytes_per_s
+        if end_s < tail_s:
+            end_s = tail_s
+        now_s = (head_s if head_s < end_s else end_s) + link.latency_s
+        tail_s = end_s + link.latency_s
         if waits and place < last:
             return place, now_s, tail_s
     return last, now_s, tail_s

@@ -124,7 +124,7 @@ class Told(Reply):
 class Put(Item):
     """A block on its way to its home; `reclaim`: from the switch `sender`, as `fragments` of it."""
 
-    __slots__ = ("block", "fragment", "held", "piece", "reclaim", "sender", "sequence")
+    __slots__ = ("block", "fragment", "held", "reclaim", "sender", "sequence")
 
     def __init__(
         self,
@@ -134,7 +134,6 @@ class Put(Item):
         fragment: int = 0,
         reclaim: bool = False,
         sequence: int = 0,
-        piece: bool = False,
     ) -> None:
         self.fragments = fragments
         self.block = block
@@ -144,8 +143,6 @@ class Put(Item):
         self.sequence = sequence
         self.held = False
         """In the acknowledgement: the home now holds the whole block."""
-        self.piece = piece
-        """One fragment of a block whose sender sends it fragment by fragment."""
 
 
 @dataclass(frozen=True, slots=True)

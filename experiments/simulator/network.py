@@ -69,7 +69,6 @@ class Network:
         fabric: Fabric,
         sizes: Sizes,
         latency_s: float,
-        burst_s: float = 0.0,
         requests_first: bool = False,
     ) -> None:
         """`requests_first`: they and acknowledgements wait for no block; their share of a link is small."""
@@ -83,7 +82,7 @@ class Network:
         self._value_bytes, self._request_bytes = sizes.value_bytes, sizes.request_bytes
         for one, other, rate_bit_s in fabric.graph.edges(data="rate_bit_s"):
             for ends in ((one, other), (other, one)):
-                self.links[ends] = Link(f"{ends[0]}->{ends[1]}", rate_bit_s / 8, latency_s, burst_s)
+                self.links[ends] = self._link(f"{ends[0]}->{ends[1]}", rate_bit_s / 8, latency_s)
         switches = frozenset(fabric.switches)
         self.ports = {
             (source, target): Port(loop, link, sizes, source, target not in switches, requests_first)
@@ -91,6 +90,10 @@ class Network:
         }
         self._next = _next_hops(fabric)
         self._ways: dict[str, dict[str, tuple[Link, ...]]] = {vertex: {} for vertex in self._next}
+
+    def _link(self, name: str, bytes_per_s: float, latency_s: float) -> Link:
+        """One direction between neighbours."""
+        return Link(name, bytes_per_s, latency_s)
 
     def next_hop(self, vertex: str, destination: str) -> str:
         """The neighbour on the way from a vertex to a host or switch."""
@@ -122,7 +125,7 @@ class Network:
         now_s, tail_s = self._loop.now, 0.0
         size_bytes, way = fragments * self._request_bytes, self._way(store, sender)
         if not self._requests_first:
-            return send_at_once(way, now_s, size_bytes, self._request_bytes, tail_s)
+            return send_at_once(way, now_s, size_bytes)
         for link in way:
             tail_s = max(tail_s, now_s) + link.pass_by(size_bytes)
         return tail_s

@@ -12,22 +12,19 @@ from hostlib.pushed import Interests, PushedOptions
 class PushedParts:
     """Of one node. `holds(block)` says whether it has a block already, `keep(block)` gives it one."""
 
-    def __init__(
-        self, holds: Callable[[Block], bool], keep: Callable[[Block], None], pace: float = 1.0
-    ) -> None:
-        """`pace`: hosts' clocks are so much slower than the simulation's."""
+    def __init__(self, holds: Callable[[Block], bool], keep: Callable[[Block], None]) -> None:
         self.taken = 0
         """Blocks."""
         options = PushedOptions()
         self._interests = Interests(options)
-        self._holds, self._keep, self._pace = holds, keep, pace
+        self._holds, self._keep = holds, keep
         self._most = options.max_partial
         self._missing: OrderedDict[Block, int] = OrderedDict()
         """Parts of blocks that are still to come, as bits."""
 
     def asks(self, block: Block, now_s: float) -> bool:
         """The node asks for a block; whether its request subscribes to the prefix that begins there."""
-        return self._interests.asks(block.key, block.parent, now_s / self._pace)
+        return self._interests.asks(block.key, block.parent, now_s)
 
     def offer(self, block: Block, part: int) -> None:
         """A part that nobody here asked for."""

@@ -18,7 +18,7 @@ from experiments.simulator.store import Store
 from experiments.simulator.workload import Library, delay
 from workload.conductor import Conductor, ConductorOptions, transfer_s
 from workload.cost import CostModel
-from workload.schedule import CONDUCTOR, Route, make_scheduler, share_out
+from workload.schedule import CONDUCTOR, PlannedScheduler, Route, make_scheduler, share_out
 from workload.trace import Request
 
 
@@ -96,15 +96,15 @@ class Router:
                 overlapped=workload.estimate == "overlapped", ttft_slo_s=workload.ttft_slo_s
             )
             self.conductor = Conductor(cluster, options, workload.seed)
-        self._nodes, self._pace = scenario.nodes, scenario.machine.pace
+        self._nodes = scenario.nodes
 
     def arrivals(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Route | None]]:
         """Requests as late as the scenario says, with their routes where these are known beforehand."""
         if self.conductor is not None or self._live is not None:
             return iter([(request, None) for request, _ in self._late((r, 0) for r in requests)])
-        workload, nodes = self._workload, self._nodes
+        nodes = self._nodes
         first = nodes.count - nodes.joining
-        scheduler = make_scheduler(workload.scheduler, first, workload.seed, self._pace)
+        scheduler = self._planned(first)
         planned = self._late(share_out(requests, scheduler, nodes.count, nodes.joining, nodes.joins_at))
         return iter([(request, Route(node)) for request, node in planned])
 
@@ -126,6 +126,10 @@ class Router:
         """So is its last."""
         if self._live is not None:
             self._live.answered(route.number)
+
+    def _planned(self, nodes: int) -> PlannedScheduler:
+        """Who shares requests out beforehand, over so many nodes at first."""
+        return make_scheduler(self._workload.scheduler, nodes, self._workload.seed)
 
     def _late(self, assigned: Iterable[tuple[Request, int]]) -> list[tuple[Request, int]]:
         return delay(assigned, self._workload.jitter_s, self._workload.seed)

@@ -23,16 +23,19 @@ from experiments.simulator.control import SwitchControl
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.emulated.client import EmulatedClient
+from experiments.simulator.emulated.control import EmulatedControl
 from experiments.simulator.emulated.machine import carrier_of
+from experiments.simulator.emulated.network import EmulatedNetwork
 from experiments.simulator.emulated.node import EmulatedNode
+from experiments.simulator.emulated.pushed import EmulatedPushedParts
 from experiments.simulator.emulated.reported import ReportedCluster
+from experiments.simulator.emulated.routing import EmulatedRouter
 from experiments.simulator.emulated.store import EmulatedStore
 from experiments.simulator.emulated.switch import EmulatedSwitch
 from experiments.simulator.events import Loop
 from experiments.simulator.front import Front, Whole
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import Hints, NodeHints
-from experiments.simulator.lane import lane_options
 from experiments.simulator.lenders import Lender, LenderHints, Lenders
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block, Put
@@ -49,6 +52,7 @@ from experiments.simulator.switch import Switch, SwitchOptions
 from experiments.simulator.warm import Push, hottest
 from experiments.simulator.watched_routing import WatchedNode, WatchedRouter
 from experiments.simulator.workload import Demand, Library
+from hostlib.lane import LaneOptions
 from hostlib.streamer import BandwidthMeter
 from hostlib.tier_rules import make_rule
 from hostlib.tiers import LocalTiers
@@ -82,17 +86,10 @@ class System:
             ladder(scenario, self.cost),
         )
         latency_s = scenario.network.latency_us * US
-        machine, seed = scenario.machine, scenario.workload.seed
-        self.network = Network(
-            self.loop,
-            self.fabric,
-            self.sizes,
-            latency_s,
-            machine.link_burst_s,
-            scenario.network.requests_first,
-        )
-        self._carrier = carrier_of(self.loop, machine, seed)
+        self._carrier = carrier = carrier_of(self.loop, scenario.machine, scenario.workload.seed)
         """The machine that carries the parts out, if there is one."""
+        given = (self.loop, self.fabric, self.sizes, latency_s, scenario.network.requests_first)
+        self.network = Network(*given) if carrier is None else EmulatedNetwork(*given, carrier)
         self.nodes: list[Node] = []
         self.stores: list[Store] = []
         self.switches: list[Switch] = []
@@ -146,17 +143,14 @@ class System:
             self.library,
             self.cost,
         )
-        cluster = SimulatedCluster(self.loop, parts)
-        if scenario.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
-            cluster = ReportedCluster(
-                self.loop,
-                parts,
-                scenario.machine,
-                scenario.workload.seed,
-                scenario.network.header_share,
-                past,
-            )
-        self.router = Router(scenario, cluster, self._live_router(cluster))
+        carrier, cluster = self._carrier, SimulatedCluster(self.loop, parts)
+        if carrier is None:
+            self.router = Router(scenario, cluster, self._live_router(cluster))
+            return
+        if carrier.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
+            seed, header_share = scenario.workload.seed, scenario.network.header_share
+            cluster = ReportedCluster(self.loop, parts, carrier.machine, seed, header_share, past)
+        self.router = EmulatedRouter(scenario, cluster, self._live_router(cluster), carrier)
 
     def _live_router(self, cluster: SimulatedCluster) -> LiveRouter | None:
         """A router that learns from the nodes, which tell themselves or are watched."""
@@ -244,14 +238,11 @@ class System:
             cost=self.cost,
             capacity_slots=capacity_slots if self.library.streams else None,
         )
-        cost, pace = self.cost, scenario.machine.pace
-        residual = ResidualValue(cost, scenario.network.link_gbit_s * 1e9, pace)
+        residual = ResidualValue(self.cost, scenario.network.link_gbit_s * 1e9)
         push_share = len(self.sizes.parts) / self.sizes.fragments if scenario.control.push else 0.0
-        control = SwitchControl(
-            self.loop, switch, policy, size, scenario.control, homes, residual, pace, push_share
-        )
-        if scenario.machine.cores:
-            control.recompute_ms = lambda depth: round(1000 * cost.block_prefill_s(depth) / pace)
+        given = (self.loop, switch, policy, size, scenario.control, homes, residual, push_share)
+        carrier = self._carrier
+        control = SwitchControl(*given) if carrier is None else EmulatedControl(*given, carrier, self.cost)
         self._control_of[switch.name] = control
         self.controls.append(control)
 
@@ -325,16 +316,13 @@ class System:
             return self.peers.join(name, tiers)
         if self.direct is not None:
             return DirectClient(self.loop, self.direct, place)
-        machine, carrier = self.scenario.machine, self._carrier
-        lane = lane_options(self.scenario.network.target_backlog_ms, machine.pace)
-        options = ClientOptions(
-            lane,
-            # Fragments of 512 bytes are nothing beside a real block; an emulated one has few.
-            before_held=lane.initial_window if machine.cores else 1,
-        )
+        carrier = self._carrier
+        target_ms = round(self.scenario.network.target_backlog_ms)  # as hosts can be told it
+        options = ClientOptions(LaneOptions(target_backlog_ms=target_ms))
         pushed: PushedParts | None = None
         if self.scenario.control.push:
-            pushed = PushedParts(tiers.__contains__, tiers.place, machine.pace)
+            own = (tiers.__contains__, tiers.place)
+            pushed = PushedParts(*own) if carrier is None else EmulatedPushedParts(*own, carrier)
         given = (self.loop, name, self.network, options, pushed)
         client = Client(*given) if carrier is None else EmulatedClient(*given, carrier)
         if self.lenders is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.emulated.lanes import LiveLanes
 from experiments.simulator.emulated.live_puts import LivePuts
 from experiments.simulator.emulated.machine import Carrier
 from experiments.simulator.events import Loop
+from experiments.simulator.hardware import Machine
 from experiments.simulator.messages import PROBE, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from experiments.simulator.pushed import PushedParts
@@ -27,6 +29,7 @@ class EmulatedClient(Client):
         pushed: PushedParts | None,
         carrier: Carrier,
     ) -> None:
+        options = emulated_options(options, carrier.machine)
         super().__init__(loop, name, network, options, pushed)
         self._process, self._fragment_s = carrier.node_process(name), carrier.machine.node_fragment_s
         self._live_puts: LivePuts | None = None
@@ -67,3 +70,17 @@ class EmulatedClient(Client):
     def acknowledged(self, put: Put) -> None:
         action = super().acknowledged if self._live_puts is None else self._live_puts.acknowledged
         self._process.do(put.fragments * self._fragment_s, action, put)
+
+
+def emulated_options(options: ClientOptions, machine: Machine) -> ClientOptions:
+    """Of a host process: its times are so many times as long here, and of a block that its home holds the
+    first window leaves, since an emulated block has few fragments."""
+    lane, pace = options.lane, machine.pace
+    lane = replace(
+        lane,
+        target_backlog_ms=round(lane.target_backlog_ms * pace),
+        merged_backlog_ms=round(lane.merged_backlog_ms * pace),
+        min_timeout_s=lane.min_timeout_s * pace,
+    )
+    before_held = lane.initial_window if machine.cores else options.before_held
+    return replace(options, lane=lane, before_held=before_held)

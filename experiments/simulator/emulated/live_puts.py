@@ -16,6 +16,12 @@ from experiments.simulator.network import Network
 from hostlib.lane import LaneOptions
 
 
+class Piece(Put):
+    """One fragment of a block whose sender sends it fragment by fragment."""
+
+    __slots__ = ()
+
+
 class _Offer:
     """A block on its way home."""
 
@@ -87,7 +93,7 @@ class LivePuts:
     def _queue(self, block: Block, offer: _Offer) -> None:
         """All of its fragments."""
         offer.waiting = block.fragments
-        offer.lane.waiting.extend(Put(block, 1, self._name, n, piece=True) for n in range(block.fragments))
+        offer.lane.waiting.extend(Piece(block, 1, self._name, n) for n in range(block.fragments))
 
     def _pump(self, lane: Lane[Put]) -> None:
         for put in lane.take(self._loop.now):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from experiments.simulator.emulated.live_puts import Piece
 from experiments.simulator.emulated.machine import Carrier
 from experiments.simulator.events import Loop
 from experiments.simulator.messages import PROBE, QUESTION, Ask, Block, Put, Reply, fragments_of
@@ -56,9 +57,9 @@ class EmulatedStore(Store):
         self._process.do(put.fragments * self._machine.store_fragment_s, super().put, put)
 
     def _take(self, put: Put) -> bool:
-        return self._take_piece(put) if put.piece else super()._take(put)
+        return self._take_piece(put) if isinstance(put, Piece) else super()._take(put)
 
-    def _take_piece(self, put: Put) -> bool:
+    def _take_piece(self, put: Piece) -> bool:
         """Blocks are put together by sender; a fragment of one that is here is a use of it."""
         block = put.block
         if not self.holds(block):

@@ -10,12 +10,15 @@ from experiments.simulator.emulated.node import EmulatedNode
 from experiments.simulator.emulated.store import EmulatedStore
 from experiments.simulator.emulated.switch import EmulatedSwitch
 from experiments.simulator.kinds import figures
+from experiments.simulator.messages import NOWHERE
 from experiments.simulator.node import Node
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import prepare
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch
 from experiments.simulator.system import System
+from hostlib.lane import LaneOptions
+from hostlib.pushed import PushedOptions
 
 BUSY = Scenario().changed(
     workload={"requests": 120, "load": 8.0, "scheduler": "round_robin"},
@@ -53,3 +56,43 @@ def test_a_process_that_takes_time_makes_them_wait() -> None:
     for cost in ("switch_packet_s", "node_block_s", "node_fragment_s", "store_fragment_s"):
         slow = BUSY.changed(machine={"cores": 64, cost: 0.002})
         assert figures(slow)["ttft_s"]["mean"] > alone, cost
+
+
+def test_hosts_fixed_times_are_longer_by_the_emulations_pace() -> None:
+    (real, *_), (host, *_) = (
+        list(System(*prepare(BUSY.changed(machine=machine))).clients.values())
+        for machine in ({}, {"pace": 3.0})
+    )
+    plain, stretched = real._options.lane, host._options.lane
+    assert stretched.target_backlog_ms == 3 * plain.target_backlog_ms
+    assert stretched.merged_backlog_ms == 3 * plain.merged_backlog_ms
+    assert stretched.min_timeout_s == 3 * plain.min_timeout_s
+    assert stretched.initial_window == plain.initial_window
+
+
+def test_a_node_subscribes_again_by_its_hosts_clock() -> None:
+    again_s = PushedOptions().subscribe_again_s
+    system = System(*prepare(BUSY.changed(machine={"pace": 10.0})))
+    pushed = next(iter(system.clients.values())).pushed
+    assert pushed is not None
+    first = system.library.chain(system.demand.requests[0])[0]
+    assert pushed.asks(first, 0.0)
+    assert not pushed.asks(first, 9 * again_s)
+    assert pushed.asks(first, 10 * again_s)
+
+
+def test_of_a_held_block_a_window_leaves_where_hosts_take_time_and_else_a_fragment() -> None:
+    left = []
+    for machine in ({}, {"pace": 2.0}, {"cores": 2}):
+        system = System(*prepare(BUSY.changed(machine=machine)))
+        client = next(iter(system.clients.values()))
+        held = system.library.chain(system.demand.requests[0])[0]
+        assert held.at_home != NOWHERE
+        sent: list[int] = []
+        system.network.keepers[held.home] = lambda put, sent=sent: sent.append(put.fragments)
+        client.store([held])
+        end = system.loop.event()
+        system.loop.after(1.0, end.succeed)
+        system.loop.run(until=end)
+        left += sent
+    assert left == [1, 1, LaneOptions().initial_window]

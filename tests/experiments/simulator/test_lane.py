@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulator.lane import Lane, lane_options
+from experiments.simulator.lane import Lane
 from hostlib import native
 from hostlib.lane import Lane as HostLane
 from hostlib.lane import LaneOptions, Request
@@ -59,13 +59,6 @@ def test_after_a_pause_the_window_is_at_its_start_again() -> None:
     lane.waiting.append(Part(1))
     assert len(list(lane.take(1.4))) == 1
     assert lane.window == 32
-
-
-def test_times_of_an_emulation_are_stretched_by_its_pace() -> None:
-    hosts, options = LaneOptions(), lane_options(20.0, 3.0)
-    assert options.target_backlog_ms == 60
-    assert options.merged_backlog_ms == 3 * hosts.merged_backlog_ms
-    assert options.min_timeout_s == 3 * hosts.min_timeout_s
 
 
 ANSWERS = st.tuples(st.floats(0.0, 0.3), st.none() | st.integers(0, 200), st.booleans())

@@ -25,20 +25,6 @@ def test_what_arrives_slowly_leaves_slowly_without_blocking_others() -> None:
     assert link.send(1.0, 100.0, 10.0)[1] == 2.0
 
 
-def test_a_shaper_lets_a_burst_through_and_then_keeps_its_rate() -> None:
-    shaper = Link("a->b", 100.0, 0.0, burst_s=2.0)
-    ends = [shaper.send(10.0, 100.0, 100.0)[1] for _ in range(5)]
-    assert ends == [10.0, 10.0, 10.0, 11.0, 12.0]  # two seconds' worth at once, and the packet on top of it
-    assert shaper.wait_s(10.0) == 3.0
-    assert shaper.send(20.0, 100.0, 100.0)[1] == 20.0
-
-
-def test_a_message_through_a_shaper_ends_with_its_last_packet() -> None:
-    shaper = Link("a->b", 100.0, 0.0, burst_s=2.0)
-    passage = shaper.send(10.0, 500.0, 100.0)
-    assert passage == (10.0, 12.0)
-
-
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(1, 1000)), min_size=1, max_size=30))
 def test_a_link_never_sends_faster_than_its_rate(messages: list[tuple[float, float]]) -> None:
     link, now_s, ends = Link("a->b", 50.0, 0.0), 0.0, []

@@ -47,9 +47,9 @@ def key(number: int) -> bytes:
 class Node:
     """What a node holds, and what it takes of what comes unasked."""
 
-    def __init__(self, pace: float = 1.0) -> None:
+    def __init__(self) -> None:
         self.held: list[Block] = []
-        self.parts = PushedParts(self.held.__contains__, self.held.append, pace)
+        self.parts = PushedParts(self.held.__contains__, self.held.append)
 
     def offer(self, *blocks: Block) -> None:
         for each in blocks:
@@ -89,13 +89,12 @@ def test_of_too_many_incomplete_blocks_the_oldest_gives_way() -> None:
     assert node.held == [many[-1]]
 
 
-def test_a_node_subscribes_to_the_beginning_of_a_prefix_and_again_by_its_hosts_clock() -> None:
-    again_s = PushedOptions().subscribe_again_s
-    node = Node(pace=10.0)
+def test_a_node_subscribes_to_the_beginning_of_a_prefix_and_again_after_a_while() -> None:
+    again_s, node = PushedOptions().subscribe_again_s, Node()
     assert node.parts.asks(block(1), 0.0)
     assert not node.parts.asks(block(2, above=1), 0.0)
-    assert not node.parts.asks(block(1), 9 * again_s)
-    assert node.parts.asks(block(1), 10 * again_s)
+    assert not node.parts.asks(block(1), 0.9 * again_s)
+    assert node.parts.asks(block(1), again_s)
 
 
 def fabric() -> System:

@@ -1,0 +1,22 @@
+"""A router that is a program."""
+
+from __future__ import annotations
+
+from experiments.simulator.emulated.machine import Carrier
+from experiments.simulator.prefix_routing import LiveRouter
+from experiments.simulator.routing import Router, SimulatedCluster
+from experiments.simulator.scenario import Scenario
+from workload.schedule import PlannedScheduler, make_scheduler
+
+
+class EmulatedRouter(Router):
+    """What it learns it learns by its own clock, which an emulation does not make faster."""
+
+    def __init__(
+        self, scenario: Scenario, cluster: SimulatedCluster, live: LiveRouter | None, carrier: Carrier
+    ) -> None:
+        super().__init__(scenario, cluster, live)
+        self._pace = carrier.machine.pace
+
+    def _planned(self, nodes: int) -> PlannedScheduler:
+        return make_scheduler(self._workload.scheduler, nodes, self._workload.seed, self._pace)
