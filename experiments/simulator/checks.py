@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from controller.config import PoolSize, Thresholds
 from experiments.run.scenario import SPARE_SHARE
+from experiments.simulator.machine import Machine
 from experiments.simulator.messages import Sizes
 from experiments.simulator.scenario import GB, ROUTERS, SWITCHES, Model, Scenario
 from experiments.simulator.schema import Document, ScenarioError
@@ -83,6 +84,8 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield from _joining_impossibilities(scenario)
     if scenario.control.push:
         yield from _push_impossibilities(scenario)
+    if scenario.machine != Machine():
+        yield from _beside_the_machine(scenario)
     if scenario.workload.clients and scenario.workload.load != 1.0:
         yield "workload.load", "a closed loop has no rate of arrival: leave out load or clients"
 
@@ -93,6 +96,16 @@ def _blend_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "nodes.blend", 'blends what is fetched: nodes.gate must be "always" or "compare"'
     if nodes.decode != "apart" or nodes.loading != "overlapped":
         yield "nodes.blend", 'needs nodes.decode = "apart" and nodes.loading = "overlapped"'
+
+
+def _beside_the_machine(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """What the layer of the emulator's machine has no process for: it would take no time there."""
+    if scenario.storage.kind != "stores":
+        yield "machine", 'has processes for storage nodes only: use storage.kind = "stores"'
+    if scenario.nodes.decode in ("steps", "budget"):
+        yield "machine", 'has processes for nodes with decode = "apart" and "batched" only'
+    if scenario.decoders.count:
+        yield "machine", "has no processes for nodes that decode: use decoders.count = 0"
 
 
 def _no_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,8 @@ from experiments.simulator.holders import Holders
 from experiments.simulator.link import AT_ONCE_S, Link, Passage
 from experiments.simulator.messages import Block
 from experiments.simulator.network import Network
-from experiments.simulator.scenario import GBIT_BYTES, Scenario
+from experiments.simulator.scenario import GBIT_BYTES, Direct
+from experiments.simulator.scenario import Network as Fabric
 from hostlib.tiers import LocalTiers
 
 Arrived = Callable[[], None]
@@ -30,23 +31,24 @@ class PeerPool:
     def __init__(
         self,
         loop: Loop,
-        scenario: Scenario,
+        options: Direct,
+        fabric: Fabric,
         block_bytes: float,
         network: Network,
         front: Front | None = None,
     ) -> None:
         self.block_bytes = block_bytes
-        self.options = scenario.direct
+        self.options = options
         self.front = front
         self.out_links: list[Link] = []
         self.in_links: list[Link] = []
-        self.latency_s = scenario.network.latency_us * 1e-6
+        self.latency_s = fabric.latency_us * 1e-6
         self._loop, self._network = loop, network
-        self._rate = scenario.network.link_gbit_s * GBIT_BYTES * scenario.direct.peer_share
+        self._rate = fabric.link_gbit_s * GBIT_BYTES * options.peer_share
         self.block_s = block_bytes / self._rate
         self.beside_reader = front is not None and front.beside_reader
         """Whether no block waits for another node's adapter, nor between switches."""
-        self._head_bytes = block_bytes / scenario.network.fragments
+        self._head_bytes = block_bytes / fabric.fragments
         self._names: list[str] = []
         self._coming: list[int] = []
         """By node: blocks that are on their way to it."""

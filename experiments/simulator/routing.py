@@ -13,7 +13,7 @@ from experiments.simulator.messages import Block
 from experiments.simulator.node import Node
 from experiments.simulator.peers import PeerPool
 from experiments.simulator.prefix_routing import LiveRouter
-from experiments.simulator.scenario import Scenario, Workload
+from experiments.simulator.scenario import Nodes, Workload
 from experiments.simulator.store import Store
 from experiments.simulator.workload import Library, delay
 from workload.conductor import Conductor, ConductorOptions, transfer_s
@@ -85,9 +85,10 @@ class SimulatedCluster:
 class Router:
     """Gives each request its node; `Route`s are for requests in order of arrival."""
 
-    def __init__(self, scenario: Scenario, cluster: SimulatedCluster, live: LiveRouter | None = None) -> None:
+    def __init__(
+        self, workload: Workload, nodes: Nodes, cluster: SimulatedCluster, live: LiveRouter | None = None
+    ) -> None:
         """`live`: who decides instead of a scheduler."""
-        workload = scenario.workload
         self._live, self._cluster = live, cluster
         self.conductor: Conductor | None = None
         self._workload: Workload = workload
@@ -96,7 +97,7 @@ class Router:
                 overlapped=workload.estimate == "overlapped", ttft_slo_s=workload.ttft_slo_s
             )
             self.conductor = Conductor(cluster, options, workload.seed)
-        self._nodes = scenario.nodes
+        self._nodes = nodes
 
     def arrivals(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Route | None]]:
         """Requests as late as the scenario says, with their routes where these are known beforehand."""

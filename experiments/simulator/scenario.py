@@ -10,7 +10,8 @@ from typing import Any
 
 from controller.config import EVICTION_MODES, FILL_MODES
 from controller.policies import POLICY_NAMES
-from experiments.simulator.hardware import Decoders, Machine, Prices, Routing
+from experiments.simulator.hardware import Decoders, Prices, Routing
+from experiments.simulator.machine import Machine
 from experiments.simulator.measured import DIGEST_CPU_S
 from experiments.simulator.schema import (
     Document,

@@ -41,7 +41,7 @@ def _simulated(scenario: Scenario, began_s: float) -> SimResult:
 def prepare(scenario: Scenario, document: Document | None = None) -> tuple[Scenario, Demand]:
     """Everything that can be found wrong before anything runs; ScenarioError, with a document's lines."""
     check(scenario, document)
-    demand = make_demand(scenario)
+    demand = make_demand(scenario.workload, scenario.model.block_tokens, scenario.nodes.blend)
     scenario = scenario.changed(model={"block_tokens": demand.block_tokens})
     check(scenario, document)
     return scenario, demand

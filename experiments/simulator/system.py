@@ -79,11 +79,12 @@ class System:
         stored = scenario.storage.kind == "stores"
         self.sizes = sizes(scenario, self.cost)
         self.library = Library(
-            scenario,
+            scenario.model.name,
             self.demand.block_tokens,
             self.fabric if stored else None,
             self.sizes.parts,
             ladder(scenario, self.cost),
+            scenario.nodes.blend,
         )
         latency_s = scenario.network.latency_us * US
         self._carrier = carrier = carrier_of(self.loop, scenario.machine, scenario.workload.seed)
@@ -124,7 +125,8 @@ class System:
             lookup_s = scenario.direct.lookup_s
             self.lenders = Lenders(self.loop, self.network, lookup_s, self._block_s)
         elif scenario.storage.kind == "peers":
-            self.peers = PeerPool(self.loop, scenario, self.sizes.block_bytes, self.network, self._front())
+            shared, block_bytes = (scenario.direct, scenario.network), self.sizes.block_bytes
+            self.peers = PeerPool(self.loop, *shared, block_bytes, self.network, self._front())
         else:
             self._build_switches()
             self._build_stores(past)
@@ -144,13 +146,11 @@ class System:
             self.cost,
         )
         carrier, cluster = self._carrier, SimulatedCluster(self.loop, parts)
-        if carrier is None:
-            self.router = Router(scenario, cluster, self._live_router(cluster))
-            return
-        if carrier.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
+        if carrier is not None and carrier.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
             seed, header_share = scenario.workload.seed, scenario.network.header_share
             cluster = ReportedCluster(self.loop, parts, carrier.machine, seed, header_share, past)
-        self.router = EmulatedRouter(scenario, cluster, self._live_router(cluster), carrier)
+        given = (scenario.workload, scenario.nodes, cluster, self._live_router(cluster))
+        self.router = Router(*given) if carrier is None else EmulatedRouter(*given, carrier)
 
     def _live_router(self, cluster: SimulatedCluster) -> LiveRouter | None:
         """A router that learns from the nodes, which tell themselves or are watched."""

@@ -9,7 +9,7 @@ from math import log
 from random import Random
 
 from experiments.simulator.messages import Block
-from experiments.simulator.scenario import Scenario, ScenarioError, Workload
+from experiments.simulator.scenario import ScenarioError, Workload
 from hostlib.homes import home_of
 from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
@@ -34,9 +34,9 @@ class Demand:
     block_tokens: int
 
 
-def make_demand(scenario: Scenario) -> Demand:
-    """Read or generate; ScenarioError where that can't be done."""
-    workload, tokens = scenario.workload, scenario.model.block_tokens
+def make_demand(workload: Workload, tokens: int | None, blends: bool) -> Demand:
+    """Read or generate, in blocks of so many tokens (None: the trace's own), for nodes that blend or don't;
+    ScenarioError where that can't be done."""
     try:
         if workload.hit_share is not None:
             return _own_prompts(workload, workload.hit_share, tokens or MOONCAKE.block_tokens)
@@ -50,7 +50,7 @@ def make_demand(scenario: Scenario) -> Demand:
             f"model.block_tokens: blocks of {tokens} tokens can't be made of the trace's "
             f"{whole.block_tokens}: choose a multiple or a divisor"
         )
-    if scenario.nodes.blend and not whole.has_chunks:
+    if blends and not whole.has_chunks:
         raise ScenarioError(
             f"nodes.blend: {whole.name} does not say which of its blocks are chunks (chunk_ids): choose "
             'workload.shape = "passages" or "rag", or a trace that does'
@@ -132,21 +132,22 @@ class Library:
 
     def __init__(
         self,
-        scenario: Scenario,
+        model: str,
         block_tokens: int,
         fabric: Fabric | None,
         parts: tuple[int, ...],
         ladder: Ladder | None = None,
+        blends: bool = False,
     ) -> None:
         """`parts` of a block, in fragments; with a ladder it is stored at each of its levels instead."""
         self.forms: dict[bytes, dict[int, Block]] = {}
         """What is stored of a block, by level; empty without a ladder."""
         self._parts, self._ladder = parts, ladder
-        self._space = KeySpace(scenario.model.name, block_tokens=block_tokens)
+        self._space = KeySpace(model, block_tokens=block_tokens)
         self._by_id: dict[int, Block] = {}
         self._others: dict[tuple[bytes, int], Block] = {}
         """Blocks whose id another one has, behind another parent; few traces have such."""
-        self._blends = scenario.nodes.blend
+        self._blends = blends
         self._chunk_by_id: dict[int, Block] = {}
         hosts = {str(fabric.hosts[name].ipv4): name for name in fabric.stores} if fabric else {}
         self._addresses, self._names = tuple(hosts), hosts

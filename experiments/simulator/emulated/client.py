@@ -10,7 +10,7 @@ from experiments.simulator.emulated.lanes import LiveLanes
 from experiments.simulator.emulated.live_puts import LivePuts
 from experiments.simulator.emulated.machine import Carrier
 from experiments.simulator.events import Loop
-from experiments.simulator.hardware import Machine
+from experiments.simulator.machine import Machine
 from experiments.simulator.messages import PROBE, Block, Put, Reply, fragments_of
 from experiments.simulator.network import Network
 from experiments.simulator.pushed import PushedParts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.simulator.emulated.cpu import Cold, Cpu, Process, Timers
 from experiments.simulator.events import Loop
-from experiments.simulator.hardware import Machine
+from experiments.simulator.machine import Machine
 
 
 class Carrier:

@@ -13,7 +13,7 @@ from random import Random
 from experiments.simulator.control import SwitchControl
 from experiments.simulator.emulated.client import EmulatedClient
 from experiments.simulator.events import Loop
-from experiments.simulator.hardware import Machine
+from experiments.simulator.machine import Machine
 from experiments.simulator.messages import Block
 from experiments.simulator.node import Node
 from experiments.simulator.routing import ClusterParts, SimulatedCluster

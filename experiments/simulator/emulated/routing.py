@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.simulator.emulated.machine import Carrier
 from experiments.simulator.prefix_routing import LiveRouter
 from experiments.simulator.routing import Router, SimulatedCluster
-from experiments.simulator.scenario import Scenario
+from experiments.simulator.scenario import Nodes, Workload
 from workload.schedule import PlannedScheduler, make_scheduler
 
 
@@ -13,9 +13,14 @@ class EmulatedRouter(Router):
     """What it learns it learns by its own clock, which an emulation does not make faster."""
 
     def __init__(
-        self, scenario: Scenario, cluster: SimulatedCluster, live: LiveRouter | None, carrier: Carrier
+        self,
+        workload: Workload,
+        nodes: Nodes,
+        cluster: SimulatedCluster,
+        live: LiveRouter | None,
+        carrier: Carrier,
     ) -> None:
-        super().__init__(scenario, cluster, live)
+        super().__init__(workload, nodes, cluster, live)
         self._pace = carrier.machine.pace
 
     def _planned(self, nodes: int) -> PlannedScheduler:

@@ -4,7 +4,7 @@ import pytest
 
 from controller.slots import Slots
 from experiments.simulator.emulated.reported import ReportedCluster
-from experiments.simulator.hardware import Machine
+from experiments.simulator.machine import Machine
 from experiments.simulator.routing import ClusterParts
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import prepare, simulate

@@ -43,6 +43,13 @@ def refusal(text: str) -> str:
             "bad.toml:3: nodes.running_gb",
             "no request would ever start",
         ),
+        ("[storage]\nkind = 'peers'\n[machine]\ncores = 2\n", "bad.toml:3: machine", "storage nodes only"),
+        (
+            "[nodes]\ndecode = 'budget'\ngate = 'never'\n[machine]\ncores = 2\n",
+            "bad.toml:4: machine",
+            '"apart" and "batched" only',
+        ),
+        ("[decoders]\ncount = 2\n[machine]\ncores = 2\n", "bad.toml:3: machine", "decoders.count = 0"),
     ],
 )
 def test_bad_scenarios_are_refused_with_place_and_reason(text: str, place: str, reason: str) -> None:

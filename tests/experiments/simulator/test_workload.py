@@ -24,7 +24,7 @@ def test_late_requests_do_not_overtake_each_other_at_their_node() -> None:
 def prompts(most: int, seed: int = 1) -> list[Request]:
     workload = {"hit_share": 1.0, "requests": 2000, "output_tokens": 8, "output_tokens_most": most}
     scenario = Scenario().changed(workload=workload | {"prompt_excess_tokens": 3000.0, "seed": seed})
-    return list(make_demand(scenario).requests)
+    return list(make_demand(scenario.workload, scenario.model.block_tokens, scenario.nodes.blend).requests)
 
 
 def test_answers_are_all_the_same_unless_they_are_to_differ() -> None:
