@@ -43,4 +43,4 @@ def test_each_is_done_in_one_place() -> None:
         "pictures are written by 1 module (experiments/pictures.py), pages by 1 "
         "(experiments/page/document.py)"
     )
-    assert told["The emulator's machine ran through every simulated part"].startswith("0 of 30 modules")
+    assert told["The emulator's machine ran through every simulated part"].startswith("0 of 31 modules")
