@@ -87,8 +87,8 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
     if found.coarse:
         out = sum(not one.seeds for one in found.coarse)
         screen.say(
-            f"Wider than wanted (±1 %, in the map ±0.5 %): {len(found.coarse)} comparisons, {out} of them "
-            "out."
+            f"Means wider than wanted (±1 %, in the map ±0.5 %): {len(found.coarse)} comparisons, {out} of "
+            "them out."
         )
     return options.results / NAME
 

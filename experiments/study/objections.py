@@ -213,10 +213,11 @@ def _seeds(found: Found) -> Iterator[Row]:
     if not repeated:
         return
     wide = [one for one in found.coarse if isfinite(one.spread)]
-    text = f"{min(repeated)} to {max(repeated)} seeds, the same for all that is compared"
+    numbers = " to ".join(map(str, sorted({min(repeated), max(repeated)})))
+    text = f"{numbers} seeds, the same for all that is compared"
     if wide:
         widest = max(wide, key=lambda one: one.spread)
-        text += f"; {len(wide)} comparisons are wider than wanted, "
+        text += f"; {len(wide)} comparisons of means are wider than wanted, "
         text += f"the widest ({widest.name}) ±{widest.spread:.1%}"
     yield "One seed, and a noise that nobody measured", text + _single(found.done)
 

@@ -38,7 +38,7 @@ def write_page(
         page.text(f"{number}. {answer}")
     page.text("; ".join(f"{name}: {value}" for name, value in about.items()) + ".")
     if coarse:
-        title = f"Left wider than wanted (±1 %, in the map ±0.5 %), or out: {len(coarse)} comparisons"
+        title = f"Means left wider than wanted (±1 %, in the map ±0.5 %), or out: {len(coarse)} comparisons"
         page.folded(title, coarse_lines(coarse))
     if objected.rows:
         page.table(objected.name, objected.columns, objected.rows)

@@ -38,6 +38,7 @@ def test_objections_are_answered_with_what_was_played(tmp_path: Path) -> None:
         "0.610 ± 0.002 s (p99 1.830 ± 0.005 s) by last answers, 0.186"
         in rows["The gate fetched from jammed homes"]
     )
+    assert rows["One seed, and a noise that nobody measured"].startswith("3 seeds, the same for all")
     assert "the widest (map 3) ±3.0%" in rows["One seed, and a noise that nobody measured"]
     pool = rows["The pool was compared with two storage nodes at any fan-in"]
     assert (

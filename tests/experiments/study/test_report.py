@@ -110,5 +110,6 @@ def test_a_budget_that_ends_leaves_a_report_that_says_so(tmp_path: Path) -> None
     assert found["coarse"]
     assert len(found["points"]) < 150
     assert (
-        "Left wider than wanted (±1 %, in the map ±0.5 %), or out" in (tmp_path / "report.html").read_text()
+        "Means left wider than wanted (±1 %, in the map ±0.5 %), or out"
+        in (tmp_path / "report.html").read_text()
     )
