@@ -1,4 +1,4 @@
-"""What simulating costs: CPU time over requests and nodes.
+"""What simulating costs: CPU time over requests, nodes and hops.
 
     python -m experiments.simulator.bench [--trace FILE] [--hour]
 
@@ -12,13 +12,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
+from networkx import shortest_path_length
 from rich.table import Table
 
 from experiments.command import Screen, run_command
 from experiments.compiled import engine
 from experiments.options import FLAG, Option, parse_into, yes_or_no
 from experiments.run.result import revision
+from experiments.simulator.checks import make_fabric
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import simulate
@@ -36,13 +39,28 @@ HOUR_S = 3600
 class Cost:
     """One simulation."""
 
-    nodes: int
+    scenario: Scenario
     result: SimResult
 
     @property
     def ms_per_request(self) -> float:
         """CPU time."""
         return 1000 * self.result.cpu_s / self.result.requests
+
+    @property
+    def hops(self) -> float:
+        """Links from a node to a storage node, mean over all pairs."""
+        fabric = make_fabric(self.scenario)
+        return mean(
+            float(shortest_path_length(fabric.graph, node, store))
+            for node in fabric.nodes
+            for store in fabric.stores
+        )
+
+
+def cost(scenario: Scenario) -> Cost:
+    """Simulate it."""
+    return Cost(scenario, simulate(scenario))
 
 
 def generated(requests: int, nodes: int) -> Scenario:
@@ -65,7 +83,7 @@ def costs(requests: Sequence[int] = REQUESTS, nodes: Sequence[int] = NODES) -> I
     """All combinations."""
     for count in nodes:
         for number in requests:
-            yield Cost(count, simulate(generated(number, count)))
+            yield cost(generated(number, count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +112,27 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, chosen: Options) -> int:
-    table = Table("workload", "nodes", "requests", "CPU, s", "CPU a request, ms")
-    found = [("agents", cost) for cost in costs()]
+    titles = ("workload", "nodes", "hops", "requests", "CPU, s", "CPU a request, ms", "a request and hop, ms")
+    table = Table(*titles)
+    found = [("agents", one) for one in costs()]
     if chosen.trace:
         scenario = Scenario().changed(
             workload={"trace": str(chosen.trace), "requests": TRACE_REQUESTS, "start_s": 0.0},
             nodes={"count": 16},
         )
-        found.append((chosen.trace.name, Cost(16, simulate(scenario))))
+        found.append((chosen.trace.name, cost(scenario)))
     if chosen.hour:
-        found.append(("chat, an hour", Cost(256, simulate(hour()))))
-    for name, cost in found:
-        result = cost.result
+        found.append(("chat, an hour", cost(hour())))
+    for name, one in found:
+        result = one.result
         table.add_row(
             name,
-            str(cost.nodes),
+            str(one.scenario.nodes.count),
+            f"{one.hops:.1f}",
             f"{result.requests:,}",
             f"{result.cpu_s:.2f}",
-            f"{cost.ms_per_request:.2f}",
+            f"{one.ms_per_request:.2f}",
+            f"{one.ms_per_request / one.hops:.3f}",
         )
     screen.show(table)
     screen.show(f"revision {revision()}, {engine()}")
