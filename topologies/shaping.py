@@ -1,5 +1,5 @@
 """How an interface sends: at its link's rate (HTB), late where a delay is asked for (netem), and from one
-queue or from two, of which the first holds what carries no value.
+queue or from two, of which the first holds the protocol's messages without a value.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BURST_S = 0.001
 KV_PORT = 22341
 OP_AT = 20 + 8 + 1
 """Of the protocol's `op`, counted from the IPv4 header, which has no options."""
-VALUE_OPS = (2, 4, 11, 20)
-"""VALUE, PUT, KEYS, MEMBERS: the messages that carry a value."""
+FIRST_OPS = (1, 3, 5, 6, 7, 8, 9, 10)
+"""GET, NOT_FOUND, PUT_ACK, REFUSED, STAT, FOUND, HELLO, LIST: the hosts' messages without a value."""
 _ROOT, _LINK, _FIRST, _LAST = "5:", "5:1", "5:10", "5:11"
 _LITTLE = "8bit"
 """HTB's least rate: but for a packet a minute, what the two classes send is borrowed from the link, and that
@@ -45,7 +45,8 @@ class Shape:
     queue_packets: int | None = None
     """That wait in a queue, at most; None: the kernel's 1000."""
     requests_first: bool = False
-    """Whether packets without a value have a queue of their own, before those with one."""
+    """Whether the protocol's messages without a value have a queue of their own, before everything else: what
+    is not the protocol's can't push blocks aside, and a switch forwards no such message that is long."""
 
     def commands(self, interface: str) -> Iterator[str]:
         """tc's, for an interface that has no queues yet."""
@@ -54,14 +55,14 @@ class Shape:
         # With a quantum, or the kernel warns of its guess.
         bounds = f"burst {burst} cburst {burst} quantum {LARGEST_FRAME_BYTES}"
         leaves = (_FIRST, _LAST) if self.requests_first else (_LINK,)
-        default = leaves[0].removeprefix(_ROOT)
+        default = leaves[-1].removeprefix(_ROOT)
         yield f"tc qdisc add {device} root handle {_ROOT} htb default {default}"
         yield f"tc class add {device} parent {_ROOT} classid {_LINK} htb rate {rate} {bounds}"
         if self.requests_first:
             for order, leaf in enumerate(leaves):
                 limits = f"rate {_LITTLE} ceil {rate} prio {order} {bounds}"
                 yield f"tc class add {device} parent {_LINK} classid {leaf} htb {limits}"
-            yield from (f"tc filter add {device} {values} flowid {_LAST}" for values in _values())
+            yield from (f"tc filter add {device} {one} flowid {_FIRST}" for one in _requests())
         for number, leaf in enumerate(leaves, 10):
             yield from self._queue(device, leaf, f"{number}:")
 
@@ -74,10 +75,10 @@ class Shape:
             yield f"tc qdisc add {device} parent {parent} pfifo limit {self.queue_packets}"
 
 
-def _values() -> Iterator[str]:
-    """Filters of what carries a value. They read the message, not its length: what a host hands the kernel as
+def _requests() -> Iterator[str]:
+    """Filters of what carries no value. They read the message, not its length: what a host hands the kernel as
     one is many messages."""
-    for op in VALUE_OPS:
+    for op in FIRST_OPS:
         yield (
             f"parent {_ROOT} protocol ip prio 1 u32 match ip protocol {socket.IPPROTO_UDP} 0xff "
             f"match ip dport {KV_PORT} 0xffff match u8 {op} 0xff at {OP_AT}"

@@ -40,9 +40,9 @@ needs_root = [
 ]
 
 
-def test_what_waits_behind_requests_are_the_protocols_messages_with_a_value() -> None:
-    ops = [value for name, value in vars(wire).items() if name.startswith("OP_")]
-    assert {op for op in ops if len(message(op)) > KV_HEADER_BYTES} == set(shaping.VALUE_OPS)
+def test_what_goes_first_are_the_hosts_messages_without_a_value() -> None:
+    ops = [op for name, op in vars(wire).items() if name.startswith("OP_") and op < wire.OP_INVALIDATE]
+    assert {op for op in ops if len(message(op)) == KV_HEADER_BYTES} == set(shaping.FIRST_OPS)
     assert wire.KV_PORT == shaping.KV_PORT
     assert message(OP_PUT)[shaping.OP_AT - (FRAME_HEADER_BYTES - 14)] == OP_PUT
 
@@ -51,6 +51,17 @@ def test_one_queue_is_one_class_of_the_links_rate() -> None:
     commands = list(Shape(1e7).commands("s1-eth1"))
     assert [command.split()[1:3] for command in commands] == [["qdisc", "add"], ["class", "add"]]
     assert "rate 10000000bit" in commands[1]
+
+
+def test_what_is_not_the_protocols_waits_with_the_blocks() -> None:
+    commands = list(Shape(1e7, requests_first=True).commands("s1-eth1"))
+    first, last = (command for command in commands if " parent 5:1 " in command)
+    assert ("classid 5:10 htb" in first, "prio 0" in first) == (True, True)
+    assert ("classid 5:11 htb" in last, "prio 1" in last) == (True, True)
+    assert commands[0].endswith("htb default 11")
+    filters = [command for command in commands if " filter " in command]
+    assert len(filters) == len(shaping.FIRST_OPS)
+    assert all(f"match ip dport {wire.KV_PORT} 0xffff" in one and "flowid 5:10" in one for one in filters)
 
 
 def test_each_of_two_queues_has_the_delay_and_the_bound() -> None:
@@ -143,7 +154,7 @@ class TestNetwork:
 
     def test_what_the_kernel_lacks_is_refused_in_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
         require(0.0, requests_first=True)
-        monkeypatch.setattr(shaping, "VALUE_OPS", (300,))  # a filter that tc refuses
+        monkeypatch.setattr(shaping, "FIRST_OPS", (300,))  # a filter that tc refuses
         with pytest.raises(
             TopologyError, match=r"HTB and u32 filters, which are not here \(tc: .+\)"
         ) as error:
