@@ -55,7 +55,7 @@ class Fabric:
     """A validated topology. `graph` is not changed any more after construction."""
 
     def __init__(self, name: str, graph: nx.Graph, requests_first: bool = False) -> None:
-        """`requests_first`: every port has a queue for messages without a value, before that of all others."""
+        """`requests_first`: every port has a queue for messages without a value, before that of the rest."""
         self.name, self.graph, self.requests_first = name, graph, requests_first
         self._check()
         self._number_ports()

@@ -76,8 +76,8 @@ class Shape:
 
 
 def _requests() -> Iterator[str]:
-    """Filters of what carries no value. They read the message, not its length: what a host hands the kernel as
-    one is many messages."""
+    """Filters of what carries no value. They read the message, not its length: what a host hands the kernel
+    as one is many messages."""
     for op in FIRST_OPS:
         yield (
             f"parent {_ROOT} protocol ip prio 1 u32 match ip protocol {socket.IPPROTO_UDP} 0xff "
