@@ -37,7 +37,7 @@ for _, flag in ipairs(FLAGS) do
   f["flag_" .. flag[2]] = ProtoField.bool("weir.flags." .. flag[2], flag[2]:upper(), 16, nil, flag[1])
 end
 f.backlog_ms = ProtoField.uint16("weir.backlog_ms", "Backlog, ms")
-f.recompute_ms = ProtoField.uint16("weir.recompute_ms", "Recomputing costs, ms")
+f.recompute_ms = ProtoField.uint16("weir.recompute_ms", "Recomputing costs; FOUND: promised to others, ms")
 f.sequence = ProtoField.uint32("weir.sequence", "Sequence")
 f.generation = ProtoField.uint32("weir.generation", "Generation")
 f.reason = ProtoField.uint32("weir.reason", "Refused because", base.DEC, REASONS)

@@ -13,6 +13,7 @@ typedef bit<2048> value_cell_t;     // p4c's widest type: a value is two of them
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8>  IP_PROTOCOL_UDP = 17;
+const bit<32> ETHERNET_HEADER_BYTES = 14;
 const bit<16> IPV4_HEADER_BYTES = 20;
 const bit<16> UDP_HEADER_BYTES = 8;
 

@@ -8,7 +8,7 @@ error {
     BadUdpFragment,     // a part of a datagram
     BadUdpPort,         // from another port than KV_PORT: who is asked would not answer
     BadKvVersion,
-    BadKvLength,        // UDP's length is not the operation's
+    BadKvLength,        // UDP's length is not the operation's, or the frame's is not UDP's
     BadKvFragment,      // fragment >= fragments, where the length may not be unknown
     BadKvValueBytes     // more than VALUE_BYTES
 }
@@ -55,6 +55,9 @@ parser weir_parser(
         packet.extract(headers.kv);
         verify(headers.udp.src_port == KV_PORT, error.BadUdpPort);
         verify(headers.ipv4.total_len == IPV4_HEADER_BYTES + headers.udp.length, error.BadIpv4Header);
+        // Nothing behind the datagram: where short messages leave before long ones, none is longer than it says.
+        verify(standard_metadata.packet_length == ETHERNET_HEADER_BYTES + (bit<32>) headers.ipv4.total_len,
+            error.BadKvLength);
         verify(headers.kv.value_bytes <= VALUE_BYTES, error.BadKvValueBytes);
         transition select(headers.kv.op) {
             OP_VALUE: check_fragment_of_value;

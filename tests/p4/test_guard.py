@@ -95,6 +95,17 @@ def test_lengths_that_do_not_fit_are_malformed(rig: Rig, layer: str, error: int)
     assert rig.outcomes() == {"malformed": 1}
 
 
+@pytest.mark.parametrize("op", [wire.OP_GET, wire.OP_STAT, wire.OP_HELLO, wire.OP_VALUE])
+def test_a_message_with_more_behind_it_is_malformed(rig: Rig, op: int) -> None:
+    """Its header says that it is short, and it takes as long on a link as a long one."""
+    port = STORE if op == wire.OP_VALUE else NODE
+    whole = bytes(message(rig, port, op))
+    for trailer in (1, 1000):
+        assert rig.send(port, whole + bytes(trailer)) == []
+    assert rig.outcomes() == {"malformed": 2}
+    assert rig.to_cpu == []
+
+
 def test_a_wrong_ipv4_checksum_is_malformed(rig: Rig) -> None:
     packet = Ether(bytes(rig.get(NODE, KEY)))
     packet[IP].chksum ^= 1
