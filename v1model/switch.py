@@ -17,7 +17,7 @@ from v1model.binding.arrays import Arrays
 from v1model.binding.digests import Digests
 from v1model.binding.events import Event, Events
 from v1model.binding.library import NOW, PORTS, Handle, Library
-from v1model.binding.ports import attach_error, port_statistics
+from v1model.binding.ports import Statistics, attach_error, port_statistics
 from v1model.binding.profiles import Profiles
 from v1model.binding.replication import Replication
 from v1model.binding.tables import Tables
@@ -241,7 +241,7 @@ class Switch:
                 self._forwarding.join()
                 self._forwarding = None
 
-    def statistics(self) -> dict[str, dict[str, int] | dict[int, dict[str, int | str]]]:
+    def statistics(self) -> Statistics:
         """{"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}}}."""
         with self._lock:
             drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}

@@ -43,7 +43,7 @@ def is_present() -> bool:
 def compile_p4c(program: Path, directory: Path) -> tuple[Path, Path]:
     """(P4Info, BMv2's JSON) in `directory`."""
     p4info, config = directory / "p4info.txtpb", directory / "config.json"
-    command = ["p4c-bm2-ss", program, "--p4runtime-files", p4info, "-o", config]
+    command: list[str | Path] = ["p4c-bm2-ss", program, "--p4runtime-files", p4info, "-o", config]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise NotPortableError(f"p4c does not compile it for BMv2: {done.stderr.strip()}")
@@ -194,7 +194,7 @@ class RemoteDataPlane:
         self._write(INSERT, entity)
         self._known.add((kind, own_id))
 
-    def _write(self, update_type: int, entity: p4runtime_pb2.Entity) -> None:
+    def _write(self, update_type: p4runtime_pb2.Update.Type, entity: p4runtime_pb2.Entity) -> None:
         self._stream.flush()  # the packets before meet the entries before
         try:
             self._client.write(p4runtime_pb2.Update(type=update_type, entity=entity))

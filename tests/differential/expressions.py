@@ -38,9 +38,10 @@ class Expressions:
     def _expression(self, width: int, depth: int) -> Expression:
         if depth == 0 or self._rng.random() < 0.2:
             return self._rng.choice((self._constant, self._variable))(width)
-        kinds = (self._binary, self._unary, self._shift, self._cast, self._ternary, self._variable)
+        kinds: list[Callable[[int, int], Expression]]
+        kinds = [self._binary, self._unary, self._shift, self._cast, self._ternary, self._variable]
         if width > 1:
-            kinds += (self._concatenation, self._saturating)
+            kinds += [self._concatenation, self._saturating]
         return self._rng.choice(kinds)(width, depth - 1)
 
     def _constant(self, width: int, _: int = 0) -> Expression:

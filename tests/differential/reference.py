@@ -59,6 +59,9 @@ class Reference(Bmv2Target):
         self._exchange = PacketExchange(f"127.0.0.1:{self._packets}")
         self._counter_names = {info.preamble.id: info.preamble.name for info in p4info.counters}
 
+    def __enter__(self) -> Reference:
+        return self
+
     def __exit__(self, *details: object) -> None:
         self._exchange.close()
         super().__exit__(*details)
@@ -192,7 +195,7 @@ class Reference(Bmv2Target):
         assert self._client
         yield from self._client.read(entity)
 
-    def _write_one(self, update_type: int, entity: p4runtime_pb2.Entity) -> None:
+    def _write_one(self, update_type: p4runtime_pb2.Update.Type, entity: p4runtime_pb2.Entity) -> None:
         assert self._client
         try:
             self._client.write(p4runtime_pb2.Update(type=update_type, entity=entity))

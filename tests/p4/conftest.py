@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.p4.rig import Rig
+from v1model.backend import CompiledProgram
 from v1model.compile import compile_p4
 
 PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
@@ -14,18 +15,18 @@ SIZES = {"POOL_SLOTS": 64, "POOL_BLOCKS": 16, "PENDING_CELLS": 64, "SKETCH_CELLS
 
 
 @pytest.fixture(scope="session")
-def compiled():
+def compiled() -> CompiledProgram:
     """The program with small sizes, so that collisions and bounds are within reach."""
     return compile_p4(PROGRAM, defines={name: str(size) for name, size in SIZES.items()})
 
 
 @pytest.fixture(scope="session")
-def compiled_with_faults():
+def compiled_with_faults() -> CompiledProgram:
     """The same with losses on request."""
     return compile_p4(PROGRAM, defines={**{name: str(size) for name, size in SIZES.items()}, "FAULTS": "1"})
 
 
 @pytest.fixture
-def rig(compiled) -> Rig:
+def rig(compiled: CompiledProgram) -> Rig:
     """Nodes at ports 1 to 3, a store at port 9, routes and roles as a controller installs them."""
     return Rig(compiled)

@@ -7,10 +7,12 @@ from hashlib import blake2b
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 
 from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV
+from v1model.backend import CompiledProgram
 from v1model.dataplane import DigestConfig, DigestList, MeterConfig, Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch
 from v1model.switch import Switch
@@ -53,12 +55,12 @@ def _place(tenant: int, key: bytes) -> tuple[KeyMatch, KeyMatch]:
 class Rig:
     """`send` returns what left the switch as (port, Scapy packet), in order of ports; not the CPU port's."""
 
-    def __init__(self, compiled) -> None:
+    def __init__(self, compiled: CompiledProgram) -> None:
         self.switch = Switch(compiled, cpu_port=p4.CPU_PORT)
         self.now_us = 1_000_000
         self.next_generation = 1
         self._roles: set[int] = set()
-        self.to_cpu: list[tuple[int, Ether]] = []  # (ingress port, packet) of what went to the controller
+        self.to_cpu: list[tuple[int, Packet]] = []  # (ingress port, packet) of what went to the controller
         for node in NODES:
             self.set_role(node, p4.ROLE_REQUEST)
             self.allow(node, TENANT)
@@ -145,7 +147,7 @@ class Rig:
         """Fragments that the pool served of the block that lies there."""
         return self.switch.counter(p4.BLOCK_HITS, base_slot).packets
 
-    def send(self, port: int, packet, after_us: int = 1) -> list[tuple[int, Ether]]:
+    def send(self, port: int, packet: Packet | bytes, after_us: int = 1) -> list[tuple[int, Packet]]:
         self.now_us += after_us
         outputs = self.switch.inject(port, bytes(packet), timestamp_us=self.now_us)
         for output in outputs:
@@ -168,29 +170,33 @@ class Rig:
 
     # packets
 
-    def frame(self, source: int, to: int | str, payload):
+    def frame(self, source: int, to: int | str, payload: Packet) -> Packet:
         address = to if isinstance(to, str) else ip(to)
         mac_source = mac(0xFE) if source == p4.CPU_PORT else mac(source)
         ip_source = CONTROLLER_IP if source == p4.CPU_PORT else ip(source)
         headers = Ether(src=mac_source, dst="02:00:00:00:00:aa") / IP(src=ip_source, dst=address)
         return headers / UDP(sport=wire.KV_PORT, dport=wire.KV_PORT) / payload
 
-    def get(self, node: int, key: bytes, fragment: int = 0, home: int = STORE, **fields):
+    def get(self, node: int, key: bytes, fragment: int = 0, home: int = STORE, **fields: int) -> Packet:
         """A GET as a reader's that knows the length of the block, and takes any write of it."""
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(node, home, KV(op=wire.OP_GET, key=key, **fields))
 
-    def value(self, node: int | str, key: bytes, fragment: int = 0, home: int = STORE, **fields):
-        fields = {"frag": fragment, "fragments": FRAGMENTS, "content": CONTENT, "tag": TAG, **fields}
-        return self.frame(home, node, KV(op=wire.OP_VALUE, key=key, **fields) / value_of(key, fragment))
+    def value(
+        self, node: int | str, key: bytes, fragment: int = 0, home: int = STORE, **fields: int
+    ) -> Packet:
+        header = {"frag": fragment, "fragments": FRAGMENTS, "content": CONTENT, "tag": TAG, **fields}
+        return self.frame(home, node, KV(op=wire.OP_VALUE, key=key, **header) / value_of(key, fragment))
 
-    def not_found(self, node: int | str, key: bytes, fragment: int = 0, home: int = STORE, **fields):
+    def not_found(
+        self, node: int | str, key: bytes, fragment: int = 0, home: int = STORE, **fields: int
+    ) -> Packet:
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(home, node, KV(op=wire.OP_NOT_FOUND, key=key, **fields))
 
-    def put(self, node: int, key: bytes, homes: Sequence[int], fragment: int = 0, **fields):
+    def put(self, node: int, key: bytes, homes: Sequence[int], fragment: int = 0, **fields: int) -> Packet:
         numbered = {f"home_{place}": home for place, home in enumerate(homes, 1)}
-        fields = {
+        header = {
             "frag": fragment,
             "fragments": FRAGMENTS,
             "content": CONTENT,
@@ -198,21 +204,26 @@ class Rig:
             **numbered,
             **fields,
         }
-        payload = KV(op=wire.OP_PUT, key=key, **fields) / value_of(key, fragment)
+        payload = KV(op=wire.OP_PUT, key=key, **header) / value_of(key, fragment)
         return self.frame(node, homes[0], payload)
 
-    def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE, **fields):
+    def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE, **fields: int) -> Packet:
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(p4.CPU_PORT, to, KV(op=op, key=key, **fields))
 
-    def fill(self, key: bytes, fragment: int = 0, **fields) -> None:
+    def fill(self, key: bytes, fragment: int = 0, **fields: int) -> None:
         """Have a value fetched that fills its slot on its way."""
         asked = {name: value for name, value in fields.items() if name in ("tenant", "home")}
         self.send(NODES[0], self.get(NODES[0], key, fragment, **asked))
         self.send(STORE, self.value(NODES[0], key, fragment, **fields))
 
 
-def checksums_right(packet) -> bool:
+def ports(sent: Sequence[tuple[int, Packet]]) -> list[int]:
+    """Where packets left the switch."""
+    return [port for port, _ in sent]
+
+
+def checksums_right(packet: Packet) -> bool:
     """Whether IPv4's and UDP's checksums are those that Scapy computes anew."""
     anew = packet.copy()
     del anew[IP].chksum

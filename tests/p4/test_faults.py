@@ -3,7 +3,8 @@
 import pytest
 
 from hostlib import wire
-from tests.p4.rig import NODES, STORE, Rig, key_of
+from tests.p4.rig import NODES, STORE, Rig, key_of, ports
+from v1model.backend import CompiledProgram
 from v1model.dataplane import TableEntry
 from v1model.ir import ActionCall, KeyMatch
 
@@ -13,7 +14,7 @@ ALL = 0xFFFF
 
 
 @pytest.fixture
-def rig(compiled_with_faults) -> Rig:
+def rig(compiled_with_faults: CompiledProgram) -> Rig:
     return Rig(compiled_with_faults)
 
 
@@ -21,10 +22,6 @@ def lose(rig: Rig, share: int, op: int, port: int | None = None) -> None:
     matches = (KeyMatch(port, mask=0x1FF) if port is not None else None, KeyMatch(op, mask=0xFF))
     call = ActionCall("ingress.injected.lose", (share,))
     rig.switch.insert(TableEntry("ingress.injected.losses", matches, call, priority=1))
-
-
-def ports(sent) -> list[int]:
-    return [port for port, _ in sent]
 
 
 def test_nothing_is_lost_unless_asked(rig: Rig) -> None:

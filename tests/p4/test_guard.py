@@ -11,6 +11,7 @@ from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV, VALUE_OPS
 from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig, ip, key_of
+from v1model.backend import CompiledProgram
 
 KEY = key_of("block")
 NODE, OTHER, _ = NODES
@@ -32,7 +33,7 @@ ALLOWED = {
 }
 
 
-def message(rig: Rig, port: int, op: int, **fields):
+def message(rig: Rig, port: int, op: int, **fields: int) -> Packet:
     value = bytes(512) if op in VALUE_OPS else b""
     payload = KV(op=op, key=KEY, fragments=FRAGMENTS, **fields)
     return rig.frame(port, OTHER, payload / value if value else payload)
@@ -130,7 +131,7 @@ def test_every_truncation_is_dropped(rig: Rig, op: int) -> None:
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_hostile_bytes_never_reach_a_slot(compiled, data) -> None:
+def test_hostile_bytes_never_reach_a_slot(compiled: CompiledProgram, data: st.DataObject) -> None:
     """Any bytes after a valid start: no crash, at most one packet out, and nothing is served afterwards."""
     rig = Rig(compiled)
     rig.install(KEY)
@@ -217,6 +218,6 @@ def test_fragments_of_other_protocols_are_plain_ipv4(rig: Rig) -> None:
         (Ether() / IP(src=ip(NODE), dst=ip(OTHER), ttl=0) / UDP(dport=9), "ttl_expired"),
     ],
 )
-def test_what_leads_nowhere_is_dropped_and_counted(rig: Rig, packet, outcome: str) -> None:
+def test_what_leads_nowhere_is_dropped_and_counted(rig: Rig, packet: Packet, outcome: str) -> None:
     assert rig.send(NODE, packet) == []
     assert rig.outcomes() == {outcome: 1}

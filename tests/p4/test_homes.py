@@ -3,6 +3,7 @@
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 
 from hostlib import wire
 from hostlib.scapy_layer import KV
@@ -21,12 +22,13 @@ from tests.p4.rig import (
     value_of,
 )
 from tests.p4.test_switches import DOWN, UP, Chain
+from v1model.backend import CompiledProgram
 
 KEY = key_of("block")
 NODE = NODES[0]
 
 
-def homes(packet) -> tuple[int, int, int]:
+def homes(packet: Packet) -> tuple[int, int, int]:
     return packet[KV].home_1, packet[KV].home_2, packet[KV].home_3
 
 
@@ -81,7 +83,7 @@ def test_a_put_at_the_end_of_its_life_is_dropped(rig: Rig) -> None:
 
 
 @pytest.fixture
-def chain(compiled) -> Chain:
+def chain(compiled: CompiledProgram) -> Chain:
     """STORE hangs on the leaf, the two others on the spine."""
     chain = Chain(compiled)
     for number in (OTHER_STORE, THIRD_STORE):

@@ -17,15 +17,12 @@ from tests.p4.rig import (
     Rig,
     ip,
     key_of,
+    ports,
 )
 
 KEY = key_of("block")
 NODE, OTHER, _ = NODES
 ALLOWED = 3  # packets, where a port is metered
-
-
-def ports(sent) -> list[int]:
-    return [port for port, _ in sent]
 
 
 @pytest.mark.parametrize("port", [NODE, STORE])
@@ -77,7 +74,9 @@ def test_what_one_tenant_asked_for_is_no_answer_to_another(rig: Rig) -> None:
         (p4.SPECIAL_METER, "over_special", {"flags": wire.FLAG_BYPASS | wire.FLAG_REPAIR}),
     ],
 )
-def test_a_flood_of_requests_is_cut_at_the_rate_of_its_port(rig: Rig, meter, outcome, fields) -> None:
+def test_a_flood_of_requests_is_cut_at_the_rate_of_its_port(
+    rig: Rig, meter: str, outcome: str, fields: dict[str, int]
+) -> None:
     rig.limit(meter, NODE, ALLOWED)
     for _ in range(100):
         rig.send(NODE, rig.get(NODE, KEY, **fields))
@@ -86,7 +85,7 @@ def test_a_flood_of_requests_is_cut_at_the_rate_of_its_port(rig: Rig, meter, out
 
 
 @pytest.mark.parametrize("op", [wire.OP_STAT, wire.OP_LIST])
-def test_questions_count_as_requests(rig: Rig, op) -> None:
+def test_questions_count_as_requests(rig: Rig, op: int) -> None:
     rig.limit(p4.REQUEST_METER, STORE, ALLOWED)
     for _ in range(100):
         rig.send(STORE, rig.frame(STORE, OTHER_STORE, KV(op=op, key=KEY, fragments=0)))

@@ -5,16 +5,12 @@ import pytest
 from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV
-from tests.p4.rig import FRAGMENTS, NODES, OTHER_STORE, STORE, TENANT, Rig, key_of, value_of
+from tests.p4.rig import FRAGMENTS, NODES, OTHER_STORE, STORE, TENANT, Rig, key_of, ports, value_of
 from v1model.dataplane import Replica
 
 KEY = key_of("block")
 VICTIM, OTHER_VICTIM, INTRUDER = NODES
 RETRY = wire.FLAG_RETRY
-
-
-def ports(sent) -> list[int]:
-    return [port for port, _ in sent]
 
 
 def test_an_honest_not_found_of_another_store_goes_to_who_asked_there(rig: Rig) -> None:
@@ -68,7 +64,7 @@ def test_unreadable_is_told_to_all_who_wait_and_other_refusals_are_not(rig: Rig)
     rig.send(VICTIM, rig.get(VICTIM, KEY))
     rig.send(OTHER_VICTIM, rig.get(OTHER_VICTIM, KEY))
 
-    def refused(reason: int):
+    def refused(reason: int) -> list[int]:
         payload = KV(op=wire.OP_REFUSED, key=KEY, fragments=FRAGMENTS, generation=reason)
         return ports(rig.send(STORE, rig.frame(STORE, VICTIM, payload)))
 

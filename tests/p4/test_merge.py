@@ -19,15 +19,13 @@ from tests.p4.rig import (
     ip,
     key_of,
     mac,
+    ports,
     value_of,
 )
+from v1model.backend import CompiledProgram
 
 KEY = key_of("block")
 A, B, C = NODES
-
-
-def ports(sent) -> list[int]:
-    return [port for port, _ in sent]
 
 
 def test_the_first_request_is_forwarded_and_the_next_wait(rig: Rig) -> None:
@@ -205,7 +203,9 @@ steps = st.lists(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
-def test_who_asks_is_answered_whatever_happens(compiled, steps) -> None:
+def test_who_asks_is_answered_whatever_happens(
+    compiled: CompiledProgram, steps: list[tuple[str, int, bytes, int]]
+) -> None:
     """Model: each forwarded GET is answered or lost. Whoever asked since the last answer to a fragment and
     was absorbed gets the next answer to it, or its retry is forwarded."""
     rig = Rig(compiled)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import pytest
 from scapy.layers.inet import IP
+from scapy.packet import Packet
 
 from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV
-from tests.p4.rig import FRAGMENTS, STORE, Rig, ip, key_of, number
+from tests.p4.rig import FRAGMENTS, STORE, Rig, ip, key_of, number, ports
+from v1model.backend import CompiledProgram
 from v1model.dataplane import Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch
 
@@ -31,7 +33,7 @@ def make_trunk(rig: Rig, port: int) -> None:
 class Chain:
     """What leaves one switch by the trunk enters the other."""
 
-    def __init__(self, compiled) -> None:
+    def __init__(self, compiled: CompiledProgram) -> None:
         self.leaf, self.spine = Rig(compiled), Rig(compiled)
         make_trunk(self.leaf, UP)
         make_trunk(self.spine, DOWN)
@@ -43,7 +45,7 @@ class Chain:
             )
             self.spine.switch.modify(route)
 
-    def ask(self, node: int, **fields) -> list[tuple[int, object]]:
+    def ask(self, node: int, **fields: int) -> list[tuple[int, Packet]]:
         """A node's GET; what leaves the spine."""
         passed = self.leaf.send(node, self.leaf.get(node, KEY, **fields))
         return [out for _, packet in passed for out in self.spine.send(DOWN, packet)]
@@ -52,19 +54,15 @@ class Chain:
         self.spine.send(C, self.spine.get(C, KEY))
         self.spine.send(STORE, self.spine.value(C, KEY))
 
-    def answer(self, node: int, **fields) -> list[tuple[int, object]]:
+    def answer(self, node: int, **fields: int) -> list[tuple[int, Packet]]:
         """The store's reply; what leaves the leaf."""
         passed = self.spine.send(STORE, self.spine.value(node, KEY, **fields))
         return [out for port, packet in passed if port == DOWN for out in self.leaf.send(UP, packet)]
 
 
 @pytest.fixture
-def chain(compiled) -> Chain:
+def chain(compiled: CompiledProgram) -> Chain:
     return Chain(compiled)
-
-
-def ports(sent) -> list[int]:
-    return [port for port, _ in sent]
 
 
 def test_requests_merge_at_both_levels_and_replies_fan_out_at_both(chain: Chain) -> None:

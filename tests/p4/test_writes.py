@@ -17,24 +17,29 @@ from tests.p4.rig import (
     TAG,
     Rig,
     key_of,
+    ports,
     value_of,
 )
+from v1model.backend import CompiledProgram
 
 KEY = key_of("block")
 A, B, C = NODES
 REPAIR = wire.FLAG_BYPASS | wire.FLAG_REPAIR
 
 
-def ports(sent) -> list[int]:
-    return [port for port, _ in sent]
-
-
-def served(rig: Rig, fragment: int = 0, **fields) -> wire.Message | None:
+def served(rig: Rig, fragment: int = 0, **fields: int) -> wire.Message | None:
     """What the pool answers; None if it does not."""
     sent = rig.send(C, rig.get(C, KEY, fragment, **fields))
     if ports(sent) != [C]:
         return None
     return wire.decode(bytes(sent[0][1][UDP].payload))
+
+
+def reply_of(rig: Rig) -> wire.Message:
+    """What the pool answers, which it must."""
+    reply = served(rig)
+    assert reply is not None
+    return reply
 
 
 def test_a_probe_learns_the_length_and_the_write_from_the_pool(rig: Rig) -> None:
@@ -92,7 +97,9 @@ writes = st.lists(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=writes)
-def test_two_writers_interleaved_never_mix(compiled, steps) -> None:
+def test_two_writers_interleaved_never_mix(
+    compiled: CompiledProgram, steps: list[tuple[str, int, int, int]]
+) -> None:
     """Whatever arrives in whatever order: who asked for a write gets it alone, and at any time all that the
     pool serves of the block is of one write."""
     rig = Rig(compiled)
@@ -126,10 +133,10 @@ def spoil(rig: Rig) -> None:
     garbage = KV(op=wire.OP_VALUE, key=KEY, fragments=FRAGMENTS, content=CONTENT) / b"garbage"
     rig.send(A, rig.get(A, KEY))
     rig.send(STORE, rig.frame(STORE, A, garbage))
-    assert served(rig).value == b"garbage"
+    assert reply_of(rig).value == b"garbage"
 
 
-def repair(rig: Rig, **fields) -> None:
+def repair(rig: Rig, **fields: int) -> None:
     assert ports(rig.send(B, rig.get(B, KEY, flags=REPAIR))) == [STORE]
     assert ports(rig.send(STORE, rig.value(B, KEY, flags=REPAIR, **fields))) == [B]
 
@@ -138,7 +145,7 @@ def test_a_wrong_slot_is_put_right_by_who_noticed(rig: Rig) -> None:
     rig.install(KEY)
     spoil(rig)
     repair(rig)
-    reply = served(rig)
+    reply = reply_of(rig)
     assert (bytes(reply.value), reply.tag) == (value_of(KEY), TAG)
 
 
@@ -166,14 +173,14 @@ def test_a_repair_that_nobody_asked_for_changes_nothing(rig: Rig) -> None:
     rig.send(OTHER_STORE, rig.frame(OTHER_STORE, B, forged))
     rig.send(B, rig.get(B, KEY, flags=REPAIR))
     rig.send(OTHER_STORE, rig.frame(OTHER_STORE, B, forged))  # not whom B asked
-    assert bytes(served(rig).value) == value_of(KEY)
+    assert bytes(reply_of(rig).value) == value_of(KEY)
 
 
 def test_a_damaged_repair_is_not_stored(rig: Rig) -> None:
     rig.install(KEY)
     rig.fill(KEY)
     repair(rig, checksum=0xBAD)
-    assert bytes(served(rig).value) == value_of(KEY)
+    assert bytes(reply_of(rig).value) == value_of(KEY)
 
 
 @pytest.mark.parametrize("flags", [0, wire.FLAG_FILL])

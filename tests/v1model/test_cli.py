@@ -184,7 +184,7 @@ def test_a_program_s_name_is_enough() -> None:
 def test_pcap_and_trace_of_a_running_switch(tmp_path: Path) -> None:
     """What the interface hands over is in its pcap file; every packet's steps are JSON lines."""
     trace = tmp_path / "trace.jsonl"
-    options = ["--pcap", tmp_path / "pcap", "--trace", trace, "--trace-json"]
+    options: list[str | Path] = ["--pcap", tmp_path / "pcap", "--trace", trace, "--trace-json"]
     with interface() as name, running_switch(PROGRAM, "-i", f"1@{name}", *options, *ANY_PORT):
         subprocess.run(["ip", "link", "set", f"{name}p", "up"], check=True)
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:

@@ -71,8 +71,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     directory = tmp_path_factory.mktemp("build")
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
     shutil.copytree(PACKAGE, directory / "source", ignore=ignored)
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", directory / "dist"]
-    run([*build, directory / "source"], directory)
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(directory / "dist")]
+    run([*build, str(directory / "source")], directory)
     (sdist,) = (directory / "dist").glob("weir_switch-*.tar.gz")
     (wheel,) = (directory / "dist").glob("weir_switch-*.whl")
     return {"sdist": sdist, "wheel": wheel}
@@ -93,8 +93,10 @@ def environment(directory: Path) -> Path:
 @pytest.mark.timeout(600)  # seconds on an idle machine
 def test_it_works_where_nothing_else_is_installed(built: dict[str, Path], tmp_path: Path) -> None:
     python = environment(tmp_path / "env")
-    install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-index"]
-    run([*install, "--disable-pip-version-check", built["wheel"]], tmp_path)  # pip finds what it needs there
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-index"]
+    run(
+        [*install, "--disable-pip-version-check", str(built["wheel"])], tmp_path
+    )  # pip finds what it needs there
     (tmp_path / "prog.p4").write_text(PROGRAM)
     run([python, "-c", USE], tmp_path)
     for program in ("weir-switch", "weir-p4c", "weir-cli"):

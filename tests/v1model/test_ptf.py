@@ -47,7 +47,8 @@ def run_ptf(
     python = Path(os.environ["PTF_PYTHON"])
     interfaces = [word for port, (_, end) in links.items() for word in ("-i", f"{port}@{end}")]
     cli = f"cli='{sys.executable} -m v1model cli --address {address}'"
-    command = [python, python.with_name("ptf"), "--test-dir", TESTS, *interfaces, "-t", cli, *names]
+    ptf: list[str | Path] = [python, python.with_name("ptf"), "--test-dir", TESTS]
+    command = [*ptf, *interfaces, "-t", cli, *names]
     return subprocess.run(
         command, cwd=directory, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )

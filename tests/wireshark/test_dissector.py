@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,13 +65,10 @@ class TestWithTshark:
         assert not [layers for layers in found if "weir.malformed" in str(layers)]
 
     def test_every_operation_and_flag_by_itself(self, tmp_path: Path) -> None:
-        one_fragment = {"fragment": 0, "fragments": 1}
-        sent = [wire.Message(op, KEY, **one_fragment) for op in constants("OP_")]
-        sent += [wire.Message(wire.OP_GET, KEY, **one_fragment, flags=flag) for flag in constants("FLAG_")]
-        sent += [
-            wire.Message(wire.OP_REFUSED, KEY, **one_fragment, generation=reason)
-            for reason in constants("REFUSED_")
-        ]
+        of_one_fragment = partial(wire.Message, key=KEY, fragment=0, fragments=1)
+        sent = [of_one_fragment(op) for op in constants("OP_")]
+        sent += [of_one_fragment(wire.OP_GET, flags=flag) for flag in constants("FLAG_")]
+        sent += [of_one_fragment(wire.OP_REFUSED, generation=reason) for reason in constants("REFUSED_")]
         found = dissect(capture(tmp_path / "each.pcap", [wire.encode(message) for message in sent]))
         assert [fields_of(layers) for layers in found] == [expected(message) for message in sent]
 

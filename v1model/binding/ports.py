@@ -5,34 +5,49 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from v1model.binding.library import Handle
 
-# weir_port_statistics
-PORT_STATISTICS = (
-    "received_packets",
-    "received_bytes",
-    "sent_packets",
-    "sent_bytes",
-    "oversize_drops",
-    "transmit_drops",
-    "kernel_drops",
-    "unfinished_checksums",
-    "error",
-)
 
-
-def port_statistics(handle: Handle, port: int, interface: str) -> dict[str, int | str]:
+class PortStatistics(TypedDict):
     """Counts since the port was attached; `error` is the last one as text."""
-    values = (ctypes.c_uint64 * len(PORT_STATISTICS))()
+
+    interface: str
+    received_packets: int
+    received_bytes: int
+    sent_packets: int
+    sent_bytes: int
+    oversize_drops: int
+    transmit_drops: int
+    kernel_drops: int
+    unfinished_checksums: int
+    error: str
+
+
+class Statistics(TypedDict):
+    """Of a switch: packets that it dropped, by cause, and its ports, by number."""
+
+    drops: dict[str, int]
+    ports: dict[int, PortStatistics]
+
+
+def port_statistics(handle: Handle, port: int, interface: str) -> PortStatistics:
+    values = (ctypes.c_uint64 * 9)()  # weir_port_statistics
     handle.call("port_statistics", port, values)
-    statistics: dict[str, int | str] = {"interface": interface}
-    statistics |= dict(zip(PORT_STATISTICS, values, strict=True))
-    code = int(statistics["error"])
-    statistics["error"] = os.strerror(code) if code else ""
-    return statistics
+    return {
+        "interface": interface,
+        "received_packets": values[0],
+        "received_bytes": values[1],
+        "sent_packets": values[2],
+        "sent_bytes": values[3],
+        "oversize_drops": values[4],
+        "transmit_drops": values[5],
+        "kernel_drops": values[6],
+        "unfinished_checksums": values[7],
+        "error": os.strerror(values[8]) if values[8] else "",
+    }
 
 
 def attach_error(port: int, interface: str, code: int) -> str:

@@ -44,6 +44,7 @@ def const(value: int, width: int) -> ir.Const:
 
 
 def member(base: ir.Expr, name: str) -> ir.Member:
+    assert isinstance(base.type, ir.Struct | ir.Header | ir.Union)
     fields = dict(base.type.fields)
     return ir.Member(base, name, fields[name])
 
@@ -53,7 +54,8 @@ class Build:
     extracts every header in order, without a deparser it emits all."""
 
     def __init__(self, headers: tuple[tuple[str, ir.Type], ...], metadata: ir.Struct = NO_FIELDS) -> None:
-        self.headers = ir.Var("headers", ir.Struct("headers_t", headers))
+        self.headers_type, self.metadata_type = ir.Struct("headers_t", headers), metadata
+        self.headers = ir.Var("headers", self.headers_type)
         self.metadata = ir.Var("metadata", metadata)
         self.standard = ir.Var("standard_metadata", STANDARD)
         self.ingress: list[ir.Stmt] = []
@@ -84,15 +86,15 @@ class Build:
 
     def program(self) -> ir.Program:
         states = self.states or (self._extract_all(),)
-        emits = tuple(ir.Emit(member(self.headers, name)) for name, _ in self.headers.type.fields)
+        emits = tuple(ir.Emit(member(self.headers, name)) for name, _ in self.headers_type.fields)
 
         def control(name: str, body: list[ir.Stmt] | tuple[ir.Stmt, ...]) -> ir.Control:
             return ir.Control(name, tuple(self.locals) if name == "ingress" else (), tuple(body))
 
         return ir.Program(
             name="test.p4",
-            headers=self.headers.type,
-            metadata=self.metadata.type,
+            headers=self.headers_type,
+            metadata=self.metadata_type,
             standard_metadata=STANDARD,
             parser=ir.Parser("parser", (), "start", states),
             verify_checksum=control("verify", self.verify),
@@ -111,7 +113,10 @@ class Build:
         )
 
     def _extract_all(self) -> ir.State:
-        body = [ir.Extract(member(self.headers, name), kind) for name, kind in self.headers.type.fields]
+        body = []
+        for name, kind in self.headers_type.fields:
+            assert isinstance(kind, ir.Header)
+            body.append(ir.Extract(member(self.headers, name), kind))
         return ir.State("start", tuple(body), goto("accept"))
 
 

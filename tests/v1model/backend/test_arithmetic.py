@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from hypothesis import given, settings
@@ -68,7 +68,10 @@ class Case:
 
     def __init__(self, expression: ir.Expr, expected: Callable[[int, int], int]) -> None:
         self.expression, self.expected = expression, expected
-        self.width = 1 if isinstance(expression.type, ir.Bool) else expression.type.width
+        self.width = 1
+        if not isinstance(expression.type, ir.Bool):
+            assert isinstance(expression.type, ir.Bits)
+            self.width = expression.type.width
 
 
 def cases(kind: ir.Bits, a: ir.Expr, b: ir.Expr) -> Iterator[Case]:
@@ -95,10 +98,17 @@ def cases(kind: ir.Bits, a: ir.Expr, b: ir.Expr) -> Iterator[Case]:
 
 def shifts(kind: ir.Bits, a: ir.Expr, b: ir.Expr) -> Iterator[Case]:
     full = mask(kind.width)
+
+    def left(by: int, x: int, _: int) -> int:
+        return x << by & full
+
+    def right(by: int, x: int, _: int) -> int:
+        return shift_right(x, by, kind) & full
+
     for by in (0, 1, 7, 8, kind.width - 1, kind.width, kind.width + 9):
         constant = const(by, 32)
-        yield Case(ir.Binary("<<", a, constant, kind), lambda x, _, by=by: x << by & full)
-        yield Case(ir.Binary(">>", a, constant, kind), lambda x, _, by=by: shift_right(x, by, kind) & full)
+        yield Case(ir.Binary("<<", a, constant, kind), partial(left, by))
+        yield Case(ir.Binary(">>", a, constant, kind), partial(right, by))
     amount = ir.Cast(b, ir.Bits(kind.width))
     top = 4 * kind.width  # Python need not shift by 2**512
     yield Case(ir.Binary("<<", a, amount, kind), lambda x, y: x << min(y, top) & full)
@@ -107,11 +117,18 @@ def shifts(kind: ir.Bits, a: ir.Expr, b: ir.Expr) -> Iterator[Case]:
 
 def slices_and_casts(kind: ir.Bits, a: ir.Expr, b: ir.Expr) -> Iterator[Case]:
     width = kind.width
+
+    def cut(low: int, bits: int, x: int, _: int) -> int:
+        return x >> low & mask(bits)
+
+    def cast(to: int, x: int, _: int) -> int:
+        return number(x, kind) & mask(to)
+
     for low, high in {(0, width - 1), (width // 3, width * 2 // 3), (width - 1, width - 1), (0, 0)}:
         bits = high - low + 1
-        yield Case(ir.Slice(a, high, low, BIT(bits)), lambda x, _, low=low, n=bits: x >> low & mask(n))
+        yield Case(ir.Slice(a, high, low, BIT(bits)), partial(cut, low, bits))
     for to in CAST_WIDTHS:
-        yield Case(ir.Cast(a, ir.Bits(to, kind.signed)), lambda x, _, to=to: number(x, kind) & mask(to))
+        yield Case(ir.Cast(a, ir.Bits(to, kind.signed)), partial(cast, to))
     yield Case(ir.Binary("++", a, b, ir.Bits(2 * width, kind.signed)), lambda x, y: x << width | y)
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def texts(path: Path, **options: dict[str, str]) -> list[str]:
-    return [token.text for token in tokenize(preprocess(path, **options), str(path))][:-1]
+def texts(path: Path, defines: dict[str, str] | None = None) -> list[str]:
+    return [token.text for token in tokenize(preprocess(path, defines=defines), str(path))][:-1]
 
 
 def test_macros_and_defines(tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ class Machine:
                 return wrap((left << width) | (right & ((1 << width) - 1)), expression.type)
             case "|+|":
                 assert isinstance(expression.type, ir.Bits)
-                return min(left + right, (1 << expression.type.width) - 1)
+                return int(min(left + right, (1 << expression.type.width) - 1))
             case _:
                 results = {"+": left + right, "-": left - right, "*": left * right, "&": left & right}
                 results |= {"|": left | right, "^": left ^ right}

@@ -93,7 +93,7 @@ class P4RuntimeClient:
 
 def p4_errors(error: grpc.RpcError) -> Iterable[p4runtime_pb2.Error]:
     """All errors of a batch, OK ones too."""
-    details = dict(error.trailing_metadata())["grpc-status-details-bin"]
+    (details,) = (one.value for one in error.trailing_metadata() if one.key == "grpc-status-details-bin")
     status = status_pb2.Status.FromString(details)
     assert (status.code, status.message) == (error.code().value[0], error.details())
     for detail in status.details:

@@ -56,7 +56,7 @@ class Controller:
     # --- ids
 
     def id(self, kind: str, name: str) -> int:
-        return self._info(kind, name).preamble.id
+        return int(self._info(kind, name).preamble.id)
 
     def _info(self, kind: str, name: str) -> Any:
         infos = getattr(self.p4info, kind)

@@ -7,7 +7,7 @@ import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import P4RuntimeWriteException
 
 
-def table_entries():
+def table_entries() -> None:
     entry = sh.TableEntry("FlowIngress.index")(action="FlowIngress.set_slot")
     entry.match["headers.flow.key"] = "0xabc"
     entry.action["base"], entry.action["generation"] = "7", "1"
@@ -29,7 +29,7 @@ def table_entries():
     assert list(sh.TableEntry("FlowIngress.index").read()) == []
 
 
-def ternary_range_and_optional_matches():
+def ternary_range_and_optional_matches() -> None:
     entry = sh.TableEntry("FlowIngress.acl")(action="FlowIngress.drop", priority=5)
     entry.match["kind"] = "0x1200&&&0xff00"
     entry.match["address"] = "10..20"
@@ -41,7 +41,7 @@ def ternary_range_and_optional_matches():
     assert read.match["operation"].optional.value == b"\3"
 
 
-def counters_meters_and_groups():
+def counters_meters_and_groups() -> None:
     counter = sh.CounterEntry("FlowIngress.kinds")
     counter.index, counter.packet_count = 3, 5
     counter.modify()
@@ -57,7 +57,7 @@ def counters_meters_and_groups():
     session.delete()
 
 
-def packets_and_digests(for_cpu, learned, cpu_port):
+def packets_and_digests(for_cpu: str, learned: str, cpu_port: str) -> None:
     """Packets in hex: one that comes back as PacketIn, one whose address 9 comes as a digest."""
     digest = sh.DigestEntry("learned_t")
     digest.max_timeout_ns, digest.max_list_size, digest.ack_timeout_ns = 0, 1, 0
@@ -74,7 +74,7 @@ def packets_and_digests(for_cpu, learned, cpu_port):
     assert list_.digest.data[0].struct.members[0].bitstring == b"\x09"
 
 
-def main(address, p4info, config, name, *arguments):
+def main(address: str, p4info: str, config: str, name: str, *arguments: str) -> None:
     sh.setup(0, address, (0, 1), config=sh.FwdPipeConfig(p4info, config), verbose=False)
     try:
         globals()[name](*arguments)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.v1model.p4runtime.controller import DELETE, INSERT, MODIFY
 from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts
 from v1model.p4runtime.batch import Batch
 from v1model.p4runtime.engine import EmbeddedEngine
@@ -46,7 +47,7 @@ def pipelines(embedded_artifacts: Artifacts) -> Iterator[tuple[Pipeline, Pipelin
 
 def make_update(info: p4info_pb2.P4Info, source: random.Random) -> p4runtime_pb2.Update:
     """An update of a table entry that is often right, and often hits one that is there."""
-    update = p4runtime_pb2.Update(type=source.choice((1, 1, 2, 3, 3)))
+    update = p4runtime_pb2.Update(type=source.choice((INSERT, INSERT, MODIFY, DELETE, DELETE)))
     entry, table = update.entity.table_entry, source.choice(info.tables)
     entry.table_id = table.preamble.id
     for field in table.match_fields:

@@ -13,7 +13,7 @@ from v1model.protos.p4.v1 import p4runtime_pb2
 ADDRESS = "headers.flow.address"
 
 
-def indexed(c: Controller, kind: str, ids: str, name: str, index: int | None = None) -> Any:
+def indexed(c: Controller, kind: str, ids: str, name: str, index: int | None = None) -> tuple[Entity, Any]:
     """(entity, its counter, meter or register entry)."""
     entity = c.entity(kind)
     message = getattr(entity, kind)

@@ -31,7 +31,7 @@ def test_finsy(switch: RunningSwitch, tmp_path: Path) -> None:
     p4info, config = tmp_path / "p4info.txtpb", tmp_path / "config"
     p4info.write_text(text_format.MessageToString(switch.artifacts.p4info))
     config.write_bytes(switch.artifacts.device_config)
-    command = [python, COMMANDS, switch.address, p4info, config]
+    command: list[str | Path] = [python, COMMANDS, switch.address, p4info, config]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == SAID

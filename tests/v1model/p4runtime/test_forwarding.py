@@ -33,7 +33,7 @@ def comes_back(c: Controller, payload: bytes) -> bool:
     c.send_packet(payload)
     c.send_packet(marker)
     first = c.receive("packet").payload
-    return first != marker and c.receive("packet").payload == marker
+    return bool(first != marker and c.receive("packet").payload == marker)
 
 
 @BOTH

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.v1model.p4runtime.controller import INSERT, MODIFY, Controller
+from tests.v1model.p4runtime.controller import DELETE, INSERT, MODIFY, Controller
 from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts, RunningSwitch
 from tests.v1model.p4runtime.test_tables import index_entry
 from v1model.dataplane import DataPlaneError
@@ -18,6 +18,8 @@ from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import Pipeline
 from v1model.p4runtime.service import MAX_ENTITIES, MAX_UPDATES
 from v1model.protos.p4.v1 import p4runtime_pb2
+
+KINDS = (p4runtime_pb2.Update.UNSPECIFIED, INSERT, MODIFY, DELETE)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def pipeline(embedded_artifacts: Artifacts) -> Pipeline:
 @given(source=st.randoms(use_true_random=False))
 def test_random_entities(pipeline: Pipeline, embedded_artifacts: Artifacts, source: random.Random) -> None:
     maker = MessageMaker(embedded_artifacts.p4info, source)
-    updates = [p4runtime_pb2.Update(type=source.randrange(4), entity=maker.entity()) for _ in range(8)]
+    updates = [p4runtime_pb2.Update(type=source.choice(KINDS), entity=maker.entity()) for _ in range(8)]
     for error in pipeline.write(updates):
         assert error is None or error.code != "INTERNAL"
     for update in updates:

@@ -20,7 +20,9 @@ def get_config(
     c: Controller, response_type: str = "ALL"
 ) -> p4runtime_pb2.GetForwardingPipelineConfigResponse:
     request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=0, response_type=response_type)
-    return c.client.stub.GetForwardingPipelineConfig(request)
+    response: p4runtime_pb2.GetForwardingPipelineConfigResponse
+    response = c.client.stub.GetForwardingPipelineConfig(request)
+    return response
 
 
 def test_before_a_pipeline_is_set(bare_controller: Controller) -> None:
@@ -138,9 +140,7 @@ def test_a_p4info_that_is_not_the_programs(bare_controller: Controller, switch: 
 
 
 @pytest.mark.parametrize("atomicity", ["ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"])
-def test_other_atomicities_are_refused_and_nothing_is_written(
-    controller: Controller, atomicity: p4runtime_pb2.WriteRequest.Atomicity.ValueType
-) -> None:
+def test_other_atomicities_are_refused_and_nothing_is_written(controller: Controller, atomicity: str) -> None:
     entry = controller.entry(
         "index", {"headers.flow.key": 5}, controller.action("set_slot", base=3, generation=2)
     )

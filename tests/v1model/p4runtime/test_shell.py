@@ -32,6 +32,6 @@ def test_the_shell(case: str, switch: RunningSwitch, tmp_path: Path) -> None:
     p4info, config = tmp_path / "p4info.txtpb", tmp_path / "config"
     p4info.write_text(text_format.MessageToString(switch.artifacts.p4info))
     config.write_bytes(switch.artifacts.device_config)
-    command = [PYTHON, COMMANDS, switch.address, p4info, config, case, *CASES[case]]
+    command: list[str | Path] = [PYTHON, COMMANDS, switch.address, p4info, config, case, *CASES[case]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr

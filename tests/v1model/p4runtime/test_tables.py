@@ -107,8 +107,13 @@ def test_malformed_entries(controller: Controller) -> None:
     no_action = c.entry("index", KEY)
     unknown_table = index_entry(c, 1)
     unknown_table.table_entry.table_id = 0x02000001
-    malformed = (twice, foreign, wrong_kind, missing_param, foreign_param, double_param)
-    malformed += (
+    malformed = (
+        twice,
+        foreign,
+        wrong_kind,
+        missing_param,
+        foreign_param,
+        double_param,
         no_key,
         priority,
         foreign_action,

@@ -13,6 +13,7 @@ from v1model.p4info import p4info
 from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import Pipeline
 from v1model.protos.p4.v1 import p4runtime_pb2
+from v1model.switch import Switch
 
 PROGRAM = """
 #include <core.p4>
@@ -68,12 +69,13 @@ def entity(set_id: int, *members: tuple[bytes, ...]) -> p4runtime_pb2.Entity:
     return made
 
 
-def write(pipeline: Pipeline, kind: int, *entities: p4runtime_pb2.Entity) -> list[str]:
+def write(pipeline: Pipeline, kind: p4runtime_pb2.Update.Type, *entities: p4runtime_pb2.Entity) -> list[str]:
     updates = [p4runtime_pb2.Update(type=kind, entity=one) for one in entities]
     return [error.code if error else "OK" for error in pipeline.write(updates)]
 
 
 def seen(pipeline: Pipeline, kind: int, mark: int = 0) -> int:
+    assert isinstance(pipeline.data_plane, Switch)
     (output,) = pipeline.data_plane.inject(1, kind.to_bytes(2, "big") + bytes([mark]))
     return output.data[2]
 

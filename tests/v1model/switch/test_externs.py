@@ -10,6 +10,7 @@ import pytest
 
 from tests.v1model.switch.conftest import frame, trace
 from v1model.binding.digests import Collector
+from v1model.binding.events import Event
 from v1model.dataplane import (
     CounterValue,
     DataPlaneError,
@@ -123,7 +124,7 @@ def xor16(data: bytes) -> int:
     return result
 
 
-HASHES = {
+HASHES: dict[str, Callable[[bytes], int]] = {
     "crc32": zlib.crc32,
     "crc32_custom": zlib.crc32,
     "crc16": crc16,
@@ -226,6 +227,7 @@ def test_a_digest_has_the_values_of_its_call(make: Make) -> None:
     assert lists(switch) == [((1, 10, 3), (2, 20, 3))]
     switch.inject(3, frame(4))
     (event,) = switch.wait_events(0)
+    assert isinstance(event, DigestList)
     assert (event.digest, event.list_id, event.data) == ("learn_t", 2, ((3, 30, 3), (4, 0, 3)))
 
 
@@ -242,6 +244,7 @@ def test_unacknowledged_samples_are_not_repeated(make: Make) -> None:
     for _ in range(3):
         switch.inject(3, frame(1))
     (event,) = switch.wait_events(0)
+    assert isinstance(event, DigestList)
     switch.acknowledge_digest("learn_t", event.list_id)
     switch.inject(3, frame(1))
     assert lists(switch) == [((1, 0, 3),)]
@@ -249,13 +252,15 @@ def test_unacknowledged_samples_are_not_repeated(make: Make) -> None:
 
 def test_waiting_for_events_ends_when_one_comes(make: Make) -> None:
     switch = make(ingress="std.egress_spec = 510;")
-    seen: list[object] = []
+    seen: list[Event] = []
     waiter = threading.Thread(target=lambda: seen.extend(switch.wait_events(30)))
     waiter.start()
     switch.inject(1, frame(1))
     waiter.join(10)
     assert not waiter.is_alive()
-    assert [event.data for event in seen] == [frame(1)]
+    (event,) = seen
+    assert isinstance(event, Output)
+    assert event.data == frame(1)
 
 
 def test_waiting_for_a_digest_list_ends_with_its_last_sample(make: Make) -> None:

@@ -77,6 +77,11 @@ KINDS = {
 }
 
 
+def port_of(entry: TableEntry) -> int:
+    assert entry.action is not None
+    return entry.action.arguments[0]
+
+
 def matches(entry: TableEntry, values: Values) -> bool:
     for match, value, full in zip(entry.matches, values, FULL, strict=True):
         if match is None:
@@ -159,7 +164,7 @@ def test_large_tables_find_what_a_search_of_all_entries_finds(make: Make, kind: 
             values = near(source, source.choice(installed))
             found = [entry for entry in installed if matches(entry, values)]
             best = max(map(rank, found), default=None)
-            allowed = {entry.action.arguments[0] for entry in found if rank(entry) == best} or {0}
+            allowed = {port_of(entry) for entry in found if rank(entry) == best} or {0}
             d, c, a = values
             (output,) = switch.inject(1, frame(a, 0, c, d))
             assert output.port in allowed

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from v1model.binding.ports import PortStatistics
 from v1model.dataplane import DataPlaneError, Group, Member, Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch
 from v1model.switch import Switch
@@ -36,9 +37,12 @@ class Peer:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.open()
+
+    def open(self) -> None:
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self.socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
-        self.socket.bind((name, 0))
+        self.socket.bind((self.name, 0))
 
     def send(self, frame: bytes) -> None:
         self.socket.send(frame)
@@ -83,7 +87,7 @@ def eventually(condition: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def ports(switch: Switch, port: int) -> dict[str, int | str]:
+def ports(switch: Switch, port: int) -> PortStatistics:
     return switch.statistics()["ports"][port]
 
 
@@ -213,7 +217,7 @@ def test_an_interface_that_goes_down_comes_back(make: Make, pair: Callable[[], t
     assert ports(switch, 0)["error"] == "Network is down"
     ip("link", "set", one, "up")
     left.socket.close()
-    left.__init__(left.name)
+    left.open()
     eventually(lambda: _arrives(left, right))
 
 

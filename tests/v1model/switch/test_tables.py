@@ -5,12 +5,14 @@ from __future__ import annotations
 import resource
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.v1model.switch.conftest import frame
+from v1model.binding.events import Event
 from v1model.dataplane import (
     CounterValue,
     DataPlaneError,
@@ -38,9 +40,14 @@ def declarations(keys: str, extra: str = "", table: str = "") -> str:
 
 
 def entry(
-    *matches: KeyMatch | None, port: int = 1, x: int = 0, priority: int = 0, **rest: object
+    *matches: KeyMatch | None, port: int = 1, x: int = 0, priority: int = 0, idle_timeout_ns: int = 0
 ) -> TableEntry:
-    return TableEntry(TABLE, matches, ActionCall(SET, (port, x)), priority, **rest)
+    return TableEntry(TABLE, matches, ActionCall(SET, (port, x)), priority, idle_timeout_ns=idle_timeout_ns)
+
+
+def port_of(entry: TableEntry) -> int:
+    assert entry.action is not None
+    return entry.action.arguments[0]
 
 
 def code(call: Callable[[], object]) -> str:
@@ -180,7 +187,7 @@ def test_tables_find_what_a_search_of_all_entries_finds(
             switch.delete(new)
             del model[canonical(kind, new)]
         elif canonical(kind, new) in model:
-            assert code(lambda new=new: switch.insert(new)) == "ALREADY_EXISTS"
+            assert code(partial(switch.insert, new)) == "ALREADY_EXISTS"
         else:
             switch.insert(new)
             model[canonical(kind, new)] = new
@@ -189,7 +196,7 @@ def test_tables_find_what_a_search_of_all_entries_finds(
         a, b = data.draw(values), data.draw(values)
         found = [e for e in model.values() if all(map(is_match, e.matches, (a, b)))]
         best = max(map(rank, found), default=None)
-        allowed = {e.action.arguments[0] for e in found if rank(e) == best} or {0}
+        allowed = {port_of(e) for e in found if rank(e) == best} or {0}
         (output,) = switch.inject(1, frame(a, b))
         assert output.port in allowed
 
@@ -215,7 +222,7 @@ def test_what_the_control_plane_gets_wrong(make: Make) -> None:
     switch = make(ingress_declarations=declarations("hdr.h.a: lpm; hdr.h.b: exact;"), ingress="t.apply();")
     good = entry(KeyMatch(1, prefix_length=8), KeyMatch(2))
     switch.insert(good)
-    wrong = {
+    wrong: dict[str, list[Callable[[], object]]] = {
         "ALREADY_EXISTS": [lambda: switch.insert(good)],
         "NOT_FOUND": [
             lambda: switch.modify(entry(KeyMatch(1, prefix_length=7), KeyMatch(2))),
@@ -257,7 +264,10 @@ def test_modify_keeps_the_counter_and_find_gives_the_entry(make: Make) -> None:
     switch.modify(first._replace(action=ActionCall("MyIngress.other")))
     assert [o.port for o in switch.inject(1, frame(1))] == [400]
     assert switch.direct_counter(first) == CounterValue(3, 24)
-    assert {e.matches[0].value: v.packets for e, v in switch.direct_counters(TABLE)} == {1: 3, 2: 1}
+    assert {e.matches: v.packets for e, v in switch.direct_counters(TABLE)} == {
+        first.matches: 3,
+        second.matches: 1,
+    }
     switch.set_direct_counter(second, CounterValue(100, 5))
     switch.inject(1, frame(2))
     assert switch.direct_counter(second) == CounterValue(101, 13)
@@ -275,7 +285,10 @@ def test_direct_meters_colour_packets(make: Make) -> None:
     switch = make(ingress_declarations=declared, ingress="t.apply();")
     metered = TableEntry(TABLE, (KeyMatch(1),), ActionCall("MyIngress.mark"))
     switch.insert(metered)
-    colour = lambda at: switch.inject(1, frame(1), timestamp_us=at)[0].data[1]  # noqa: E731
+
+    def colour(at_us: int) -> int:
+        return switch.inject(1, frame(1), timestamp_us=at_us)[0].data[1]
+
     assert colour(0) == 0
     switch.set_direct_meter(metered, MeterConfig(cir=0, cburst=1, pir=10, pburst=2))
     later = 10**9
@@ -348,7 +361,7 @@ def test_weights_are_shares_and_cost_no_memory(make: Make) -> None:
     # crc16's values are all below the first weight.
     assert {switch.inject(1, frame(2, d=d))[0].port for d in range(50)} == {10}
     for weight in (0, -1, 2**31):
-        assert code(lambda w=weight: switch.modify_group(sel, Group(1, ((0, w),)))) == "INVALID_ARGUMENT"
+        assert code(partial(switch.modify_group, sel, Group(1, ((0, weight),)))) == "INVALID_ARGUMENT"
 
 
 def test_idle_entries_are_reported_again_and_again_until_they_are_hit(make: Make) -> None:
@@ -358,7 +371,7 @@ def test_idle_entries_are_reported_again_and_again_until_they_are_hit(make: Make
     switch.insert(short)
     switch.insert(entry(KeyMatch(2), idle_timeout_ns=3600 * 10**9))
     for _ in range(2):
-        events = []
+        events: list[Event] = []
         while not events:
             events = switch.wait_events(1)
         assert set(events) == {short}

@@ -57,6 +57,7 @@ def test_for_without_parts() -> None:
 def test_for_in() -> None:
     over_range, over_stack = statements("for (bit<8> i in 1 .. n) { } for (@x H h in stack) x();")
     assert isinstance(over_range, ast.ForIn)
+    assert isinstance(over_range.collection, ast.Binary)
     assert over_range.collection.operator == ".."
     assert isinstance(over_stack, ast.ForIn)
     assert over_stack.variable.name == "h"
