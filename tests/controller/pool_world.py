@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from ipaddress import IPv4Address
+from typing import Any
 
 from controller.block_id import block_id, key_of
 from controller.config import PoolSize, Thresholds
@@ -36,13 +37,13 @@ def key(number: int) -> bytes:
     return block_id(TENANT, blake2b(b"%d" % number, digest_size=16).digest())
 
 
-def hot_miss(number: int, count: int = 2, **fields: object) -> HotMiss:
-    values: dict[str, object] = {
+def hot_miss(number: int, count: int = 2, **fields: Any) -> HotMiss:
+    values: dict[str, Any] = {
         "tenant": TENANT, "key": key_of(key(number)), "parent": 0, "depth": 0, "chain_blocks": 1,
         "fragments": FRAGMENTS, "backlog_ms": 0, "recompute_ms": 0, "count": count, "waiters": 0b10,
         "home": STORES[0],
     }  # fmt: skip
-    return HotMiss(**{**values, **fields})  # type: ignore[arg-type]
+    return HotMiss(**{**values, **fields})
 
 
 def news(*numbers: int, source: int = 0, backlog_ms: int = 0) -> Answer:
@@ -63,10 +64,10 @@ class World:
         policy: str = "lru",
         table_size: int = 1 << 20,
         mixed: bool = False,
-        **thresholds: object,
+        **thresholds: Any,
     ) -> None:
         """`mixed`: blocks take 1 to FRAGMENTS slots, by their number, and the pool has entries for more."""
-        self.thresholds = Thresholds(**{"eviction": "drop", **thresholds})  # type: ignore[arg-type]
+        self.thresholds = Thresholds(**{"eviction": "drop", **thresholds})
         self.adapter = RecordingAdapter(table_size)
         self.events: list[Event] = []
         self.mixed = mixed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -92,7 +92,7 @@ def play(switch: LiveSwitch, seed: int) -> None:
     for request in generate("chat", seed, 60).requests:
         chain = [b"\0" * wire.KEY_BYTES, *space.chain(request.blocks[:8])]
         for depth, (parent, key) in enumerate(pairwise(chain)):
-            place = {
+            place: dict[str, Any] = {
                 "depth": depth,
                 "chain_blocks": len(chain) - 1,
                 "parent_key": fingerprint(parent),

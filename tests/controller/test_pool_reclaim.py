@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,7 +31,7 @@ def acknowledge(
         world.pool.tick(1.0 + GATHER_S)
 
 
-def reclaiming_world(eviction: str = "reclaim", **miss: object) -> World:
+def reclaiming_world(eviction: str = "reclaim", **miss: Any) -> World:
     """A block has been evicted, and its home asked whether it holds it."""
     world = World(blocks=1, eviction=eviction)
     for number in (1, 2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -39,7 +40,7 @@ def push() -> Push:
     return made
 
 
-def due(push: Push, now_s: float, pool=POOL) -> list[PushFragment]:
+def due(push: Push, now_s: float, pool: Mapping[bytes, Slots] = POOL) -> list[PushFragment]:
     return list(push.due(now_s, pool))
 
 

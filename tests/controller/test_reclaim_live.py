@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,7 @@ def test_the_switch_gives_back_what_the_home_has_lost_and_asks_about_the_rest(ev
         assert not world.at_home(OLD)
         assert world.pooled(OLD)
         for key in NEW[:2]:
-            wait_until(lambda key=key: world.pooled(key), "a new block to be in the pool")
+            wait_until(partial(world.pooled, key), "a new block to be in the pool")
         wait_until(lambda: counts.evicted, "the old block to be gone")
         assert world.at_home(OLD)
         assert (counts.reclaimed, counts.held_elsewhere, counts.dropped) == (1, 0, 0)

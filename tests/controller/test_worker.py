@@ -190,6 +190,7 @@ def test_a_worker_sleeps_until_something_is_due_and_then_does_it() -> None:
     clock.now_s += worker.patience_s
     worker.step(0)
     assert world.pool.counts.hits
+    assert isinstance(world.adapter, Adapter)
     assert world.adapter.outcomes[0] == 1  # those come along with the hits
     world.pool.fills.start(key(2), 1, STORES[0])
     assert worker.patience_s == LEAST_WAIT_S

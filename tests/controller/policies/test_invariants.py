@@ -139,13 +139,13 @@ def test_all_pinned_means_nothing_is_evicted(name: str) -> None:
     for key in range(CAPACITY):
         checked.handle(Miss(key, 0.0))
     held = set(checked)
-    for key in held:
-        checked.handle(Pin(key, 0.0))
+    for pinned in held:
+        checked.handle(Pin(pinned, 0.0))
     for key in range(100, 140):
         checked.handle(Miss(key, 1.0))
     assert set(checked) >= held
-    for key in held:
-        checked.handle(Unpin(key, 2.0))
+    for pinned in held:
+        checked.handle(Unpin(pinned, 2.0))
     for key in range(200, 400):
         checked.handle(Miss(key, 3.0))
         checked.handle(Miss(key, 3.0) if key not in checked else Hits(key, 3.0))

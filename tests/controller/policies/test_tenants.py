@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.policies import Admit, Evict, Hits, Miss
+from controller.policies import Admit, Evict, Hits, Key, Miss
 from controller.policies.checked import Checked
 from controller.policies.reuse import Reuse
 
@@ -12,7 +12,8 @@ asked = st.tuples(st.integers(0, 2), st.integers(0, 50))
 @settings(max_examples=40, deadline=None)
 @given(st.lists(asked, min_size=100, max_size=400))
 def test_nobody_is_pushed_below_its_share(requests: list[tuple[int, int]]) -> None:
-    policy, owners = Checked(Reuse(CAPACITY)), {}
+    policy = Checked(Reuse(CAPACITY))
+    owners: dict[Key, int] = {}
     for step, (tenant, number) in enumerate(requests):
         key = tenant * 1000 + number
         event = Hits(key, step) if key in policy else Miss(key, step, tenant=tenant)
