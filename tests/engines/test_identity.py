@@ -10,7 +10,7 @@ from engines.identity import SAMPLE_BYTES, model_identity
 from hostlib.errors import KeySpaceError
 
 
-def folder(path: Path, weights: bytes, name: str = "model.safetensors") -> str:
+def folder(path: Path, weights: bytes | bytearray, name: str = "model.safetensors") -> str:
     path.mkdir()
     (path / name).write_bytes(weights)
     (path / "config.json").write_text("{}")

@@ -23,6 +23,7 @@ from hostlib.wire import fragment_count
 from tests.engines.switched import PipedPort, SwitchedNetwork, attach
 from tests.engines.transformer import BLOCK_TOKENS, KV_SHAPE, SPACE, Decoder
 from tests.p4.rig import NODES, STORE, TENANT, Rig, ip
+from v1model.backend import CompiledProgram
 from v1model.compile import compile_p4
 
 SEAL = Seal(TENANT, b"a secret of sixteen bytes or more")
@@ -33,7 +34,7 @@ FRAGMENTS = fragment_count(SPACE.block_bytes)
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def compiled() -> CompiledProgram:
     program = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
     return compile_p4(program, defines={"POOL_SLOTS": "128", "POOL_BLOCKS": "16"})
 
@@ -43,7 +44,7 @@ def pool_at(transport: Transport, node: int) -> KvPool:
     return KvPool(Client(transport, MEMBERS, SEAL), PoolConfig.from_mapping(settings), SEAL, SPACE)
 
 
-def network_of(compiled) -> SwitchedNetwork:
+def network_of(compiled: CompiledProgram) -> SwitchedNetwork:
     network = SwitchedNetwork(Rig(compiled))
     StorageNode(network.port(STORE), BlockStore(1 << 24, None, derivation(SEAL)))
     return network
@@ -81,7 +82,7 @@ def continue_elsewhere(pipe: Connection) -> None:
     pipe.send(("result", asyncio.run(play())))
 
 
-def test_another_process_continues_with_the_same_logits(compiled) -> None:
+def test_another_process_continues_with_the_same_logits(compiled: CompiledProgram) -> None:
     """The blocks it loads were stored by this one, and come out of the switch's slots."""
     kept, expected = computed()
 

@@ -43,7 +43,7 @@ class Decoder:
         choice = np.random.default_rng(self.seed)
 
         def weights(*shape: int) -> Array:
-            return (choice.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+            return np.asarray(choice.standard_normal(shape) / np.sqrt(shape[0]), np.float32)
 
         self.embedding = weights(VOCABULARY, WIDTH) * np.float32(10)
         self.layers = [

@@ -129,6 +129,7 @@ def test_a_gate_that_closes_leaves_all_to_be_computed_exactly() -> None:
     ],
 )
 def test_a_worker_that_cannot_blend_is_refused(given: dict[str, Any], complaint: str) -> None:
+    right: dict[str, Any]
     right = {"address": "10.0.0.1", "result": "r", "homes": [HOME], "trace": "t", "gpu_blocks": 1}
     right |= {"dram_blocks": 1, "blend": True, "model": "llama3-70b", "ttft_slo_s": 1.0, "link_bit_s": 1e6}
     WorkerConfig(**right)

@@ -165,13 +165,13 @@ def test_a_peer_that_never_ends_its_list_is_left() -> None:
         one, other = (node.address for node in world.members.nodes)
         port = world.network.ports[other]
 
-        def answer(source: str, datagrams: list[wire.Buffer]) -> None:
+        def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
             for datagram in datagrams:
                 asked = wire.decode(bytes(datagram))
                 if asked.op == wire.OP_LIST:
                     port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=bytes(18)))])
 
-        port.set_receiver(answer)  # type: ignore[arg-type]  # a list, as this network sends it
+        port.set_receiver(answer)
         world.nodes[one].start()
         await asyncio.sleep(10)
         assert world.nodes[one].joining.caught_up
@@ -193,7 +193,7 @@ def test_a_peer_that_lists_without_end_keeps_nobody_away(gives: bool) -> None:
         one, other = (node.address for node in world.members.nodes)
         port, at = world.network.ports[other], 1
 
-        def answer(source: str, datagrams: list[wire.Buffer]) -> None:
+        def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
             nonlocal at
             for datagram in datagrams:
                 asked = wire.decode(bytes(datagram))
@@ -206,7 +206,7 @@ def test_a_peer_that_lists_without_end_keeps_nobody_away(gives: bool) -> None:
                     value = asked._replace(op=wire.OP_VALUE, value=bytes(512))
                     asyncio.get_running_loop().call_later(0.9, port.send, source, [wire.encode(value)])
 
-        port.set_receiver(answer)  # type: ignore[arg-type]  # a list, as this network sends it
+        port.set_receiver(answer)
         options = StorageOptions(one, controller="10.255.255.254")
         node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
         node.start()

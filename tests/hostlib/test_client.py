@@ -167,9 +167,7 @@ def test_what_every_node_is_told_to_be_missing_is_asked_for_once_more_by_who_nee
         (ref,) = refs(1)
         missing = wire.Message(wire.OP_NOT_FOUND, ref.key, 0, 0, wire.FLAG_MERGED, tenant=TENANT)
         for certain in (True, False):
-            read = asyncio.create_task(
-                world.client.get(ref) if certain else world.client.get_chain([ref])  # type: ignore[arg-type]
-            )
+            read = asyncio.create_task(world.client.get(ref) if certain else world.client.get_chain([ref]))
             await asyncio.sleep(0.0005)
             world.network.deliver(world.homes(ref.key)[0], NODE, wire.encode(missing))
             await asyncio.wait([read])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import pytest
 
@@ -55,7 +55,7 @@ class Home:
         self._port = network.port(HOME)
         self._port.set_receiver(self._receive)
 
-    def _receive(self, address: str, datagrams: Iterator[wire.Buffer]) -> None:
+    def _receive(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
         for datagram in datagrams:
             if self.backlog_ms is not None:
                 self._port.send(address, [wire.encode(self._reply(wire.decode(bytes(datagram))))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from hostlib.errors import (
 )
 from hostlib.lane import LaneOptions
 from hostlib.members import Members, State
+from hostlib.transport import Receiver
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     HOMES,
@@ -128,8 +130,8 @@ def test_a_home_that_is_busy_with_other_things_is_not_suspected() -> None:
         honest = port.receiver
         assert honest is not None
 
-        def only_signs(source: str, datagrams: object) -> None:
-            for datagram in datagrams:  # type: ignore[attr-defined]  # one signature for all transports
+        def only_signs(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            for datagram in datagrams:
                 if wire.decode(datagram).op == wire.OP_STAT:
                     honest(source, [datagram])
 
@@ -196,8 +198,10 @@ class QuickPool:
             honest = port.receiver
             assert honest is not None
 
-            def receive(source: str, datagrams: object, home: str = home, honest: object = honest) -> None:
-                for datagram in datagrams:  # type: ignore[attr-defined]  # one signature for all transports
+            def receive(
+                source: str, datagrams: Sequence[wire.Buffer], home: str = home, honest: Receiver = honest
+            ) -> None:
+                for datagram in datagrams:
                     message = wire.decode(bytes(datagram))
                     if message.op == wire.OP_GET and message.key in pooled:
                         value = value_of(message.key, message.fragment, wire.FLAG_FROM_POOL)
@@ -252,8 +256,8 @@ class SlowHome:
         honest = port.receiver
         assert honest is not None
 
-        def receive(source: str, datagrams: object) -> None:
-            for datagram in datagrams:  # type: ignore[attr-defined]  # one signature for all transports
+        def receive(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            for datagram in datagrams:
                 asks = wire.decode(datagram).op in (wire.OP_GET, wire.OP_PUT)
                 later = bytes(datagram)
                 asyncio.get_running_loop().call_later(wait_s if asks else 0, honest, source, [later])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from hostlib.errors import (
 from hostlib.homes import home_of
 from hostlib.lane import LaneOptions
 from hostlib.seal import Seal
+from hostlib.transport import Receiver
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     FRAGMENTS,
@@ -161,13 +163,15 @@ class PoisonedPool:
             assert port.receiver is not None
             honest = port.receiver
 
-            def receive(source: str, datagrams: object, home: str = home, honest: object = honest) -> None:
-                for datagram in datagrams:  # type: ignore[attr-defined]  # one signature for all transports
+            def receive(
+                source: str, datagrams: Sequence[wire.Buffer], home: str = home, honest: Receiver = honest
+            ) -> None:
+                for datagram in datagrams:
                     message = wire.decode(datagram)
                     if message.op == wire.OP_GET and not message.flags & wire.FLAG_BYPASS:
                         self._answer(home, source, message)
                     else:
-                        honest(source, [datagram])  # type: ignore[operator]
+                        honest(source, [datagram])
 
             port.set_receiver(receive)
 

@@ -36,12 +36,12 @@ def fragments(name: str, parent: int = 0, seal: Seal = SEAL) -> list[wire.Messag
 
 
 @pytest.fixture
-def tiers() -> LocalTiers:
+def tiers() -> LocalTiers[bytes]:
     return LocalTiers(0, 8)
 
 
 @pytest.fixture
-def pushed(tiers: LocalTiers) -> PushedBlocks:
+def pushed(tiers: LocalTiers[bytes]) -> PushedBlocks:
     return PushedBlocks(SEAL, tiers.__contains__, tiers.place, OPTIONS)
 
 
@@ -50,7 +50,7 @@ def offer(pushed: PushedBlocks, messages: list[wire.Message]) -> None:
         pushed.offer(message)
 
 
-def test_a_block_asked_for_before_is_taken(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+def test_a_block_asked_for_before_is_taken(pushed: PushedBlocks, tiers: LocalTiers[bytes]) -> None:
     pushed.asks(BlockRef(key("a")), 0.0)
     offer(pushed, fragments("a")[:1])
     assert key("a") not in tiers
@@ -60,14 +60,14 @@ def test_a_block_asked_for_before_is_taken(pushed: PushedBlocks, tiers: LocalTie
     assert pushed.stats.taken == 1
 
 
-def test_so_is_what_follows_it_in_its_chain(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+def test_so_is_what_follows_it_in_its_chain(pushed: PushedBlocks, tiers: LocalTiers[bytes]) -> None:
     pushed.asks(BlockRef(key("a")), 0.0)
     offer(pushed, fragments("b", parent_of("a")))
     offer(pushed, fragments("c", parent_of("b")))
     assert key("c") in tiers
 
 
-def test_what_nobody_wants_is_not_taken(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+def test_what_nobody_wants_is_not_taken(pushed: PushedBlocks, tiers: LocalTiers[bytes]) -> None:
     pushed.asks(BlockRef(key("a")), 0.0)
     offer(pushed, fragments("x", parent_of("y")))
     assert pushed.stats.unwanted == 2
@@ -76,7 +76,7 @@ def test_what_nobody_wants_is_not_taken(pushed: PushedBlocks, tiers: LocalTiers)
     assert pushed.stats.unwanted == 4
 
 
-def test_what_another_secret_sealed_is_dropped(pushed: PushedBlocks, tiers: LocalTiers) -> None:
+def test_what_another_secret_sealed_is_dropped(pushed: PushedBlocks, tiers: LocalTiers[bytes]) -> None:
     pushed.asks(BlockRef(key("a")), 0.0)
     offer(pushed, fragments("a", seal=Seal(SEAL.tenant, b"another secret!!")))
     assert key("a") not in tiers
@@ -110,13 +110,13 @@ def test_only_the_first_block_of_a_prefix_subscribes_and_not_too_often(pushed: P
 
 
 def test_without_dram_nothing_is_kept() -> None:
-    tiers = LocalTiers(4, 0)
+    tiers = LocalTiers[bytes](4, 0)
     tiers.place(key("a"))
     assert key("a") not in tiers
 
 
 def test_who_joins_wants_all_prefixes_from_their_beginning_on(
-    pushed: PushedBlocks, tiers: LocalTiers
+    pushed: PushedBlocks, tiers: LocalTiers[bytes]
 ) -> None:
     offer(pushed, fragments("a"))
     assert key("a") not in tiers

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -50,7 +50,7 @@ class Router:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def connect(self, *messages: dict[str, Any]) -> IO[bytes]:
+    def connect(self, *messages: dict[str, Any]) -> socket.SocketIO:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(60)
         connection.connect(str(self._socket))
@@ -76,7 +76,7 @@ def router(tmp_path: Path) -> Iterator[Router]:
         made.process.communicate()
 
 
-def received(node: IO[bytes]) -> list[dict[str, Any]]:
+def received(node: socket.SocketIO) -> list[dict[str, Any]]:
     messages = []
     for line in node:
         messages.append(json.loads(line))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ SEAL = Seal(5, SECRET)
 KEY = SEAL.key(b"parent", b"block")
 
 
-def sealed(seal: Seal = SEAL, **fields: object) -> wire.Message:
+def sealed(seal: Seal = SEAL, **fields: Any) -> wire.Message:
     tag = seal.tag(KEY, 1, 4, 77, b"value")
     message = wire.Message(wire.OP_VALUE, KEY, 1, 4, tenant=seal.tenant, content=77, tag=tag, value=b"value")
     return message._replace(**fields)
@@ -32,7 +34,7 @@ def test_a_value_is_genuine_to_whoever_has_the_secret() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_a_value_elsewhere_or_otherwise_is_not(changed: dict[str, object]) -> None:
+def test_a_value_elsewhere_or_otherwise_is_not(changed: dict[str, Any]) -> None:
     assert not SEAL.is_genuine(sealed(**changed))
 
 

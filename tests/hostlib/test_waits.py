@@ -13,7 +13,7 @@ KEY = bytes(16)
 
 
 def block(*moments_s: float, pool: int = 0, merged: int = 0) -> FetchedBlock:
-    return FetchedBlock(KEY, b"", 32, pool, merged, FetchTimes(*moments_s, home="10.0.0.9"))
+    return FetchedBlock(KEY, b"", 32, pool, merged, FetchTimes._make((*moments_s, "10.0.0.9")))
 
 
 def test_the_block_that_came_last_tells_what_was_waited_for() -> None:

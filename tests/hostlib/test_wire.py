@@ -6,6 +6,7 @@ import re
 import zlib
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -206,6 +207,7 @@ def test_a_value_encoded_for_a_get_is_that_of_a_message_that_echoes_it(
 def test_variants_differ_in_flags_sequence_and_fragment_only(
     message: wire.Message, other: wire.Message
 ) -> None:
+    changed: dict[str, Any]
     changed = {"flags": other.flags, "sequence": other.sequence, "fragment": other.fragment}
     variants = wire.Variants(wire.encode(message))
     assert variants.encode(**changed) == wire.encode(message._replace(**changed))

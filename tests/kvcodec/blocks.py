@@ -6,7 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kvcodec import CODECS, Layout
+from kvcodec.layout import Floats
 
+GivenBlock = tuple[Layout, Floats]
 CHOICES = [(name, level) for name, codec in CODECS.items() for level in codec.levels]
 
 
@@ -14,7 +16,7 @@ def layout(layers: int = 3, kv_heads: int = 2, head_dim: int = 8) -> Layout:
     return Layout("a test's model", layers, kv_heads, head_dim)
 
 
-def block(of: Layout, tokens: int, seed: int = 0, size: float = 1.0) -> np.ndarray:
+def block(of: Layout, tokens: int, seed: int = 0, size: float = 1.0) -> Floats:
     random = np.random.default_rng(seed)
     shape = of.shape(tokens)
     widths = np.exp(random.standard_normal((*shape[:2], 1, shape[3])))
@@ -23,7 +25,7 @@ def block(of: Layout, tokens: int, seed: int = 0, size: float = 1.0) -> np.ndarr
 
 
 @st.composite
-def layouts_and_blocks(draw):
+def layouts_and_blocks(draw: st.DrawFn) -> GivenBlock:
     of = layout(draw(st.integers(1, 4)), draw(st.integers(1, 2)), draw(st.integers(1, 40)))
     tokens = draw(st.integers(1, 40))
     kv = block(of, tokens, draw(st.integers(0, 99)), draw(st.sampled_from([1e-20, 1e-3, 1.0, 1e6])))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,13 +13,15 @@ from kvcodec import CODECS, CodecError, Layout, StreamError, decode, encode, fin
 from kvcodec.bfloat16 import from_bits, to_bits
 from kvcodec.cachegen import LAYER_GROUPS, STEPS
 from kvcodec.frame import HEADER_BYTES
-from tests.kvcodec.blocks import CHOICES, block, layout, layouts_and_blocks
+from tests.kvcodec.blocks import CHOICES, GivenBlock, block, layout, layouts_and_blocks
 
 
 @pytest.mark.parametrize(("name", "level"), CHOICES)
 @settings(max_examples=25, deadline=None)
 @given(layouts_and_blocks())
-def test_a_block_comes_back_with_its_shape_and_the_stream_is_always_the_same(name, level, given_block):
+def test_a_block_comes_back_with_its_shape_and_the_stream_is_always_the_same(
+    name: str, level: int, given_block: GivenBlock
+) -> None:
     of, kv = given_block
     stream = encode(kv, of, name, level)
     decoded = decode(stream, of)
@@ -30,14 +34,14 @@ def test_a_block_comes_back_with_its_shape_and_the_stream_is_always_the_same(nam
 @pytest.mark.parametrize("name", ["plain", "zstd"])
 @given(layouts_and_blocks())
 @settings(max_examples=25, deadline=None)
-def test_lossless_means_equal_to_bfloat16(name, given_block):
+def test_lossless_means_equal_to_bfloat16(name: str, given_block: GivenBlock) -> None:
     of, kv = given_block
     assert np.array_equal(decode(encode(kv, of, name), of), from_bits(to_bits(kv)))
 
 
 @settings(max_examples=40, deadline=None)
 @given(layouts_and_blocks(), st.sampled_from(CODECS["cachegen"].levels))
-def test_cachegen_is_off_by_half_a_step_at_most(given_block, level):
+def test_cachegen_is_off_by_half_a_step_at_most(given_block: GivenBlock, level: int) -> None:
     of, kv = given_block
     decoded = decode(encode(kv, of, "cachegen", level), of)
     magnitude = np.abs(kv).mean(axis=(2, 3), dtype=np.float64)
@@ -48,7 +52,7 @@ def test_cachegen_is_off_by_half_a_step_at_most(given_block, level):
 
 @settings(max_examples=40, deadline=None)
 @given(layouts_and_blocks(), st.sampled_from([8, 4, 2]))
-def test_kivi_is_off_by_half_a_step_of_the_layer_at_most(given_block, bits):
+def test_kivi_is_off_by_half_a_step_of_the_layer_at_most(given_block: GivenBlock, bits: int) -> None:
     of, kv = given_block
     decoded = decode(encode(kv, of, "kivi", bits), of)
     span = (kv.max(axis=(2, 3)) - kv.min(axis=(2, 3))).astype(np.float64)
@@ -56,7 +60,7 @@ def test_kivi_is_off_by_half_a_step_of_the_layer_at_most(given_block, bits):
     assert (np.abs(decoded - kv).max(axis=(2, 3)) <= 0.51 * span / (2**bits - 1) + rounding).all()
 
 
-def test_fp8_keeps_three_bits_of_mantissa():
+def test_fp8_keeps_three_bits_of_mantissa() -> None:
     of = layout()
     kv = block(of, 20)
     decoded = decode(encode(kv, of, "fp8"), of)
@@ -64,7 +68,7 @@ def test_fp8_keeps_three_bits_of_mantissa():
     assert (np.abs(decoded - kv) <= np.maximum(np.abs(kv) / 16, near_zero / 8)).all()
 
 
-def test_finer_levels_lose_less_and_send_more():
+def test_finer_levels_lose_less_and_send_more() -> None:
     of = layout(head_dim=16)
     kv = block(of, 64)
     streams = [encode(kv, of, "cachegen", level) for level in CODECS["cachegen"].levels]
@@ -73,7 +77,7 @@ def test_finer_levels_lose_less_and_send_more():
     assert [len(stream) for stream in streams] == sorted((len(s) for s in streams), reverse=True)
 
 
-def test_neighbouring_tokens_that_are_alike_make_a_stream_shorter():
+def test_neighbouring_tokens_that_are_alike_make_a_stream_shorter() -> None:
     of = layout(head_dim=32)
     random = np.random.default_rng(1)
     apart = random.standard_normal(of.shape(60)).astype(np.float32)
@@ -84,12 +88,12 @@ def test_neighbouring_tokens_that_are_alike_make_a_stream_shorter():
 @pytest.mark.parametrize(("name", "level"), CHOICES)
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_a_damaged_or_truncated_stream_is_refused(name, level, data):
+def test_a_damaged_or_truncated_stream_is_refused(name: str, level: int, data: st.DataObject) -> None:
     of = layout()
     stream = encode(block(of, 12), of, name, level)
     at = data.draw(st.integers(0, len(stream) - 1))
     if data.draw(st.booleans()):
-        damaged = stream[:at]
+        damaged = bytearray(stream[:at])
     else:
         damaged = bytearray(stream)
         damaged[at] ^= data.draw(st.integers(1, 255))
@@ -100,7 +104,9 @@ def test_a_damaged_or_truncated_stream_is_refused(name, level, data):
 @pytest.mark.parametrize(("name", "level"), CHOICES)
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_a_hostile_stream_with_a_right_digest_gives_a_tensor_of_the_shape_or_is_refused(name, level, data):
+def test_a_hostile_stream_with_a_right_digest_gives_a_tensor_of_the_shape_or_is_refused(
+    name: str, level: int, data: st.DataObject
+) -> None:
     """Whoever can compute the digest can still not make the decoder fail in another way."""
     from kvcodec.frame import Frame, seal
 
@@ -122,7 +128,7 @@ def test_a_hostile_stream_with_a_right_digest_gives_a_tensor_of_the_shape_or_is_
     assert decoded.shape == of.shape(tokens)
 
 
-def test_streams_of_another_model_shape_version_codec_or_level_are_refused():
+def test_streams_of_another_model_shape_version_codec_or_level_are_refused() -> None:
     from kvcodec.frame import Frame, seal
 
     of = layout()
@@ -142,23 +148,26 @@ def test_streams_of_another_model_shape_version_codec_or_level_are_refused():
         decode(seal(Frame(0, 0, 0, b""), of), of)
 
 
-def test_unknown_codecs_levels_and_tensors_are_refused_with_what_was_expected():
+def test_unknown_codecs_levels_and_tensors_are_refused_with_what_was_expected() -> None:
     of = layout()
     kv = block(of, 4)
     with pytest.raises(CodecError, match="no codec 'jpeg': choose one of plain, zstd, fp8, kivi, bins,"):
         encode(kv, of, "jpeg")
     with pytest.raises(CodecError, match=r"kivi has no level 3: choose one of 8, 4, 2"):
         find_codec("kivi", 3)
+    unsound: Any
     for unsound in ("3", 3.0, True):
         with pytest.raises(CodecError, match=r"cachegen has no level .*: choose one of 0, 1, 2"):
             encode(kv, of, "cachegen", unsound)
     with pytest.raises(CodecError, match="a block is a numpy array, not list"):
         encode(kv.tolist(), of)
+    text: Any = "WKV" * 20
     with pytest.raises(StreamError, match="a stream is bytes, not str"):
-        decode("WKV" * 20, of)
+        decode(text, of)
     for sizes in ((2.5, 1, 4), (2, "1", 4), (2, 1, 0)):
         with pytest.raises(CodecError, match="must be a whole number from 1 to 65535"):
             Layout("m", *sizes)
+    wrong: Any
     for wrong in (kv[:2], kv[0], kv.astype(np.float64), kv[:, :, :0]):
         with pytest.raises(CodecError, match=r"float32 \(3, 2, tokens, 16\)|from 1 to 4096 tokens"):
             encode(wrong, of)
@@ -169,13 +178,13 @@ def test_unknown_codecs_levels_and_tensors_are_refused_with_what_was_expected():
             encode(broken, of)
 
 
-def test_streams_are_those_of_other_machines_and_earlier_days():
+def test_streams_are_those_of_other_machines_and_earlier_days() -> None:
     """Digests of streams of fixed tensors: a change of them is a change of the stream's version."""
     from hashlib import blake2b
 
     of = layout()
     grid = np.arange(np.prod(of.shape(25)), dtype=np.int64) * 7919 % 1009
-    kv = ((grid - 504).astype(np.float32) / 64).reshape(of.shape(25))
+    kv = ((grid - 504).astype(np.float32) / np.float32(64)).reshape(of.shape(25))
     digests = {
         name: blake2b(encode(kv, of, name), digest_size=4).hexdigest()
         for name in CODECS

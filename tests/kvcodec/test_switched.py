@@ -20,6 +20,7 @@ from kvcodec import CODECS, decode, encode
 from tests.engines.switched import SwitchedNetwork
 from tests.kvcodec.blocks import CHOICES, block, layout
 from tests.p4.rig import NODES, STORE, TENANT, Rig, ip, key_of
+from v1model.backend import CompiledProgram
 from v1model.compile import compile_p4
 from workload.keys import KeySpace
 
@@ -28,12 +29,14 @@ LAYOUT = layout(layers=2, kv_heads=2, head_dim=16)
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def compiled() -> CompiledProgram:
     program = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
     return compile_p4(program, defines={"POOL_SLOTS": "256", "POOL_BLOCKS": "32"})
 
 
-def test_chunks_come_out_of_the_switch_as_they_went_in_whatever_stands_before_them(compiled) -> None:
+def test_chunks_come_out_of_the_switch_as_they_went_in_whatever_stands_before_them(
+    compiled: CompiledProgram,
+) -> None:
     """Another node names the same chunks in another prompt, and gets the writer's streams to the bit."""
     space = KeySpace("test", name_key=b"of the tenant")
     chunks = {number: block(LAYOUT, 16, seed=number) for number in (7, 8, 9)}
@@ -64,7 +67,7 @@ def test_chunks_come_out_of_the_switch_as_they_went_in_whatever_stands_before_th
     assert back == {number: (stream, True) for number, stream in streams.items()}
 
 
-def test_streams_of_every_codec_come_out_of_the_switch_as_they_went_in(compiled) -> None:
+def test_streams_of_every_codec_come_out_of_the_switch_as_they_went_in(compiled: CompiledProgram) -> None:
     kv = block(LAYOUT, 24)
     streams = [encode(kv, LAYOUT, name, level) for name, level in CHOICES]
     references = chain_references([key_of(f"{name} {level}") for name, level in CHOICES])

@@ -52,7 +52,7 @@ def ready(address: str, client: ClientTls | None, timeout_s: float) -> bool:
 
 def answers(channel: grpc.Channel) -> bool:
     """Whether the server lets a request through at all, whatever it thinks of it."""
-    call = channel.unary_unary("/p4.v1.P4Runtime/Capabilities")
+    call = channel.unary_unary("/p4.v1.P4Runtime/Capabilities", bytes, bytes)
     try:
         call(b"", timeout=READY_S)
     except grpc.RpcError as error:

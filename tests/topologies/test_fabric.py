@@ -1,7 +1,9 @@
 """Fabrics: addresses, ports, routes, and what is refused before anything is built."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -71,7 +73,7 @@ def test_waiter_ports_is_the_width_of_the_program() -> None:
         (lambda graph: graph.remove_node("store1"), "at least one storage node"),
     ],
 )
-def test_impossible_graphs_are_refused_with_the_reason(change, reason) -> None:
+def test_impossible_graphs_are_refused_with_the_reason(change: Callable[[Any], object], reason: str) -> None:
     graph = two_switches().graph.copy()
     change(graph)
     with pytest.raises(TopologyError, match=reason):

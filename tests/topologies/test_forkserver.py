@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -20,7 +21,7 @@ from topologies.forkserver.client import ForkedProcess
 PROGRAM = "json.tool"
 """Reads stdin to its end, so it runs as long as a test wants; exit code 1 for what is no JSON."""
 TIMEOUT_S = 60.0
-PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+PIPE = subprocess.PIPE
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +39,14 @@ def say(process: ForkedProcess, text: bytes) -> bytes:
 
 
 def test_a_program_has_its_streams_arguments_and_exit_code(server: ForkServer) -> None:
-    process = server.start(PROGRAM, ["--compact"], **PIPES)
+    process = server.start(PROGRAM, ["--compact"], stdin=PIPE, stdout=PIPE, stderr=PIPE)
     assert process.poll() is None
     assert say(process, b'{"a": [1, 2]}') == b'{"a":[1,2]}\n'
     assert process.wait(TIMEOUT_S) == process.poll() == 0
 
 
 def test_a_program_that_fails_says_why(server: ForkServer) -> None:
-    process = server.start(PROGRAM, [], **PIPES)
+    process = server.start(PROGRAM, [], stdin=PIPE, stdout=PIPE, stderr=PIPE)
     assert say(process, b"no JSON") == b""
     assert process.wait(TIMEOUT_S) == 1
     assert process.stderr is not None
@@ -60,7 +61,7 @@ def test_streams_may_be_files_and_nothing(server: ForkServer, tmp_path: Path) ->
 
 
 def test_a_program_that_is_ended_has_a_negative_code(server: ForkServer) -> None:
-    process = server.start(PROGRAM, [], **PIPES)
+    process = server.start(PROGRAM, [], stdin=PIPE, stdout=PIPE, stderr=PIPE)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.01)
     process.kill()
@@ -69,7 +70,7 @@ def test_a_program_that_is_ended_has_a_negative_code(server: ForkServer) -> None
 
 
 def test_each_has_a_session_of_its_own(server: ForkServer) -> None:
-    process = server.start(PROGRAM, [], **PIPES)
+    process = server.start(PROGRAM, [], stdin=PIPE, stdout=PIPE, stderr=PIPE)
     deadline_s = time.monotonic() + TIMEOUT_S
     while os.getsid(process.pid) != process.pid and time.monotonic() < deadline_s:
         time.sleep(0.01)
@@ -79,7 +80,7 @@ def test_each_has_a_session_of_its_own(server: ForkServer) -> None:
 
 def test_many_at_once(server: ForkServer) -> None:
     def run(number: int) -> bytes:
-        return say(server.start(PROGRAM, [], **PIPES), b"%d" % number)
+        return say(server.start(PROGRAM, [], stdin=PIPE, stdout=PIPE, stderr=PIPE), b"%d" % number)
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(run, range(40))) == [b"%d\n" % number for number in range(40)]
@@ -87,7 +88,7 @@ def test_many_at_once(server: ForkServer) -> None:
 
 def test_what_still_runs_ends_with_the_server() -> None:
     with ForkServer([PROGRAM]) as server:
-        process = server.start(PROGRAM, [], **PIPES)
+        process = server.start(PROGRAM, [], stdin=PIPE, stdout=PIPE, stderr=PIPE)
         running = psutil.Process(process.pid)
     assert process.wait(TIMEOUT_S) == -signal.SIGTERM
     running.wait(TIMEOUT_S)
@@ -96,7 +97,9 @@ def test_what_still_runs_ends_with_the_server() -> None:
 
 
 def test_a_module_that_does_not_exist_is_an_error() -> None:
+    def silenced(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        options["stderr"] = subprocess.DEVNULL
+        return subprocess.Popen(command, **options)
+
     with pytest.raises(EngineError, match=r"no\.such\.module"):
-        ForkServer(
-            ["no.such.module"], lambda *a, **k: subprocess.Popen(*a, **k, stderr=subprocess.DEVNULL)
-        ).__enter__()
+        ForkServer(["no.such.module"], silenced).__enter__()

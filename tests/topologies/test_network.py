@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from topologies import network, remains
-from topologies.engines import Artifacts
+from topologies import remains
+from topologies.certificates import Certificates
+from topologies.engines import Artifacts, Engine
 from topologies.errors import EngineError, TopologyError
 from topologies.network import Network
 from topologies.star import star
@@ -19,7 +20,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces ne
 pytestmark = pytest.mark.root
 
 
-class BrokenEngine:
+class BrokenEngine(Engine):
     """An engine whose switch ends with an error at once."""
 
     name = "broken"
@@ -30,7 +31,11 @@ class BrokenEngine:
         raise NotImplementedError
 
     def command(
-        self, device_id: int, interfaces: Sequence[tuple[int, str]], address: str, certificates: object = None
+        self,
+        device_id: int,
+        interfaces: Sequence[tuple[int, str]],
+        address: str,
+        certificates: Certificates | None = None,
     ) -> list[str]:
         return [sys.executable, "-c", "import sys; sys.exit('no ASIC in this machine')"]
 
@@ -120,7 +125,7 @@ def test_a_delay_without_netem_is_an_error() -> None:
 
 
 def test_without_root_one_line_says_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(TopologyError, match=r"need root: .*make test") as error:
         Network(star(1, 1, 1e7), BrokenEngine())
     assert "\n" not in str(error.value)

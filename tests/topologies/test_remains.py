@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,7 +18,7 @@ def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def sleeper():
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(["sleep", "1000"])
     yield process
     process.kill()
@@ -32,7 +33,9 @@ def left_behind(run_directory: Path, work: Path, owner: str, pid: int, started: 
     return record
 
 
-def test_processes_and_files_of_a_dead_owner_are_removed(run_directory, tmp_path, sleeper) -> None:
+def test_processes_and_files_of_a_dead_owner_are_removed(
+    run_directory: Path, tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     record = left_behind(
         run_directory, tmp_path / "work", "1 0", sleeper.pid, remains.start_time(sleeper.pid)
     )
@@ -42,13 +45,17 @@ def test_processes_and_files_of_a_dead_owner_are_removed(run_directory, tmp_path
     assert not (tmp_path / "work").exists()
 
 
-def test_a_process_that_got_the_pid_later_is_spared(run_directory, tmp_path, sleeper) -> None:
+def test_a_process_that_got_the_pid_later_is_spared(
+    run_directory: Path, tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     left_behind(run_directory, tmp_path / "work", "1 0", sleeper.pid, "12")
     assert remains.clean(run_directory) == 1
     assert sleeper.poll() is None
 
 
-def test_a_running_network_is_left_alone(run_directory, tmp_path, sleeper) -> None:
+def test_a_running_network_is_left_alone(
+    run_directory: Path, tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     with remains.Remains(tmp_path) as mine:
         mine.add_process(sleeper.pid)
         assert remains.clean(run_directory) == 0
@@ -58,7 +65,9 @@ def test_a_running_network_is_left_alone(run_directory, tmp_path, sleeper) -> No
     assert remains.running(run_directory) == []
 
 
-def test_networks_that_go_while_we_look_are_passed_over(run_directory, tmp_path, monkeypatch) -> None:
+def test_networks_that_go_while_we_look_are_passed_over(
+    run_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Networks come and go beside us: their directory may vanish between listing it and reading it."""
     gone = run_directory / "7" / "gone"
     gone.parent.mkdir(parents=True)
@@ -66,7 +75,7 @@ def test_networks_that_go_while_we_look_are_passed_over(run_directory, tmp_path,
     gone.write_text("")
     iterdir = Path.iterdir
 
-    def vanishing(path: Path):
+    def vanishing(path: Path) -> Iterator[Path]:
         if path == run_directory / "8":
             path.rmdir()
         found = list(iterdir(path))
@@ -78,7 +87,7 @@ def test_networks_that_go_while_we_look_are_passed_over(run_directory, tmp_path,
     assert remains.running(run_directory) == []
 
 
-def test_a_record_that_is_just_being_written_is_passed_over(run_directory) -> None:
+def test_a_record_that_is_just_being_written_is_passed_over(run_directory: Path) -> None:
     record = run_directory / "7" / "new"
     record.parent.mkdir(parents=True)
     record.write_text("directory /tmp/new\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import pytest
@@ -25,10 +26,10 @@ class Cluster:
     stored: set[int] = field(default_factory=set)
     block_s: float = 0.1
     clock_s: float = 0.0
+    nodes: int = field(init=False)
 
-    @property
-    def nodes(self) -> int:
-        return len(self.held)
+    def __post_init__(self) -> None:
+        self.nodes = len(self.held)
 
     def now_s(self) -> float:
         return self.clock_s
@@ -124,7 +125,8 @@ def test_what_would_come_too_late_is_refused_until_the_load_is_gone() -> None:
 def test_a_transfer_waits_for_its_homes_and_for_the_nodes_link() -> None:
     assert transfer_s([], 1.0, 0.0, lambda home: 9.0) == 0.0
     assert transfer_s(["a", "b", "a"], 1.0, 0.0, lambda home: 0.0) == 3.0  # the link
-    assert transfer_s(["a", "b"], 1.0, 0.5, {"a": 5.0, "b": 0.0}.__getitem__) == 6.0  # home a
+    waiting_s: dict[Hashable, float] = {"a": 5.0, "b": 0.0}
+    assert transfer_s(["a", "b"], 1.0, 0.5, waiting_s.__getitem__) == 6.0  # home a
     assert transfer_s([None, None], 1.0, 0.5, lambda home: 9.0) == 2.5  # the pool waits for no home
 
 

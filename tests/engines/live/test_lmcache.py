@@ -82,6 +82,7 @@ def test_ranks_and_salts_are_kept_apart_and_a_silent_pool_is_a_miss(
         task = adapter.submit_lookup_and_lock_task([key, *others], {})
         wait_for(adapter.get_lookup_and_lock_event_fd())
         found = adapter.query_lookup_and_lock_result(task)
+        assert found is not None
         assert [found.test(index) for index in range(4)] == [True, False, False, False]
         assert adapter.query_lookup_and_lock_result(task) is None  # a result is given once
 

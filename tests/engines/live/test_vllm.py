@@ -68,8 +68,10 @@ class Vllm:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.heard += line
-            if line.startswith("{") and (said := json.loads(line))["event"] == event:
-                return said
+            if line.startswith("{"):
+                said: dict[str, Any] = json.loads(line)
+                if said["event"] == event:
+                    return said
         raise AssertionError(f"the engine ended:\n{self.log.read_text(errors='replace')[-3000:]}")
 
     def say(self, line: str, answer: str) -> dict[str, Any]:

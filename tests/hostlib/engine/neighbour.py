@@ -37,7 +37,7 @@ def obey(pool: BlockingPool, command: dict[str, Any]) -> Any:
     if "store" in command:
         (block,) = pool.blocks.references(seven, 0)
         return pool.store([Item(block, content(7, command["store"]))])
-    count = command.get("exists", command.get("load"))
+    count = command["exists"] if "exists" in command else command["load"]
     keys = list(pool.space.block_keys(pool.seal, range(4 * count)))
     if "exists" in command:
         return pool.exists(keys)

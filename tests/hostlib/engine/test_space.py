@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -75,7 +76,7 @@ def test_keys_agree_exactly_as_far_as_the_blocks_of_tokens_do(tokens: list[int],
         {"name": "code"},
     ],
 )
-def test_whatever_shapes_the_bytes_changes_every_key(other: dict[str, object]) -> None:
+def test_whatever_shapes_the_bytes_changes_every_key(other: dict[str, Any]) -> None:
     assert not set(keys()) & set(keys(replace(SPACE, **other)))
 
 
@@ -123,7 +124,7 @@ def test_anything_may_be_stored_as_the_descriptor(stored: bytes) -> None:
         ({"object_bytes": (4, 0)}, "at least one byte"),
     ],
 )
-def test_unusable_parameters_are_refused(wrong: dict[str, object], why: str) -> None:
+def test_unusable_parameters_are_refused(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(KeySpaceError, match=why):
         replace(SPACE, **wrong)
 
