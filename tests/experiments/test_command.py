@@ -71,7 +71,8 @@ def test_a_file_that_can_not_be_written_is_named(capsys: pytest.CaptureFixture[s
 
 def test_a_bug_keeps_its_traceback() -> None:
     def work(screen: Screen, given: Sequence[str]) -> int:
-        return {}["missing"]
+        exit_codes: dict[str, int] = {}
+        return exit_codes["missing"]
 
     with pytest.raises(KeyError):
         run_command((), parse, work)

@@ -52,9 +52,6 @@ def test_every_block_is_new_to_the_switch() -> None:
 def test_an_entry_that_does_not_come_once_is_a_late_one() -> None:
     in_time, late = "[2, 0.02, 0.03]", "[2, null, null]"
     (told,) = entries_told([late, in_time, in_time], (2,))
-    assert (told.first_ms, told.last_ms) == (
-        pytest.approx(1000 * (0.02 - LIST_S)),
-        pytest.approx(1000 * (0.03 - LIST_S)),
-    )
+    assert (told.first_ms, told.last_ms) == pytest.approx((1000 * (0.02 - LIST_S), 1000 * (0.03 - LIST_S)))
     with pytest.raises(BenchError, match="half of the entries did not come"):
         entries_told([late, in_time, late], (2,))

@@ -29,7 +29,12 @@ def test_an_engine_that_always_loses_has_no_rate(guess: int) -> None:
 @given(limit=st.integers(1_000, MOST), factor=st.floats(0.5, 2))
 def test_a_good_guess_needs_few_runs(limit: int, factor: float) -> None:
     asked: list[int] = []
-    highest_lossless(lambda rate: asked.append(rate) is None and rate <= limit, round(limit * factor), MOST)
+
+    def passes(rate: int) -> bool:
+        asked.append(rate)
+        return rate <= limit
+
+    highest_lossless(passes, round(limit * factor), MOST)
     assert len(asked) <= 10
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ SHAPES = [Shape(), Shape(320, 64, 4), Shape(64, 32, 5, False, 8)]
 
 
 @given(st.integers(0, 1000), st.sampled_from(SHAPES))
-def test_every_answer_is_the_fact_of_its_subject_in_the_context(seed, shape):
+def test_every_answer_is_the_fact_of_its_subject_in_the_context(seed: int, shape: Shape) -> None:
     one = document(np.random.default_rng(seed), LINES, shape)
     text = one.tokens.tobytes()
     assert len(text) == shape.length
@@ -28,18 +30,18 @@ def test_every_answer_is_the_fact_of_its_subject_in_the_context(seed, shape):
         assert section[section.index(b"=") + 1] == text[at]
 
 
-def test_the_same_seed_gives_the_same_document():
+def test_the_same_seed_gives_the_same_document() -> None:
     first, second = (document(np.random.default_rng(7), LINES, Shape()) for _ in range(2))
     assert first.tokens.tobytes() == second.tokens.tobytes()
 
 
 @given(st.integers(0, 1000))
-def test_a_repetition_can_be_told_from_its_first_turn(seed):
+def test_a_repetition_can_be_told_from_its_first_turn(seed: int) -> None:
     one = repetition(np.random.default_rng(seed))
     assert (one.tokens[one.tail :] == one.tokens[: -one.tail]).all()
 
 
-def test_training_and_judging_text_are_of_different_files(tmp_path):
+def test_training_and_judging_text_are_of_different_files(tmp_path: Path) -> None:
     for number in range(12):
         words = f"this is line {'abcdefghijkl'[number]} of a file that has prose in it"
         (tmp_path / f"file{number:02}.py").write_text(words)

@@ -24,7 +24,7 @@ def error(coder: KvtcCoder, kv: np.ndarray) -> float:
     return float(np.square(decoded - kv).mean() / np.square(kv).mean())
 
 
-def test_more_bits_less_error_and_longer_streams():
+def test_more_bits_less_error_and_longer_streams() -> None:
     calibration, kv = documents(8, 1), documents(1, 2)[0]
     coders = [KvtcCoder(calibration, HEAD, 1e4, bits, bits) for bits in (1.0, 2.0, 4.0)]
     errors = [error(coder, kv) for coder in coders]
@@ -34,7 +34,7 @@ def test_more_bits_less_error_and_longer_streams():
     assert lengths == sorted(lengths)
 
 
-def test_ranges_of_the_block_reach_its_ends_and_are_sent():
+def test_ranges_of_the_block_reach_its_ends_and_are_sent() -> None:
     """A block with values that the calibration has never seen: a bell curve's range cuts them off."""
     calibration, kv = documents(8, 1), 3 * documents(1, 2)[0]
     bell, block = (KvtcCoder(calibration, HEAD, 1e4, 4.0, 4.0, ranges) for ranges in ("bell", BLOCK))

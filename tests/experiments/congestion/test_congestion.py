@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.command import QUIET, Screen
+from experiments.command import Screen
 from experiments.congestion.__main__ import OPTIONS, Options, blocks_of, play
 from experiments.congestion.patterns import (
     BOTH,
@@ -21,7 +21,7 @@ from experiments.congestion.patterns import (
     groups,
 )
 from experiments.congestion.result import Burst, evaluate
-from experiments.options import parse_into
+from experiments.options import QUIET, parse_into
 from hostlib.homes import home_of
 
 NODES = ("n1", "n2", "n3")

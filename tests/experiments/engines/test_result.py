@@ -31,14 +31,14 @@ def mode(replies: list[dict[str, Any]], **counts: Any) -> ModeResult:
 
 
 def test_log_probabilities_tell_apart_what_the_text_does_not() -> None:
-    assert difference(reply([4, 5, 6], [-1.0, -2.4, -3.0]), RIGHT) == (0, pytest.approx(0.4))
+    assert difference(reply([4, 5, 6], [-1.0, -2.4, -3.0]), RIGHT) == pytest.approx((0, 0.4))
     assert mode([RIGHT, reply([4, 5, 6], [-1.0, -2.4, -3.0])]).identical == 1
     assert mode([RIGHT, reply([4, 5, 6], [-1.0, -2.0 + TOLERANCE / 2, -3.0])]).identical == 2
 
 
 def test_behind_the_first_other_token_nothing_is_comparable() -> None:
     changed, largest = difference(reply([4, 7, 8], [-1.0, -2.1, -9.0]), RIGHT)
-    assert (changed, largest) == (2, pytest.approx(0.1))
+    assert (changed, largest) == pytest.approx((2, 0.1))
     assert mode([reply([4, 7, 8], [-1.0, -2.0, -9.0])]).identical == 0
 
 

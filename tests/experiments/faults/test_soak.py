@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.command import QUIET, Screen
+from experiments.command import Screen
 from experiments.faults.soak import Options, Soaked, soak
+from experiments.options import QUIET
 
 pytestmark = [
     pytest.mark.root,

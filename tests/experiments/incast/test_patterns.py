@@ -4,13 +4,13 @@ from collections import Counter
 
 import pytest
 
-from experiments.incast.patterns import PATTERNS, bursts, distinct_blocks
+from experiments.incast.patterns import PATTERNS, Burst, bursts, distinct_blocks
 from workload.keys import KeySpace
 
 NODES = ("node1", "node2", "node3")
 
 
-def made(pattern: str, label: str = "a", seed: int = 1, count: int = 3, blocks: int = 8):
+def made(pattern: str, label: str = "a", seed: int = 1, count: int = 3, blocks: int = 8) -> list[Burst]:
     return bursts(pattern, NODES, blocks, count, seed, label, KeySpace())
 
 

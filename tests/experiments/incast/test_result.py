@@ -37,7 +37,8 @@ def point(mode: str = "both", n: int = 2, copies: float = 1.0, slower: float = 1
     bursts = [{node: report(10 * slower, 20 * slower) for node in nodes} for _ in range(2)]
     control = dict.fromkeys((*CONTROL_MESSAGES, *CONTROL_COUNTS), 2)
     egress_bytes = round(copies * 2 * len(KEYS) * FRAGMENTS * VALUE_FRAME_BYTES)
-    values = {"bursts": bursts, "storage_egress_bytes": egress_bytes, "controller": control} | measured
+    values: dict[str, Any] = {"bursts": bursts, "storage_egress_bytes": egress_bytes, "controller": control}
+    values |= measured
     case = Case(mode, "same", n, [{node: [KEYS] for node in nodes}] * 2)
     return evaluate(case, Measurements(**values), FRAGMENTS)
 

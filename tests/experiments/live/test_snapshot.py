@@ -80,6 +80,7 @@ def test_the_hottest_of_all_switches_and_what_waits_in_stores() -> None:
         "s1": {"hottest": [{"key": "a", "depth": 1, "hits": 3}]},
         "s2": {"hottest": [{"key": "b", "depth": 2, "hits": 8}]},
     }
+    said: dict[str, dict[str, Any]]
     said = {"controller": {"pools": hot}, "store1": {"backlog_ms": 12}, "node1": {"completed": 3}}
     collector = Collector(make_topology("star", RATE_BIT_S, 1, 1), dict, lambda: said)
     collector.take(sample(0.5))

@@ -3,6 +3,7 @@ where these commands are run."""
 
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from experiments.bench_control.__main__ import Options as ControlOptions
 from experiments.bench_control.__main__ import _write_page as write_control
@@ -47,7 +48,8 @@ def test_faults(tmp_path: Path) -> None:
     times = {"recover_s": 1.5, "p99_ms": p99, "slowest_ms": 300.0, "cpu": 0.95}
     others = {f.name: 0 for f in fields(Result) if f.name not in {*counts, *times}}
     named = {"fault": "storage_killed", "topology": "star", "why": {}}
-    result = Result(**{**others, **counts, **times, **named})
+    values: dict[str, Any] = {**others, **counts, **times, **named}
+    result = Result(**values)
     text = text_of(write_faults(tmp_path, ABOUT, [result], ["storage_killed on star: CPU 95%"]))
     for shown in (
         "seed 3",
@@ -63,7 +65,8 @@ def test_soak(tmp_path: Path) -> None:
     p99 = dict.fromkeys(PHASES, 12.5)
     zeros = {f.name: 0 for f in fields(Result)}
     named = {"fault": "storage_killed", "topology": "star", "why": {}, "p99_ms": p99, "cpu": 0.95}
-    soaked = Soaked([Result(**{**zeros, **named, "operations": 77})], {"s1": 0.06}, {"s1": 2}, 0, 0, 0, [])
+    values: dict[str, Any] = {**zeros, **named, "operations": 77}
+    soaked = Soaked([Result(**values)], {"s1": 0.06}, {"s1": 2}, 0, 0, 0, [])
     text = text_of(write_soak(tmp_path, ABOUT, soaked))
     for shown in (
         "seed 3", "storage node killed", "77", "12.5", "round 1: CPU 95%", "s1 grew by 6.0%", "6.0",

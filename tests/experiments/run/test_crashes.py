@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def test_who_crashed_is_named_with_its_last_lines(stage: Stage, name: str) -> No
     assert not Path(f"/proc/{killed[0]}").exists()
 
 
-def crash_after(fabric: Fabric, results: Path, written: dict[str, object] | None) -> None:
+def crash_after(fabric: Fabric, results: Path, written: Mapping[str, object] | None) -> None:
     with open_network(Screen(), fabric, Embedded(), results, ABOUT):
         if written:
             (results / "summary.json").write_text(json.dumps(written))

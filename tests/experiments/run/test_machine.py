@@ -27,9 +27,9 @@ def test_a_busy_machine_is_seen_from_the_first_sample_on() -> None:
 def program(code: str, cpu: int) -> Iterator[subprocess.Popen[bytes]]:
     """A child on one CPU."""
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert child.stdout is not None
     os.sched_setaffinity(child.pid, {cpu})
     try:
-        assert child.stdout is not None
         child.stdout.readline()
         yield child
     finally:

@@ -3,16 +3,19 @@
 import json
 import re
 import urllib.request
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric as PrometheusMetric
 from prometheus_client.parser import text_string_to_metric_families
 
 from experiments.run.metrics import Exporter, ExporterError
-from experiments.run.metrics.catalogue import COUNTER, HISTOGRAM, METRICS, NODE, STORE
+from experiments.run.metrics.catalogue import COUNTER, HISTOGRAM, METRICS, NODE, STORE, Metric
 from experiments.run.metrics.exporter import families
+from experiments.run.metrics.sources import Reports
 from hostlib.observe import Histogram
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +35,7 @@ def test_the_table_in_the_docs_is_that_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_names_follow_prometheus_s_conventions(metric) -> None:
+def test_names_follow_prometheus_s_conventions(metric: Metric) -> None:
     assert re.fullmatch(r"weir_[a-z0-9_]+", metric.name)
     assert (metric.kind == COUNTER) == metric.name.endswith("_total")
     assert len(set(metric.labels)) == len(metric.labels)
@@ -57,13 +60,13 @@ def test_the_dashboard_names_only_metrics_and_labels_that_there_are() -> None:
 def test_reports_become_samples_and_what_is_not_said_is_left_out() -> None:
     times = Histogram()
     times.observe(0.03)
-    reports = {
+    reports: Reports = {
         NODE: {("node1",): {"blocks": {"pool": 3, "gpu": 1}, "ttft": times.report(), "gate": None}},
         STORE: {("store1",): {"backlog_ms": 250, "storage": {"gets": 7}}},
     }
 
     class Collector:
-        def collect(self):
+        def collect(self) -> Iterator[PrometheusMetric]:
             return families(reports)
 
     registry = CollectorRegistry()

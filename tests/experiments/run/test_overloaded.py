@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from experiments.command import QUIET, Screen
+from experiments.command import Screen
+from experiments.options import QUIET
 from experiments.run import __main__ as command
 from experiments.run.options import parse_options
 from experiments.run.repeats import Repeats

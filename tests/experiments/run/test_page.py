@@ -52,6 +52,7 @@ def sample(t_s: float, sent: int) -> Sample:
 
 def request(ttft_s: float | None, node: str = "node1") -> dict[str, Any]:
     sources = {"gpu": 1, "dram": 0, "pool": 0, "remote": 0, "recomputed": 2}
+    times: dict[str, Any]
     times = {"arrival_s": 0.5, "fetch_s": 0.1, "decode_s": 0.0, "queue_s": 0.0, "prefill_s": 0.2}
     times["waits_s"] = {"queued": 0.01, "probing": 0.02, "home 10.0.0.9": 0.07}
     end_s = None if ttft_s is None else 0.5 + ttft_s + 0.9

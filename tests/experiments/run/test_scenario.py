@@ -15,7 +15,7 @@ from hostlib.homes import home_of
 from hostlib.storage import StorageConfig, read_keys, read_preload
 from hostlib.worker import WorkerConfig
 from topologies.errors import TopologyError
-from workload.compression import CompressionError
+from workload.compression import BlockSizes, CompressionError
 from workload.generate import generate, to_line
 from workload.trace import TraceError, load_trace
 
@@ -67,6 +67,7 @@ def test_a_slice_of_a_trace_begins_with_its_past_in_the_stores(tmp_path: Path) -
     for name in ("store1", "store2"):
         store = load_config(StorageConfig, configs[name])
         homes = [str(made.fabric.hosts[other].ipv4) for other in made.fabric.stores]
+        assert store.preload is not None
         assert all(home_of(key, homes) == store.address for key in read_keys(Path(store.preload)))
 
 
@@ -136,6 +137,7 @@ def test_hosts_agree_on_the_lengths_of_coded_blocks(tmp_path: Path) -> None:
     worker = load_config(WorkerConfig, configs["node1"])
     held = [block for name in ("store1", "store2") for block in read_preload(tmp_path / f"{name}.keys")]
     assert held
+    assert isinstance(worker.sizes, BlockSizes)
     assert all(length == 512 * worker.sizes.fragments(key) for key, length in held)
     assert len({length for _, length in held}) > 1
     assert worker.coding_s == (0.0, 0.0)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
@@ -12,9 +13,7 @@ COST = make_cost_model(gpu="h800")
 BLOCK_S = COST.fetch_s(COST.block_bytes, 200e9)
 
 
-def play(
-    folder: Path, chains: list[list[int]], late_s: float = 10.0, **tables: dict[str, object]
-) -> SimResult:
+def play(folder: Path, chains: list[list[int]], late_s: float = 10.0, **tables: dict[str, Any]) -> SimResult:
     """Requests for these chains, in turn at four nodes that have nothing but one another.
 
     The second comes `late_s` after the first, the others 10 s apart or, if that is less, 10 ms.

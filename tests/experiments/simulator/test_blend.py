@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def trace_of(folder: Path, orders: tuple[list[int], ...] = ORDERS, chunks: bool 
     return str(path)
 
 
-def blended(folder: Path, trace: str | None = None, **tables: dict[str, object]) -> SimResult:
+def blended(folder: Path, trace: str | None = None, **tables: dict[str, Any]) -> SimResult:
     base = Scenario().changed(
         workload={"trace": trace or trace_of(folder), "start_s": 0.0, "scheduler": "round_robin"},
         model={"name": "llama3-70b", "gpu": "h800"},
@@ -95,11 +96,9 @@ def test_coded_chunks_are_decoded(tmp_path: Path) -> None:
         ({"nodes": {"loading": "blocking"}}, "nodes.blend: needs nodes.decode"),
     ],
 )
-def test_what_cannot_blend_is_refused(
-    tables: dict[str, dict[str, object]], reason: str, tmp_path: Path
-) -> None:
+def test_what_cannot_blend_is_refused(tables: dict[str, dict[str, Any]], reason: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=reason):
-        blended(tmp_path, **tables)
+        blended(tmp_path, None, **tables)
 
 
 def test_a_trace_without_chunks_is_refused(tmp_path: Path) -> None:

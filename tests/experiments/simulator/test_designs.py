@@ -7,6 +7,7 @@ import pytest
 from experiments.simulator.emulate import Emulator
 from experiments.simulator.front import Front
 from experiments.simulator.link import Link
+from experiments.simulator.messages import Block
 from experiments.simulator.money import bill
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
@@ -76,16 +77,17 @@ def test_a_push_by_multicast_takes_a_home_link_once_and_unicast_once_for_each_no
 
 
 def test_a_front_merges_what_is_on_its_way_and_serves_what_it_keeps() -> None:
+    one, other = (Block(name, 0, b"", "store1", (1,)) for name in (b"a", b"b"))
     device, memory = Link("device", 1e9, 0.0), Link("memory", 1e10, 0.0)
     merging = Front(0, memory, 1e9)
-    assert merging.send(b"a", device, 0.0) == merging.send(b"a", device, 0.5)
+    assert merging.send(one, device, 0.0) == merging.send(one, device, 0.5)
     assert merging.merged == 1
-    assert merging.send(b"a", device, 2.0)[1] == pytest.approx(3.0)
+    assert merging.send(one, device, 2.0)[1] == pytest.approx(3.0)
     keeping = Front(1, Link("memory", 1e10, 0.0), 1e9)
-    keeping.send(b"a", device, 10.0)
-    assert keeping.send(b"a", device, 20.0)[1] == pytest.approx(20.1)
-    keeping.send(b"b", device, 30.0)
-    assert keeping.send(b"a", device, 40.0)[1] == pytest.approx(41.0)
+    keeping.send(one, device, 10.0)
+    assert keeping.send(one, device, 20.0)[1] == pytest.approx(20.1)
+    keeping.send(other, device, 30.0)
+    assert keeping.send(one, device, 40.0)[1] == pytest.approx(41.0)
     assert keeping.served == 1
 
 

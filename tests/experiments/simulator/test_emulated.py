@@ -1,7 +1,7 @@
 """The emulator's machine around the parts: there where a scenario has one, and nothing more than that."""
 
 import tomllib
-from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -12,7 +12,7 @@ from experiments.simulator.emulated.node import EmulatedNode
 from experiments.simulator.emulated.store import EmulatedStore
 from experiments.simulator.emulated.switch import EmulatedSwitch
 from experiments.simulator.kinds import figures
-from experiments.simulator.messages import NOWHERE
+from experiments.simulator.messages import NOWHERE, Put
 from experiments.simulator.node import Node
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import prepare
@@ -41,9 +41,7 @@ TIMELESS = {"lump_fragments": 2}
         ({"cores": 2}, {EmulatedClient, EmulatedNode, EmulatedStore, EmulatedSwitch}),
     ],
 )
-def test_parts_are_on_a_machine_where_a_scenario_has_one(
-    machine: Mapping[str, object], kinds: set[type]
-) -> None:
+def test_parts_are_on_a_machine_where_a_scenario_has_one(machine: dict[str, Any], kinds: set[type]) -> None:
     system = System(*prepare(BUSY.changed(machine=machine)))
     parts = (*system.clients.values(), *system.nodes, *system.stores, *system.switches)
     assert {type(part) for part in parts} == kinds
@@ -106,7 +104,11 @@ def test_of_a_held_block_a_window_leaves_where_hosts_take_time_and_else_a_fragme
         held = system.library.chain(system.demand.requests[0])[0]
         assert held.at_home != NOWHERE
         sent: list[int] = []
-        system.network.keepers[held.home] = lambda put, sent=sent: sent.append(put.fragments)
+
+        def keep(put: Put, sent: list[int] = sent) -> None:
+            sent.append(put.fragments)
+
+        system.network.keepers[held.home] = keep
         client.store([held])
         end = system.loop.event()
         system.loop.after(1.0, end.succeed)

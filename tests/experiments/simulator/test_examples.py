@@ -1,6 +1,7 @@
 """The scenarios in experiments/simulator/examples: each runs, and does what it is there to show."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ def example(name: str, requests: int = 150) -> Scenario:
     return scenario.changed(workload={"requests": requests})
 
 
-def run(name: str, **tables: dict[str, object]) -> SimResult:
+def run(name: str, **tables: dict[str, Any]) -> SimResult:
     return simulate(example(name).changed(**tables))
 
 

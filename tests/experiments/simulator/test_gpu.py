@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.simulator.events import Loop
+from experiments.simulator.events import Loop, Steps
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.spread import spread_of
 from workload.cost import make_cost_model
@@ -20,11 +20,11 @@ def run_beside_a_prefill(chunk_tokens: int, output_tokens: int) -> tuple[float, 
     shared = gpu(loop, chunk_tokens)
     ends = {}
 
-    def answer():
+    def answer() -> Steps:
         yield from shared.decode(output_tokens, 1000)
         ends["answer"] = loop.now
 
-    def prefill():
+    def prefill() -> Steps:
         with shared.exclusive() as turn:
             yield turn
             yield from shared.prefill(32_768, 0)
@@ -52,7 +52,7 @@ def test_chunks_cost_what_the_whole_costs() -> None:
     loop = Loop()
     alone = gpu(loop, 512)
 
-    def prefill():
+    def prefill() -> Steps:
         with alone.exclusive() as turn:
             yield turn
             yield from alone.prefill(10_000, 3_000)
@@ -67,10 +67,10 @@ def test_times_between_tokens_have_the_chunks_in_them() -> None:
     loop = Loop()
     shared = gpu(loop, 8192)
 
-    def answer():
+    def answer() -> Steps:
         yield from shared.decode(101, 1000)
 
-    def prefill():
+    def prefill() -> Steps:
         with shared.exclusive() as turn:
             yield turn
             yield from shared.prefill(32_768, 0)
@@ -88,10 +88,10 @@ def test_a_pause_is_in_the_next_token_of_all() -> None:
     loop = Loop()
     shared = gpu(loop, 8192)
 
-    def answer():
+    def answer() -> Steps:
         yield from shared.decode(11, 1000)
 
-    def load():
+    def load() -> Steps:
         with shared.exclusive() as turn:
             yield turn
             yield from shared.compute(2.0)
@@ -112,11 +112,11 @@ def test_blocks_decoded_beside_tokens_slow_both_down() -> None:
     step_s, tokens = COST.decode_s(1, 1000), 2001
     ends = {}
 
-    def answer():
+    def answer() -> Steps:
         yield from shared.decode(tokens, 1000)
         ends["answer"] = loop.now
 
-    def blocks():
+    def blocks() -> Steps:
         yield from shared.interrupt(1.0)
         ends["blocks"] = loop.now
 

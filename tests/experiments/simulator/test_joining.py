@@ -1,11 +1,13 @@
 """Nodes that join while others serve: with empty memory, requests from then on, and a push to them."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pytest
 
 from experiments.simulator.emulate import Emulator
+from experiments.simulator.messages import Block
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
@@ -110,9 +112,9 @@ def test_who_joins_is_pushed_to_by_the_controller_as_live() -> None:
         assert client.pushed is not None
         keep = client.pushed._keep
 
-        def kept(key: bytes, keep: Any = keep) -> None:
+        def kept(block: Block, keep: Callable[[Block], None] = keep) -> None:
             taken.append(system.loop.now)
-            keep(key)
+            keep(block)
 
         client.pushed._keep = kept
     _Run(system).to_the_end()

@@ -1,19 +1,17 @@
 """Windows over parts of blocks, as hostlib.lane has them over fragments."""
 
-from dataclasses import dataclass
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulator.lane import Lane
+from experiments.simulator.lane import Item, Lane
 from hostlib import native
 from hostlib.lane import Lane as HostLane
 from hostlib.lane import LaneOptions, Request
 
 
-@dataclass
-class Part:
-    fragments: int
+class Part(Item):
+    def __init__(self, fragments: int) -> None:
+        self.fragments = fragments
 
 
 def test_a_window_bounds_what_is_in_flight() -> None:

@@ -1,15 +1,16 @@
 """Routers that follow prefixes: what they know, and when."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from experiments.simulator.budget import Budget
-from experiments.simulator.events import Loop
+from experiments.simulator.events import Event, Loop
 from experiments.simulator.hardware import Routing
 from experiments.simulator.money import bill
-from experiments.simulator.prefix_routing import LongestPrefix, LongestRules, shared_out
+from experiments.simulator.prefix_routing import LongestPrefix, LongestRules, Worker, shared_out
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.schema import ScenarioError
 from experiments.simulator.simulation import _Run, prepare, simulate
@@ -129,7 +130,7 @@ def _shares(system: System, demand: Demand) -> list[int]:
     return [sum(route is not None and route.node == place for route in routes) for place in range(8)]
 
 
-def _in(system: System, seconds: float) -> object:
+def _in(system: System, seconds: float) -> Event:
     event = system.loop.event()
     system.loop.after(seconds, event.succeed)
     return event
@@ -254,8 +255,12 @@ def test_nodes_with_gpus_serve_what_routers_send_them_and_report_no_more_than_th
     most = sum(each.input_tokens + each.output_tokens for each in demand.requests)
     loads: list[int] = []
     for node in router._workers:
-        report = node.on_load
-        node.on_load = lambda node=node, report=report: (loads.append(node.load_tokens), report())  # type: ignore[misc]
+
+        def told(node: Worker = node, report: Callable[[], None] = node.on_load) -> None:
+            loads.append(node.load_tokens)
+            report()
+
+        node.on_load = told
     _Run(system).to_the_end()
     assert sum(len(node.records) for node in system.nodes) == 60
     assert all(0 <= load <= most for load in loads)

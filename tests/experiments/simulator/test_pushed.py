@@ -1,5 +1,6 @@
 """Hot prefixes pushed by the switches' controllers: who gets what, and what it changes."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_a_push_goes_to_the_group_and_from_another_switch_on_to_hosts_only() -> 
     for name, client in system.clients.items():
         port = next(iter(nodes[name]))
 
-        def count(replies: list[Reply], neighbour: str, tail_s: float, name: str = name) -> None:
+        def count(replies: Sequence[Reply], neighbour: str, tail_s: float, name: str = name) -> None:
             got[name] += sum(reply.ask.fragments for reply in replies)
 
         system.network.ports[port, name].replied = count

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.simulator.scenario import Direct
 from experiments.study import structure
 from experiments.study.structure import importing, read_times_s
 from experiments.study.structure import structure as rows
@@ -27,7 +28,7 @@ def test_imports_are_found_in_all_their_forms(tmp_path: Path, monkeypatch: pytes
 def test_a_direct_pools_adapters_wait_for_its_lookup_and_carry_both_ways_at_once() -> None:
     alone_s, beside_s, began_s = read_times_s()
     assert beside_s == alone_s
-    assert began_s == pytest.approx(structure.Direct().lookup_s)
+    assert began_s == pytest.approx(Direct().lookup_s)
 
 
 def test_each_is_done_in_one_place() -> None:

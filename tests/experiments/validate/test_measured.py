@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,9 @@ RECORD = dict.fromkeys(("arrival_s", "refused", "fetch_s", "queue_s", "prefill_s
 
 
 def emulated() -> Emulated:
-    records = [RECORD | {"sources": {}, "waits_s": {}, "ttft_s": ttft_s} for ttft_s in (0.5, 1.5, None)]
+    records: list[dict[str, Any]]
+    records = [{**RECORD, "sources": {}, "waits_s": {}, "ttft_s": ttft_s} for ttft_s in (0.5, 1.5, None)]
+    workers: dict[str, dict[str, Any]]
     workers = {"node1": {"records": records, "get_ms": [10.0, 30.0]}, "node2": {"records": [], "get_ms": []}}
     return Emulated(RUN, SPEED, Measurements(workers=workers))
 
@@ -36,7 +39,7 @@ def test_what_was_played_is_read_back_in_real_seconds(tmp_path: Path) -> None:
     measured = keep(path, scenario, SIGMA, emulated())
     assert kept(path, scenario, SIGMA, SPEED) == measured
     assert measured.ttft_s.mean == pytest.approx(2.0)
-    assert (measured.get_s.mean, measured.get_s.p99) == (pytest.approx(0.04), pytest.approx(0.06))
+    assert (measured.get_s.mean, measured.get_s.p99) == pytest.approx((0.04, 0.06))
     assert (measured.blocks["pool"], measured.admitted, measured.digests) == (3, 7, 9)
     assert measured.overloaded
 

@@ -35,7 +35,7 @@ REQUIRED = {
 def check_chrome(trace: dict[str, Any]) -> None:
     """Its fields, that what shares a track is nested, and that arrows have two ends within slices."""
     slices = defaultdict(list)
-    arrows = defaultdict(dict)
+    arrows: defaultdict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
     for event in trace["traceEvents"]:
         kinds = REQUIRED[event["ph"]]
         assert set(event) == {"ph", *kinds}

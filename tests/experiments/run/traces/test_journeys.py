@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict, Unpack
+
 from experiments.run.traces.journeys import Journey, find_journeys
 from experiments.run.traces.sightings import Sighting
 from hostlib import wire
@@ -11,6 +13,14 @@ NODES = {A: "a", B: "b"}
 KEY, OTHER = bytes(16), bytes(15) + b"\1"
 
 
+class More(TypedDict, total=False):
+    """What sightings seldom differ in."""
+
+    flags: int
+    fragment: int
+    key: bytes
+
+
 class Way:
     """Sightings one microsecond after the other, at the one switch of a star unless another is named."""
 
@@ -18,13 +28,13 @@ class Way:
         self.seen: list[Sighting] = []
 
     def get(
-        self, node: bytes, sequence: int, peer: str, leaving: bool, switch: str = "s1", **more: int
+        self, node: bytes, sequence: int, peer: str, leaving: bool, switch: str = "s1", **more: Unpack[More]
     ) -> Way:
         return self.add(wire.OP_GET, node, HOME, sequence, peer, leaving, switch, **more)
 
     def answer(
         self, node: bytes, sequence: int, peer: str, leaving: bool, switch: str = "s1",
-        op: int = wire.OP_VALUE, **more: int,
+        op: int = wire.OP_VALUE, **more: Unpack[More],
     ) -> Way:  # fmt: skip
         return self.add(op, HOME, node, sequence, peer, leaving, switch, **more)
 
