@@ -1,5 +1,5 @@
 """Plays the sweeps within the budget: first a few seeds of each, in its share of the time that is left, then
-the others, a seed of every sweep after the other."""
+the others, a seed of every sweep after the other: of purchases and designs before axes, map and tornado."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.options import MAP, REST, SHARES, StudyOptions
+from experiments.study.options import MAP, REST, RESTED_FIRST, SHARES, StudyOptions
 from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import STEADY
@@ -68,9 +68,10 @@ class Player:
     def rest(self) -> None:
         """The seeds that are left of all sweeps; then what that over the whole space had no time for."""
         if self._options.seeds_played is None:
+            first = [group for group in self._groups if group.sweep in RESTED_FIRST]
             space = [group for group in self._groups if group.sweep == SPACE]
-            others = [group for group in self._groups if group.sweep != SPACE]
-            for groups in ([*others, *self._map], space):
+            others = [group for group in self._groups if group.sweep not in (*RESTED_FIRST, SPACE)]
+            for groups in (first, [*others, *self._map], space):
                 play(groups, self._options.seed, ALL_SEEDS, self._some, self._end_s)
 
     @property

@@ -14,14 +14,18 @@ from experiments.study.systems import Setting
 from tests.experiments.study.made import run
 
 
-def played(folder: Path, noisy_nodes: int, minutes: float = 100.0) -> Player:
-    """Purchases and codecs; storage nodes beside so many nodes are uncertain, all else is known."""
-    options = parse_options(
-        ["--sweeps=rivals,codec", f"--results={folder}", f"--minutes={minutes}"], "study", ""
-    )
+def played(
+    folder: Path, noisy_nodes: int, sweeps: str = "rivals,codec", simulations: int = 100_000
+) -> Player:
+    """Purchases and codecs; storage nodes beside so many nodes are uncertain, all else is known. There is time
+    for so many simulations."""
+    options = parse_options([f"--sweeps={sweeps}", f"--results={folder}", "--minutes=100"], "study", "")
+    left = simulations
 
     def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
-        if time.monotonic() >= deadline_s:
+        nonlocal left
+        left -= len(scenarios)
+        if left < 0:
             return [None for _ in scenarios]
         noise = [one.nodes.count == noisy_nodes and one.storage.kind == "stores" for one in scenarios]
         return [
@@ -48,3 +52,16 @@ def test_the_rest_of_the_time_brings_all_to_the_same_seeds_whatever_is_found(tmp
     player.rest()
     assert seeds(player) == dict.fromkeys((("rivals", 16), ("rivals", 32), ("codec", 16)), ALL_SEEDS)
     assert [(one.name, one.seeds) for one in player.found().coarse] == [("rivals 32", ALL_SEEDS)]
+
+
+def test_purchases_get_their_seeds_before_axes_get_more_than_their_first(tmp_path: Path) -> None:
+    first = played(tmp_path, noisy_nodes=0, sweeps="reuse,rivals")
+    enough = FIRST_SEEDS * len(seeds_of_points(first)) + FIRST_SEEDS * len(seeds_of_points(first, "rivals"))
+    player = played(tmp_path, noisy_nodes=0, sweeps="reuse,rivals", simulations=enough)
+    player.rest()
+    assert {*seeds_of_points(player, "rivals")} == {ALL_SEEDS}
+    assert {*seeds_of_points(player, "reuse")} == {FIRST_SEEDS}
+
+
+def seeds_of_points(player: Player, sweep: str = "") -> list[int]:
+    return [len(sample.runs) for point, sample in player.found().done if sweep in ("", point.sweep)]
