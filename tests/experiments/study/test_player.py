@@ -17,8 +17,8 @@ from tests.experiments.study.made import run
 def played(
     folder: Path, noisy_nodes: int, sweeps: str = "rivals,codec", simulations: int = 100_000
 ) -> Player:
-    """Purchases and codecs; storage nodes beside so many nodes are uncertain, all else is known. There is time
-    for so many simulations."""
+    """Storage nodes beside so many nodes are uncertain, all else is known. There is time for so many
+    simulations."""
     options = parse_options([f"--sweeps={sweeps}", f"--results={folder}", "--minutes=100"], "study", "")
     left = simulations
 
