@@ -140,7 +140,7 @@ class CatchUp:
         for peer in peers:
             patience = Patience()
             patience.begin(asyncio.get_running_loop().time())
-            found = await self._ask(peer, wire.OP_STAT, place, 0, 0, 0)
+            found = await self._ask(peer, wire.OP_STAT, place, 0, 0, 0, wire.FLAG_BYPASS)
             if found is None or found.op != wire.OP_FOUND:
                 continue
             if await self.copy(peer, Entry(place, found.content, found.fragments), patience):

@@ -44,6 +44,8 @@ class MemoryNetwork:
         self.dead: set[str] = set()
         """Addresses that nothing reaches or leaves."""
         self.members: Members | None = None
+        self.pooled: dict[bytes, wire.Message] = {}
+        """What a pool says, by key, to who does not ask past it."""
         self.ports: dict[str, MemoryPort] = {}
         self.log: list[tuple[str, str, bytes]] = []
         self._random = random.Random(seed)
@@ -54,6 +56,11 @@ class MemoryNetwork:
 
     def carry(self, source: str, destination: str, datagram: bytes) -> None:
         self.log.append((source, destination, datagram))
+        if self.pooled and datagram[1] == wire.OP_STAT:
+            asked = wire.decode(datagram)
+            if asked.key in self.pooled and not asked.flags & wire.FLAG_BYPASS:
+                self._carry(destination, source, wire.encode(self.pooled[asked.key]))
+                return
         for copy_to in self._copies_to(destination, datagram):
             self._carry(source, copy_to, datagram)
 

@@ -25,8 +25,8 @@ from hostlib.storage_node import StorageNode
 from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore, StoreOptions
 from tests.hostlib.network import Faults
-from tests.hostlib.sealed import SEAL, place
-from tests.hostlib.world import PATIENT, World, content, key, ref
+from tests.hostlib.sealed import SEAL, TENANT, place
+from tests.hostlib.world import FRAGMENTS, PATIENT, World, content, key, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 BLOCKS = 60
@@ -104,9 +104,17 @@ def test_it_copies_only_blocks_whose_home_it_is() -> None:
     run_virtual(main())
 
 
-def test_an_unreadable_block_is_said_so_read_from_the_replica_and_repaired() -> None:
+@pytest.mark.parametrize("pooled", [False, True])
+def test_an_unreadable_block_is_said_so_read_from_the_replica_and_repaired(pooled: bool) -> None:
+    """Also when a pool on the way to the replica has another write of it."""
+
     async def main() -> None:
         world = World(replicas=2)
+        if pooled:
+            other = wire.Message(
+                wire.OP_FOUND, key(1), 0, FRAGMENTS, wire.FLAG_FROM_POOL, tenant=TENANT, content=7
+            )
+            world.network.pooled[key(1)] = other
         await world.client.put(ref(1), content(1), durable=True, replicas=2)
         first, second = world.homes(1)
         world.restart(first)
