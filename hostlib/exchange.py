@@ -268,9 +268,10 @@ class Exchange:
         self._ask_for_signs(self.health.seek(homes, self.loop.time()))
 
     def _ask_for_signs(self, homes: Sequence[str]) -> None:
-        """Of life: a STAT of no block is answered at once, whatever waits there."""
+        """Of life: a STAT of no block is answered at once, whatever waits there; by the home alone, should
+        somebody have put a block under that key."""
+        sign = wire.Message(wire.OP_STAT, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_BYPASS, tenant=self._tenant)
         for home in homes:
-            sign = wire.Message(wire.OP_STAT, bytes(wire.KEY_BYTES), 0, 0, tenant=self._tenant)
             self._transport.send(home, [wire.encode(sign)])
 
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:

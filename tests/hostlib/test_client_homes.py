@@ -120,11 +120,17 @@ def test_a_home_that_dies_in_the_middle_of_a_block_is_left_for_the_next() -> Non
     run_virtual(main())
 
 
-def test_a_home_that_is_busy_with_other_things_is_not_suspected() -> None:
-    """It does not answer what it was asked for, but it gives signs of life."""
+@pytest.mark.parametrize("pooled", [False, True])
+def test_a_home_that_is_busy_with_other_things_is_not_suspected(pooled: bool) -> None:
+    """It does not answer what it was asked for, but it gives signs of life, which a pool can not give in its
+    place: not even if somebody had it keep a block under the key that signs are asked for with."""
 
     async def main() -> None:
         world = World(held=1)
+        if pooled:
+            nobody = bytes(wire.KEY_BYTES)
+            found = wire.Message(wire.OP_FOUND, nobody, 0, 1, wire.FLAG_FROM_POOL, tenant=TENANT, content=7)
+            world.network.pooled[nobody] = found
         home = world.homes(keys(1)[0])[0]
         port = world.network.ports[home]
         honest = port.receiver
