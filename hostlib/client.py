@@ -202,12 +202,17 @@ class Client:
 
         Raises TransferTimeoutError if it depends on a home that does not answer.
         """
+        questions = [self._presence.ask(block) for block in blocks]
         places: list[Found] = []
-        for question in [self._presence.ask(block) for block in blocks]:
-            found = await asyncio.shield(question.future)
-            if found is None:
-                break
-            places.append(found)
+        try:
+            for question in questions:
+                found = await asyncio.shield(question.future)
+                if found is None:
+                    break
+                places.append(found)
+        finally:
+            for question in questions:
+                self._presence.leave(question)
         return places
 
     async def exists(self, blocks: Sequence[BlockRef]) -> int:

@@ -39,6 +39,8 @@ class Question:
     """None: nobody has it."""
     until_s: float
     """When it has taken as long as it may."""
+    askers: int = 0
+    """Who waits for the answer."""
     request: Request[Question] | None = None
 
     def address(self) -> str:
@@ -89,10 +91,18 @@ class Presence:
 
     def ask(self, block: BlockRef) -> Question:
         """The question about a block, new or already asked; its future raises a TransferError if nobody
-        answers."""
-        question = self.active.get(block.key)
-        if question is not None:
-            return question
+        answers. Who asks leaves it in the end."""
+        question = self.active.get(block.key) or self._open(block)
+        question.askers += 1
+        return question
+
+    def leave(self, question: Question) -> None:
+        """One of those who asked does not want to know any more: it is not asked on for nobody."""
+        question.askers -= 1
+        if not question.askers and not question.future.done():
+            self.finish(question)
+
+    def _open(self, block: BlockRef) -> Question:
         homes, silent = self._exchange.health.reads(block.key)
         until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
         question = Question(self, block, homes, silent, self._exchange.new_future(), until_s)
@@ -105,9 +115,9 @@ class Presence:
         return question
 
     def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked lacks the block."""
+        """The home asked lacks the block; of one write (content) it may have another."""
         question = self._asked_there(message, address)
-        if question is not None:
+        if question is not None and not message.content:
             self._settle(question, message, now_s)
             self.next_home(question)
 

@@ -19,6 +19,7 @@ from hostlib.lane import Request
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     FRAGMENTS,
+    HOMES,
     NODE,
     World,
     keys,
@@ -259,5 +260,43 @@ def test_how_much_of_a_chain_exists_is_known_without_moving_it(replicas: int) ->
         assert await world.client.exists(chain[7:]) == 0
         assert await world.client.exists([]) == 0
         assert world.sent_by_client(wire.OP_GET) == []
+
+    run_virtual(main())
+
+
+def test_what_nobody_wants_to_know_any_more_is_not_asked_on() -> None:
+    async def main() -> None:
+        world = World(held=1)
+
+        def asked() -> int:
+            return sum(any(stat.key) for stat in world.sent_by_client(wire.OP_STAT))
+
+        assert await world.client.exists(refs(400)) == 1  # nobody has the second
+        assert asked() < 100
+        first, second = (asyncio.create_task(world.client.ask(refs(1))) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert len(await second) == 1
+        world.network.dead |= set(HOMES)
+        cancelled = asyncio.create_task(world.client.ask(refs(400)))
+        await asyncio.sleep(0.01)
+        cancelled.cancel()
+        before = asked()
+        await asyncio.sleep(5)
+        assert asked() == before
+
+    run_virtual(main())
+
+
+def test_that_a_home_has_not_one_write_of_a_block_does_not_say_that_it_has_none() -> None:
+    async def main() -> None:
+        world = World(held=1)
+        (key,) = keys(1)
+        (home,) = world.homes(key)
+        asking = asyncio.create_task(world.client.exists(refs(1)))
+        await asyncio.sleep(0)
+        other = wire.Message(wire.OP_NOT_FOUND, key, 1, FRAGMENTS, tenant=TENANT, content=7)
+        world.network.deliver(home, NODE, wire.encode(other))
+        assert await asking == 1
 
     run_virtual(main())
