@@ -49,7 +49,7 @@ class Traffic:
     def __init__(self, rig: Rig, rng: random.Random) -> None:
         self._rig, self._rng = rig, rng
         self._kinds = [self._get] * 6 + [self._value] * 5 + [self._not_found, self._put, self._put_ack]
-        self._kinds += [self._control] * 2 + [self._message, self._plain, self._odd]
+        self._kinds += [self._stat] * 2 + [self._control] * 2 + [self._message, self._plain, self._odd]
 
     def packet(self) -> Packet:
         port, frame = self._rng.choice(self._kinds)()
@@ -78,6 +78,14 @@ class Traffic:
     def _get(self) -> tuple[int, Frame]:
         node = self._rng.choice(NODES)
         return node, self._rig.get(node, **self._place())
+
+    def _stat(self) -> tuple[int, Frame]:
+        """Mostly of few blocks and of any length, so that some of them are all there."""
+        node, place = self._rng.choice(NODES), self._place()
+        if self._rng.random() < 0.8:
+            place |= {"fragments": 0, "flags": 0, "tenant": 0, "key": self._rng.choice(KEYS[:3])}
+        stat = KV(op=wire.OP_STAT, frag=place.pop("fragment"), **place)
+        return node, self._rig.frame(node, STORE, stat)
 
     def _value(self) -> tuple[int, Frame]:
         place = self._place()
