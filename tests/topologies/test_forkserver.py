@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -94,6 +95,20 @@ def test_what_still_runs_ends_with_the_server() -> None:
     running.wait(TIMEOUT_S)
     with pytest.raises(EngineError, match="is gone"):
         server.start(PROGRAM, [])
+
+
+def test_what_begins_after_the_server_ended_does_not_run() -> None:
+    late = (
+        "import os, sys; from topologies.forkserver.server import _run; "
+        f"sys.exit(_run({{'module': {PROGRAM!r}, 'arguments': [], 'namespace': None}}, [], os.getpid()))"
+    )
+    with subprocess.Popen([sys.executable, "-c", late], stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        try:
+            assert process.wait(TIMEOUT_S) == 1  # else it reads what nobody writes
+            assert process.stderr is not None
+            assert not process.stderr.read()
+        finally:
+            process.kill()
 
 
 def test_a_module_that_does_not_exist_is_an_error() -> None:

@@ -41,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         end.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake.fileno())
+    server = os.getpid()
     link.send(b"{}")
     with selectors.DefaultSelector() as selector:
         for readable in (link, ended):
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
                 if not pid:
                     for inherited in (selector, link, ended, wake):
                         inherited.close()
-                    return _run(json.loads(text), streams)
+                    return _run(json.loads(text), streams, server)
                 for stream in streams:
                     os.close(stream)
                 link.send(json.dumps({"pid": pid}).encode())
@@ -75,11 +76,10 @@ def _report_ended(link: socket.socket) -> None:
         link.send(json.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)}).encode())
 
 
-def _run(request: dict[str, Any], streams: Sequence[int]) -> int:
-    """In the child: become the program."""
+def _run(request: dict[str, Any], streams: Sequence[int], server: int) -> int:
+    """In the child: become the program, for as long as the server runs."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    parent = os.getppid()
     os.setsid()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -87,8 +87,8 @@ def _run(request: dict[str, Any], streams: Sequence[int]) -> int:
     module, arguments = request["module"], request["arguments"]
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _libc.prctl(_PR_SET_NAME, module.encode())  # what ps and top show; the kernel keeps 15 characters
-    if os.getppid() != parent:
-        return 1  # the server ended before it could take us along
+    if os.getppid() != server:
+        return 1  # it ended before it could take us along
     if request["namespace"] is not None:
         _enter(request["namespace"])
     sys.argv = [module, *arguments]
