@@ -36,7 +36,7 @@ FLAGS = (
 )
 _SIMULATOR = (
     "budget chunks client control decoders direct events front gpu hints holders lane lanes lenders link "
-    "messages network node peers prefix_routing pushed question record routing simulation steps store switch "
+    "messages network node peers prefix prefix_routing pushed record routing simulation steps store switch "
     "system warm watched_routing workload"
 )
 _EMULATED = "client control cpu lanes live_puts machine network node pushed reported routing store switch"

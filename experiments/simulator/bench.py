@@ -124,15 +124,15 @@ def _run(screen: Screen, chosen: Options) -> int:
     if chosen.hour:
         found.append(("chat, an hour", cost(hour())))
     for name, one in found:
-        result = one.result
+        result, hops = one.result, one.hops
         table.add_row(
             name,
             str(one.scenario.nodes.count),
-            f"{one.hops:.1f}",
+            f"{hops:.1f}",
             f"{result.requests:,}",
             f"{result.cpu_s:.2f}",
             f"{one.ms_per_request:.2f}",
-            f"{one.ms_per_request / one.hops:.3f}",
+            f"{one.ms_per_request / hops:.3f}",
         )
     screen.show(table)
     screen.show(f"revision {revision()}, {engine()}")

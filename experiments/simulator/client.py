@@ -15,8 +15,8 @@ from experiments.simulator.lane import Lane
 from experiments.simulator.lanes import Lanes
 from experiments.simulator.messages import NOWHERE, PROBE, QUESTION, Ask, Block, Put, Reply, Told
 from experiments.simulator.network import Network
+from experiments.simulator.prefix import Prefix
 from experiments.simulator.pushed import PushedParts
-from experiments.simulator.question import Question
 from hostlib.gate import Backlogs
 from hostlib.lane import LaneOptions
 
@@ -42,32 +42,12 @@ class _Transfer:
         self.pool_fragments = 0
 
 
-class ChainFetch:
+class ChainFetch(Prefix):
     """The longest available prefix of a chain, on its way."""
 
     def __init__(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
-        self.sources: dict[int, str] = {}
-        """Where each block came from, by place: "pool" or "remote"."""
-        self.length = len(blocks)
-        """The chain as far as it can still be had."""
+        super().__init__(len(blocks), finished)
         self.transfers: list[_Transfer] = []
-        self.ended = False
-        self._whole = 0
-        """Blocks from the first on that are there."""
-        self._finished = finished
-
-    def arrived(self, place: int, source: str) -> None:
-        """A block is there."""
-        self.sources[place] = source
-        self.check()
-
-    def check(self) -> None:
-        """Report once everything that can be had is there."""
-        while self._whole < self.length and self._whole in self.sources:
-            self._whole += 1
-        if not self.ended and self._whole >= self.length:
-            self.ended = True
-            self._finished([self.sources[place] for place in range(self.length)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +83,7 @@ class Client:
         self._transfers: dict[bytes, _Transfer] = {}
         self._lanes = Lanes(options.lane)
         self._puts: dict[str, Lane[Put]] = {}
-        self._questions: dict[bytes, list[tuple[Question, int]]] = {}
+        self._questions: dict[bytes, list[tuple[Prefix, int]]] = {}
         """Who asks whether a block is there, and at which place of theirs it is."""
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
@@ -134,7 +114,7 @@ class Client:
     def ask(self, blocks: Sequence[Block], answered: Callable[[], None]) -> None:
         """Ask homes, and switches on the way that tell, whether they hold a chain's blocks; `answered` is
         called when that is known as far as it is of use."""
-        question = Question(len(blocks), answered)
+        prefix = Prefix(len(blocks), lambda sources: answered())
         chain_blocks = blocks[-1].depth + 1
         for place, block in enumerate(blocks):
             asking = self._questions.get(block.key)
@@ -142,7 +122,7 @@ class Client:
                 asking = self._questions[block.key] = []
                 ask = Ask(block, QUESTION, 1, self.name, chain_blocks, fill=True)
                 self._lanes.questions(block.home).waiting.append(ask)
-            asking.append((question, place))
+            asking.append((prefix, place))
         self._pump()
 
     def store(self, blocks: Iterable[Block]) -> None:
@@ -201,8 +181,12 @@ class Client:
         block = told.ask.block
         backlog_ms = None if told.from_pool else told.backlog_ms
         self._lanes.questions(block.home).settle(told.ask.fragments, now_s, backlog_ms)
-        for question, place in self._questions.pop(block.key, ()):
-            question.told(place, told.held)
+        source = "pool" if told.from_pool else "remote"
+        for prefix, place in self._questions.pop(block.key, ()):
+            if told.held:
+                prefix.arrived(place, source)
+            else:
+                prefix.ends(place)
 
     def _withdraw(self, lane: Lane[Ask], pushed: Ask) -> None:
         """What comes unasked answers a request: if that still waits, it is not sent, and not in flight."""

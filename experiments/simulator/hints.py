@@ -39,7 +39,7 @@ class Hints:
         by_switch: bool,
         block_s: float,
     ) -> None:
-        self.loop = self._loop = loop
+        self.loop = loop
         self._network, self._homes, self._switches = network, homes, switches
         self._by_switch, self._block_s = by_switch, block_s
         for switch in switches.values():
@@ -52,7 +52,7 @@ class Hints:
 
     def wait_s(self, place: Hashable) -> float:
         """How long a block from that place waits before it is sent."""
-        now_s = self._loop.now
+        now_s = self.loop.now
         if isinstance(place, bytes):
             return max(0.0, self._coming_s.get(place, 0.0) - now_s - self._block_s)
         return max(0.0, self._free_s.get(str(place), 0.0) - now_s)
@@ -63,7 +63,7 @@ class Hints:
         for block in blocks:
             if self._by_switch and self.pooled(node, block):
                 found.append(POOLED)
-            elif self._by_switch and self._coming_s.get(block.key, 0.0) > self._loop.now:
+            elif self._by_switch and self._coming_s.get(block.key, 0.0) > self.loop.now:
                 found.append(block.key)
             elif self._homes[block.home](block):
                 found.append(block.home)
@@ -73,7 +73,7 @@ class Hints:
 
     def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
         """These will be fetched from there."""
-        now_s = self._loop.now
+        now_s = self.loop.now
         for block, place in zip(blocks, places, strict=False):
             if place == block.home:
                 free_s = max(now_s, self._free_s.get(block.home, 0.0)) + self._block_s
@@ -103,13 +103,13 @@ class NodeHints:
     """What one node asks and is told."""
 
     def __init__(self, hints: Hints, client: Client) -> None:
-        self._hints, self._client, self._node = hints, client, client.name
+        self._hints, self._client = hints, client
         self.wait_s: Callable[[Any], float] = hints.wait_s
         self.promise = hints.promise
 
     def places(self, blocks: Sequence[Block]) -> list[Hashable]:
         """Where each block comes from, up to the first that is nowhere."""
-        return self._hints.places(self._node, blocks)
+        return self._hints.places(self._client.name, blocks)
 
     def asked(self, blocks: Sequence[Block]) -> Event:
         """Happens when it is answered who holds these."""
