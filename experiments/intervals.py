@@ -38,6 +38,10 @@ class Interval:
         """In another unit; `factor` is positive."""
         return Interval(factor * self.mean, factor * self.low, factor * self.high)
 
+    def __sub__(self, less: float) -> Interval:
+        """Of what lies above a number: `ratio - 1` is by how much something is more."""
+        return Interval(self.mean - less, self.low - less, self.high - less)
+
     def __rsub__(self, minuend: float) -> Interval:
         """Of what is left of a number: `1 - ratio` is by how much something is less."""
         return Interval(minuend - self.mean, minuend - self.high, minuend - self.low)

@@ -45,8 +45,9 @@ def compute_point(scenario: Scenario) -> Figures:
 def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]:
     """A client of the scheduler at `address` (tcp://host:port), or of a local cluster on all cores."""
     # What fails is told by futures; a heartbeat that comes while workers end would log a traceback beside it.
-    quiet = {"distributed.logging.distributed": "critical"}
-    dask.config.set({"distributed.scheduler.allowed-failures": RETRIES, **quiet})
+    dask.config.set(
+        {"distributed.scheduler.allowed-failures": RETRIES, "distributed.logging.distributed": "critical"}
+    )
     if address:
         try:
             client = Client(address, timeout=CONNECT_TIMEOUT_S)  # type: ignore[no-untyped-call]

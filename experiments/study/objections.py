@@ -67,8 +67,7 @@ def _change(mine: Mapping[str, Sample], one: str, other: str, path: tuple[str, s
 def _both(one: Sample, other: Sample, path: tuple[str, str] = MEAN) -> str:
     """By how much the mean is sooner or later, and what p99 does."""
     tail = ratio(one, other, path[0], "p99")
-    half = f" ± {tail.half:.1%}" if isfinite(tail.half) else ""
-    return f"{told_change(one, other, *path)} (p99: time {tail.mean - 1:+.1%}{half})"
+    return f"{told_change(one, other, *path)} (p99: time {tail - 1:+.1%})"
 
 
 def _by_nodes(done: Done, sweep: str) -> Iterator[tuple[int, dict[str, Sample]]]:

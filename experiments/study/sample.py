@@ -116,7 +116,7 @@ def told_change(sample: Sample, reference: Sample, *path: str) -> str:
 def _open(change: Interval) -> str:
     """No difference where one that counts is ruled out; else it is only not known."""
     word = "no different" if (1 - change).within(SAME_SHARE) else "not told apart"
-    return f"{word} (time {change.mean - 1:+.1%} ± {change.half:.1%})"
+    return f"{word} (time {change - 1:+.1%})"
 
 
 def hour_sample(sample: Sample) -> Sample:

@@ -12,7 +12,7 @@ from experiments.study.adaptive import Coarse
 from experiments.study.point import Point
 from experiments.study.references import References
 from experiments.study.sample import START, STEADY, TTFT, Sample, hour_sample, ratio
-from experiments.study.table import Table
+from experiments.study.table import Table, parts
 
 Numbers = dict[str, float | None]
 
@@ -128,9 +128,4 @@ def _with_tail(mean: Interval, tail: Interval) -> Numbers:
 
 
 def _interval(found: Interval) -> Numbers:
-    finite = isfinite(found.half)
-    return {
-        "mean": found.mean,
-        "low": found.low if finite else None,
-        "high": found.high if finite else None,
-    }
+    return dict(zip(("mean", "low", "high"), parts(found), strict=True))

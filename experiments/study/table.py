@@ -15,7 +15,7 @@ from experiments.study.benefit import benefit
 from experiments.study.ledger import Entry
 from experiments.study.point import Point
 from experiments.study.references import References, over
-from experiments.study.sample import MEAN, P99, STEADY, STEADY_P99, TTFT, Sample, ratio
+from experiments.study.sample import MEAN, P99, START, STEADY, STEADY_P99, TTFT, Sample, ratio
 from experiments.study.space import Gain
 from experiments.study.systems import NAMES
 from experiments.study.tornado import Bar
@@ -42,7 +42,7 @@ class Table:
             tuple(
                 part
                 for cell, three in zip(row, wide, strict=True)
-                for part in (_parts(cell) if three else (cell,))
+                for part in (parts(cell) if three else (cell,))
             )
             for row in self.rows
         )
@@ -58,7 +58,8 @@ class Table:
         return text.getvalue()
 
 
-def _parts(cell: Interval | None) -> tuple[float | None, float | None, float | None]:
+def parts(cell: Interval | None) -> tuple[float | None, float | None, float | None]:
+    """Mean, low and high; bounds are None where there is one run."""
     if cell is None:
         return None, None, None
     known = isfinite(cell.half)
@@ -68,7 +69,7 @@ def _parts(cell: Interval | None) -> tuple[float | None, float | None, float | N
 TIMES = {
     "ttft": TTFT,
     "steady": STEADY[0],
-    "start": "start_ttft_s",
+    "start": START[0],
     "tpot": "tpot_s",
     "between_tokens": "between_tokens_s",
     "end_to_end": "end_to_end_s",

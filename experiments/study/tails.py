@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
 from experiments.intervals import Interval
 from experiments.study.claims import Alike, Claim, Fact, Shown
@@ -48,8 +47,7 @@ class Tail:
         return (alike,) if alike.holds(drawn) else ()  # else they are apart by less than is worth a word
 
     def __str__(self) -> str:
-        half = f" ± {self.change.half:.1%}" if isfinite(self.change.half) else ""
-        return f"{self.change.mean - 1:+.1%}{half}"
+        return f"{self.change - 1:+.1%}"
 
 
 def apart(change: Interval) -> bool:

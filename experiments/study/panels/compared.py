@@ -25,14 +25,13 @@ from experiments.study.panels.panel import (
     dots,
     labelled,
     part,
-    table,
     tail_marked,
 )
 from experiments.study.point import label
 from experiments.study.rivals import Done, purchases, rivals_claim
 from experiments.study.sample import MEAN, P99, hour_sample
 from experiments.study.systems import BOUND, NAMES, SHARES
-from experiments.study.table import Table, beside_table, waits_table
+from experiments.study.table import Table, beside_table, points_table, waits_table
 
 Pairs = Iterable[tuple[str, str]]
 """Labels of what is compared with what."""
@@ -57,7 +56,7 @@ def rivals(done: Done, nodes: int) -> Panel:
         f"(below: what the decision depends on), and what software costs is not in them.",
         plots,
         means,
-        table(f"rivals_{nodes}", part(done, "rivals", nodes)),
+        points_table(part(done, "rivals", nodes), f"rivals_{nodes}"),
     )
 
 
@@ -75,7 +74,7 @@ def gate(done: Done, nodes: int) -> Panel:
         pairs,
         f"What the gate knows, and requests before blocks: {nodes} nodes, 2 storage nodes",
         f"{ORACLE}; a second queue at each port is common in switches, but the emulator here has one.",
-        table(f"gate_{nodes}", part(done, "gate", nodes)),
+        points_table(part(done, "gate", nodes), f"gate_{nodes}"),
         recompute=True,
     )
 
@@ -112,7 +111,7 @@ def designs(done: Done, nodes: int) -> Panel:
         [*pairs, (label("switch", 2, "round robin"), name["stores"])],
         f"The switch in front of each kind of memory: {nodes} nodes",
         f"{FAVOURED}; it is one for all reads.",
-        table(f"designs_{nodes}", part(done, "designs", nodes)),
+        points_table(part(done, "designs", nodes), f"designs_{nodes}"),
     )
 
 
@@ -131,7 +130,7 @@ def codec(done: Done, nodes: int) -> Panel:
         f"Blocks compressed fourfold, for everybody: {nodes} nodes, KV of two bytes",
         "sizes are those of KV of one small model; encoding takes no time, and what quality costs is not "
         "in it.",
-        table(f"codec_{nodes}", part(done, "codec", nodes)),
+        points_table(part(done, "codec", nodes), f"codec_{nodes}"),
     )
 
 
@@ -147,7 +146,7 @@ def engine(done: Done, nodes: int) -> Panel:
         pairs,
         f"Engines that decode on the same GPUs: {nodes} nodes",
         "chunks of 8,192 tokens, and 64 GB for requests that run; loads of blocks do not hold up decoding.",
-        table(f"engine_{nodes}", part(done, "engine", nodes)),
+        points_table(part(done, "engine", nodes), f"engine_{nodes}"),
     )
 
 
@@ -166,7 +165,7 @@ def decoders(done: Done, nodes: int) -> Panel:
         f"Who decodes, chosen by the network (NetKV-like): {nodes} nodes and as many decoders",
         "KV moves over links of its own, whole and first come first served; with one switch all decoders are "
         "equally near.",
-        table(f"decoders_{nodes}", part(done, "decoders", nodes)),
+        points_table(part(done, "decoders", nodes), f"decoders_{nodes}"),
     )
 
 

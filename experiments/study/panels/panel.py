@@ -17,7 +17,7 @@ from experiments.study.point import Point
 from experiments.study.rivals import STEADY_MARK, Done
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import NAMES
-from experiments.study.table import Table, points_table
+from experiments.study.table import Table
 from experiments.study.tails import TAIL_MARK
 
 TTFT = "mean time to first token, s"
@@ -82,11 +82,6 @@ def labelled(done: Done, sweep: str, value: Any) -> dict[str, Sample]:
 def part(done: Done, sweep: str, *values: Any) -> list[tuple[Point, Sample]]:
     """Points of a sweep, at these places or at all."""
     return [pair for pair in done if pair[0].sweep == sweep and (not values or pair[0].value in values)]
-
-
-def table(name: str, mine: Sequence[tuple[Point, Sample]]) -> Table:
-    """All figures of these points."""
-    return points_table(mine, name)
 
 
 def tail_marked(mine: Mapping[str, Sample]) -> dict[str, Interval]:

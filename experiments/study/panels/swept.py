@@ -10,7 +10,7 @@ from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.benefit import benefit
 from experiments.study.claims import EVEN, ZERO, joined
-from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, table, tail_marked
+from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, tail_marked
 from experiments.study.plan import Axis
 from experiments.study.rivals import STEADY_MARK, Done
 from experiments.study.rules import (
@@ -26,7 +26,7 @@ from experiments.study.rules import (
 )
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import NAMES
-from experiments.study.table import shares_table
+from experiments.study.table import points_table, shares_table
 from experiments.study.tails import TAIL_MARK
 
 
@@ -91,7 +91,7 @@ def axis(axis: Axis, done: Done) -> Panel:
             for name, mine in found.items()
             for value, sample in mine.items()
         },
-        table(f"by_{axis.field}", part(done, axis.field)),
+        points_table(part(done, axis.field), f"by_{axis.field}"),
     )
 
 
@@ -125,7 +125,7 @@ def ablation(done: Done) -> Panel:
             figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),
         ],
         egress | {name + MEAN_MARK: value for name, value in means.items()} | tail_marked(mine),
-        table("ablation", part(done, "ablation")),
+        points_table(part(done, "ablation"), "ablation"),
     )
 
 
@@ -144,5 +144,5 @@ def control(done: Done) -> Panel:
             figures.dots("messages of the control plane in a run, bytes", {"bytes": values}),
         ],
         means | tail_marked(mine),
-        table("control", part(done, "control")),
+        points_table(part(done, "control"), "control"),
     )
