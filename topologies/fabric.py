@@ -74,6 +74,12 @@ class Fabric:
         """Storage nodes, in order of their addresses."""
         return self._of_kind(STORE)
 
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """Hosts that answer GETs, in order of their addresses: the storage nodes, or where there are none the
+        nodes, which lend one another what they hold."""
+        return self.stores or self.nodes
+
     @cached_property
     def switches(self) -> tuple[str, ...]:
         """Switches, in order of their device ids (1 first)."""
@@ -157,9 +163,15 @@ class Fabric:
         return tuple(name for name, data in self.graph.nodes(data=True) if data["kind"] == kind)
 
     def _check(self) -> None:
-        for kind, what in ((NODE, "inference node"), (STORE, "storage node"), (SWITCH, "switch")):
+        for kind, what in ((NODE, "inference node"), (SWITCH, "switch")):
             if not self._of_kind(kind):
                 raise TopologyError(f"topology {self.name}: needs at least one {what}")
+        if not self.stores and len(self.switches) > 1:
+            # Between two nodes requests and replies may pass different switches (see _path_from_store).
+            raise TopologyError(
+                f"topology {self.name}: needs at least one storage node; "
+                "nodes lend one another what they hold behind one switch only"
+            )
         if not nx.is_connected(self.graph):
             raise TopologyError(f"topology {self.name}: not every host can reach every other")
         for name, data in self.graph.nodes(data=True):

@@ -43,4 +43,9 @@ def make_topology(
         if size not in topology.sizes:
             takes = ", ".join(topology.sizes) or "no further sizes"
             raise TopologyError(f"topology {name} has no {size}: it takes {takes}")
-    return topology.build(nodes or topology.nodes, stores or topology.stores, rate_bit_s, **sizes)
+    return topology.build(
+        topology.nodes if nodes is None else nodes,
+        topology.stores if stores is None else stores,
+        rate_bit_s,
+        **sizes,
+    )

@@ -14,9 +14,12 @@ from topologies.fabric import NODE, STORE, SWITCH, Fabric
 
 
 def star(nodes: int, stores: int, rate_bit_s: float) -> Fabric:
-    """`nodes` inference nodes and `stores` storage nodes on one switch, all links of the same rate."""
-    if nodes < 1 or stores < 1:
-        raise TopologyError(f"a star needs at least 1 node and 1 store, not {nodes} and {stores}")
+    """`nodes` inference nodes and `stores` storage nodes on one switch, all links of the same rate; without
+    storage nodes the nodes, two or more, lend one another what they hold."""
+    if nodes < 1 or stores < 0 or nodes + stores < 2:
+        raise TopologyError(
+            f"a star needs at least 1 node and 1 store, or 2 nodes and none, not {nodes} and {stores}"
+        )
     graph = nx.Graph()
     graph.add_node("s1", kind=SWITCH)
     for kind, count in ((NODE, nodes), (STORE, stores)):

@@ -53,6 +53,26 @@ def test_routes_lead_over_other_switches_and_to_their_controllers() -> None:
     assert fabric.controller("s1").ipv4 not in {route.destination for route in fabric.routes("s1")}
 
 
+def test_where_there_are_no_stores_the_nodes_answer() -> None:
+    assert star(3, 2, 1e6).answering == ("store1", "store2")
+    lending = make_topology("star", 1e6, nodes=3, stores=0)
+    assert lending.answering == lending.nodes == ("node1", "node2", "node3")
+    assert lending.stores == ()
+    assert set(lending.hosts) == {port.peer for port in lending.ports("s1")} == set(lending.nodes)
+
+
+@pytest.mark.parametrize("name", ["leafspine", "tree", "fattree"])
+def test_behind_several_switches_there_have_to_be_stores(name: str) -> None:
+    with pytest.raises(TopologyError, match="at least"):
+        make_topology(name, 1e6, stores=0)
+
+
+@pytest.mark.parametrize(("nodes", "stores"), [(0, 2), (1, 0), (2, -1)])
+def test_a_star_has_somebody_to_ask(nodes: int, stores: int) -> None:
+    with pytest.raises(TopologyError, match=f"or 2 nodes and none, not {nodes} and {stores}"):
+        star(nodes, stores, 1e6)
+
+
 def test_more_ports_than_the_bitmap_holds_are_refused() -> None:
     star(WAITER_PORTS - 3, 2, 1e6)
     with pytest.raises(TopologyError, match=r"switch s1 has 64 ports; at most 63"):
@@ -70,7 +90,10 @@ def test_waiter_ports_is_the_width_of_the_program() -> None:
         (lambda graph: graph.remove_edge("s1", "s2"), "not every host can reach"),
         (lambda graph: graph.add_edge("node1", "s2", rate_bit_s=1e6), "needs exactly one link, has 2"),
         (lambda graph: graph.add_edge("node1", "s1", rate_bit_s=0.0), "needs a rate above 0"),
-        (lambda graph: graph.remove_node("store1"), "at least one storage node"),
+        (
+            lambda graph: graph.remove_node("store1"),
+            "at least one storage node; nodes lend .* one switch only",
+        ),
     ],
 )
 def test_impossible_graphs_are_refused_with_the_reason(change: Callable[[Any], object], reason: str) -> None:
