@@ -65,10 +65,10 @@ class Client:
         """Addresses of homes that do not answer."""
         return self._exchange.health.suspects
 
-    def home(self, key: bytes) -> str:
-        """The address of the home that is asked for a key."""
-        homes, _ = self._exchange.health.reads(key)
-        return homes[0] if homes else self.members.order(key)[0].address
+    def home(self, block: BlockRef) -> str:
+        """The address of the home that is asked for a block."""
+        homes, _ = self._exchange.health.homes_of(block)
+        return homes[0] if homes else self.members.order(block.key)[0].address
 
     def backlog_s(self, home: str) -> float:
         """What is left by now of the work that a home last said to wait there; 0 if it never answered."""

@@ -32,9 +32,12 @@ class ClientGate:
         link_bit_s: float,
         coder: Coder | None = None,
         asks: bool = False,
+        home_s: Callable[[str], float] | None = None,
     ) -> None:
-        """`asks`: who holds the blocks, and what is promised there, is asked before anything is fetched."""
+        """`asks`: who holds the blocks, and what is promised there, is asked before anything is fetched.
+        `home_s`: what is known of how long a home is taken; None: what homes last answered."""
         self._client = client
+        self._home_s = home_s or client.backlog_s
         self._asks = asks
         self._coder = coder
         self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s
@@ -54,7 +57,7 @@ class ClientGate:
             with suppress(TransferError):  # a home is silent: as good as not asked
                 found = await self._found(missing)
                 return self._admits_found(missing[: len(found)], found, self._load(gpu_wait_s()))
-        homes = [self._client.home(block.key) for block in missing]
+        homes = [self._client.home(block) for block in missing]
         return self._admits(missing, homes, self._load(gpu_wait_s()))
 
     async def _found(self, missing: Sequence[BlockRef]) -> list[Found]:
@@ -86,14 +89,14 @@ class ClientGate:
         self, blending: Blending, plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float
     ) -> int | None:
         """How many of the chunks that the node does not hold to fetch and blend; None: compute exactly."""
-        homes = [self._client.home(block.key) for block in missing]
+        homes = [self._client.home(block) for block in missing]
         return blending.admits(self._gate, plan, homes, self._load(gpu_wait_s))
 
     def _load(self, gpu_wait_s: float) -> Load:
         outstanding = self._client.outstanding(self._fragments)
 
         def home_s(home: str) -> float:
-            return max(self._client.backlog_s(home), outstanding[home] * self._fragment_s)
+            return max(self._home_s(home), outstanding[home] * self._fragment_s)
 
         coder_s = self._coder.decoding_s() if self._coder else 0.0
         return Load(home_s, outstanding.total() * self._fragment_s, gpu_wait_s, coder_s)

@@ -9,8 +9,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from hostlib.errors import RouterError
+from hostlib.errors import LineError
 from hostlib.gate import Backlogs
+from hostlib.lines import keys_in
 from hostlib.members import Members
 from hostlib.wire import VALUE_FRAME_BYTES, fragment_count
 from workload.conductor import transfer_s
@@ -90,12 +91,12 @@ class ClusterState:
             del self._stored[key]
 
     def node_reports(self, node: int, message: dict[str, Any]) -> None:
-        """A node's message (hostlib.routed); raises RouterError for values that cannot be."""
+        """A node's message (hostlib.routed); raises LineError for values that cannot be."""
         of, now_s = self._nodes[node], self._now_s()
-        of.held.update(_keys(message, "held"))
-        of.held.difference_update(_keys(message, "gone"))
-        self.stored(_keys(message, "stored"))
-        for key in _keys(message, "lost"):
+        of.held.update(keys_in(message, "held"))
+        of.held.difference_update(keys_in(message, "gone"))
+        self.stored(keys_in(message, "stored"))
+        for key in keys_in(message, "lost"):
             self._stored.pop(key, None)
         try:
             if "waiting_fragments" in message:
@@ -103,13 +104,13 @@ class ClusterState:
             for home, wait_s in message.get("home_s", {}).items():
                 of.homes.report(home, float(wait_s), now_s)
         except (TypeError, ValueError, AttributeError) as error:
-            raise RouterError(f"not a report of a node's load: {error}") from None
+            raise LineError(f"not a report of a node's load: {error}") from None
 
     def switch_reports(self, switch: str, message: dict[str, Any]) -> None:
         """What a switch's pool holds now (controller.residents)."""
         pool = self._pools.setdefault(switch, set())
-        pool.update(_keys(message, "held"))
-        pool.difference_update(_keys(message, "gone"))
+        pool.update(keys_in(message, "held"))
+        pool.difference_update(keys_in(message, "gone"))
 
     def pooled_blocks(self) -> int:
         """Blocks in the pools of all switches."""
@@ -121,10 +122,3 @@ class ClusterState:
 
 def _prefix(chain: Sequence[bytes], there: Callable[[bytes], bool]) -> int:
     return next((at for at, key in enumerate(chain) if not there(key)), len(chain))
-
-
-def _keys(message: dict[str, Any], name: str) -> list[bytes]:
-    try:
-        return [bytes.fromhex(key) for key in message.get(name, ())]
-    except (TypeError, ValueError) as error:
-        raise RouterError(f"{name}: not a list of keys: {error}") from None

@@ -3,7 +3,8 @@
 HostlibError
 ├── ConfigError               a configuration file that can't be used
 ├── KeySpaceError             parameters of a KV cache that are unusable, or differ from those of others
-├── RouterError               router and nodes do not understand or reach one another
+├── LineError                 programs of a run do not understand one another (hostlib.lines)
+├── RouterError               router and nodes do not reach one another
 ├── MalformedError            bytes that are no message of the protocol
 │   └── ChecksumError         a message whose value does not match its checksum
 ├── TransferError             a block that could not be moved
@@ -38,8 +39,12 @@ class KeySpaceError(HostlibError):
     """Parameters of a KV cache that are unusable, or differ from those of others who share the name."""
 
 
+class LineError(HostlibError):
+    """What another program of the run says is no message, or can't be."""
+
+
 class RouterError(HostlibError):
-    """A router that can't be reached, went away or says nonsense; or a node, as the router sees it."""
+    """A router that can't be reached or went away; or a node, as the router sees it."""
 
 
 class MalformedError(HostlibError):

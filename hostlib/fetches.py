@@ -78,7 +78,7 @@ class Fetches:
             self.stats.overloaded += 1
             raise OverloadedError(block.key, f"{len(self.active)} blocks are being fetched already")
         now_s = self._exchange.loop.time()
-        homes, silent = self._exchange.health.reads(block.key)
+        homes, silent = self._exchange.health.homes_of(block)
         fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future())
         self.active[block.key] = fetch
         if homes:
@@ -199,7 +199,7 @@ class Fetches:
         elif fetch.certain and fetch.doubtful:  # once more, past what was asked before
             fetch.certain = False
             fetch.flags |= wire.FLAG_BYPASS
-            fetch.homes, fetch.silent_home = self._exchange.health.reads(key)
+            fetch.homes, fetch.silent_home = self._exchange.health.homes_of(fetch.block)
             if fetch.homes:
                 self._start(fetch)
             else:
@@ -220,7 +220,7 @@ class Fetches:
     def _look_again(self, fetch: Fetch) -> None:
         if self.active.get(fetch.block.key) is not fetch:
             return
-        homes, fetch.silent_home = self._exchange.health.reads(fetch.block.key)
+        homes, fetch.silent_home = self._exchange.health.homes_of(fetch.block)
         if homes:
             fetch.homes = homes
             self._start(fetch)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostlib.members import Members, State
+from hostlib.transfer import BlockRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,13 @@ class Health:
             known = self._orders[key] = self._reads(key)
         homes, silent = known
         return homes.copy(), silent
+
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """As `reads`; of a block of which it is known who holds it, those."""
+        if not block.homes:
+            return self.reads(block.key)
+        homes = [home for home in block.homes if home not in self._suspects]
+        return homes, len(homes) < len(block.homes)
 
     def _reads(self, key: bytes) -> tuple[list[str], bool]:
         first: list[str] = []

@@ -22,6 +22,7 @@ from hostlib.coder import Coder
 from hostlib.content import Content, block_content
 from hostlib.errors import BlockNotFoundError, TransferError
 from hostlib.gate import Admitted
+from hostlib.lending import Lending
 from hostlib.observe import Histogram
 from hostlib.remaining import Prefill, Remaining, prefix_blocks
 from hostlib.request_record import InferenceStats, RequestRecord
@@ -94,10 +95,13 @@ class InferenceNode:
         coder: Coder | None = None,
         streaming: Streaming | None = None,
         blender: Blender | None = None,
+        lending: Lending | None = None,
     ) -> None:
         """`real_kv`: what blocks hold instead of made-up content; what is fetched is compared with it.
         `streaming`: fetches in place of the gate, at levels of its choice, which new blocks are stored at.
-        `blender`: by which chunks behind a request's prefix are had; not together with `streaming`."""
+        `blender`: by which chunks behind a request's prefix are had; not together with `streaming`.
+        `lending`: says which nodes hold what is missing; new blocks are then stored nowhere else. Not
+        together with `streaming` or `blender`."""
         self.stats = InferenceStats()
         self.records: list[RequestRecord] = []
         self.get_times, self.first_token_times = Histogram(), Histogram()
@@ -117,6 +121,7 @@ class InferenceNode:
         self._compares = real_kv is not None
         self._streaming = streaming
         self._blender = blender
+        self._lending = lending
         blending = blender.blending if blender is not None else None
         self._prefill = Prefill(cost, blending, streaming is not None, scale.duration_s)
         self._gpu = asyncio.Lock()
@@ -207,10 +212,16 @@ class InferenceNode:
         began_s = loop.time()
         if not missing:
             return _Fetched()
+        if self._lending is not None:
+            missing = await self._lending.locate(missing)
+            if not missing:
+                return _Fetched()
         admitted, record.refused = await self._gate(missing, self._gpu_wait_s)
         wanted = missing[:admitted]
         if not wanted:
             return _Fetched()
+        if self._lending is not None:
+            self._lending.promise(wanted)
         fetched = await self._client.get_chain(wanted)
         ended_s = loop.time()
         record.fetch_s = ended_s - began_s
@@ -303,8 +314,8 @@ class InferenceNode:
         record.prefill_s = loop.time() - began_s
 
     def _store(self, blocks: Iterable[BlockRef]) -> None:
-        """Queue new blocks for their homes."""
-        for block in blocks:
+        """Queue new blocks for their homes; who lends is the home of what it holds."""
+        for block in () if self._lending is not None else blocks:
             try:
                 self._puts.put_nowait(block)
             except asyncio.QueueFull:

@@ -103,7 +103,7 @@ class Presence:
             self.finish(question)
 
     def _open(self, block: BlockRef) -> Question:
-        homes, silent = self._exchange.health.reads(block.key)
+        homes, silent = self._exchange.health.homes_of(block)
         until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
         question = Question(self, block, homes, silent, self._exchange.new_future(), until_s)
         self.active[block.key] = question

@@ -71,7 +71,7 @@ class HostProcess(ABC):
 def main(kind: type[Config], open_host: Callable[[Config], HostProcess], arguments: list[str]) -> int:
     """The command line of a host process; `open_host` is called within the event loop."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: python -m hostlib.storage|worker|router CONFIG.json", file=sys.stderr)
+        print("usage: python -m hostlib.storage|worker|router|index CONFIG.json", file=sys.stderr)
         return 2
     logs.begin(Path(arguments[0]).stem)
     try:

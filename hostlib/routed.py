@@ -8,56 +8,26 @@
                                                       what changed; keys in hexadecimal
     node   > {"prefilled": 7}                         the first token of that request is there
 
-JSON lines over a Unix socket: the network of requests is not that of KV (as with Mooncake, where requests
-come over HTTP and KV over RDMA), so it takes nothing from the modelled links.
+They speak in lines (hostlib.lines).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from hostlib.arrivals import Arrival
 from hostlib.client import Client
 from hostlib.errors import RouterError
 from hostlib.inference import InferenceNode
+from hostlib.lines import MAX_LINE_BYTES, in_lines, read_lines, to_line
 from hostlib.tiers import LocalTiers
 from workload.trace import Request
 
 REPORT_PERIOD_S = 0.05
 """Of what waits; that a prefill has ended, and what the node then holds, is said at once."""
-MAX_LINE_BYTES = 1 << 20
-KEYS_A_LINE = 4096
-
-
-def to_line(message: dict[str, Any]) -> bytes:
-    """A message as it is sent."""
-    return json.dumps(message).encode() + b"\n"
-
-
-async def read_lines(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-    """Messages until the end; raises RouterError for what is none."""
-    try:
-        async for line in reader:
-            message = json.loads(line)
-            if not isinstance(message, dict):
-                raise ValueError(f"a JSON object is expected, not {message!r}")
-            yield message
-    except (ValueError, RecursionError) as error:
-        raise RouterError(f"not a message of router and nodes: {error}") from None
-    except ConnectionError as error:
-        raise RouterError(f"the connection between router and node broke: {error}") from None
-
-
-def in_lines(name: str, keys: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """Keys in messages of bounded length."""
-    left = iter(keys)
-    while part := [key.hex() for key in islice(left, KEYS_A_LINE)]:
-        yield {name: part}
 
 
 class RoutedNode:
@@ -76,7 +46,7 @@ class RoutedNode:
         self._load: dict[str, Any] = {}
 
     async def play(self, node: InferenceNode, start_s: float) -> None:
-        """Serve what the router sends, until it has no more; raises RouterError."""
+        """Serve what the router sends, until it has no more; raises RouterError or LineError."""
         try:
             reader, self._writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE_BYTES)
         except OSError as error:

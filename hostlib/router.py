@@ -11,7 +11,6 @@ controller says, and `hostlib.process` for how it is controlled.
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -20,9 +19,9 @@ from typing import Any
 
 from hostlib.cluster_state import ClusterState
 from hostlib.config import check_positive
-from hostlib.errors import ConfigError, RouterError
+from hostlib.errors import ConfigError, LineError, RouterError
+from hostlib.lines import MAX_LINE_BYTES, listen_at, read_lines, to_line
 from hostlib.process import HostProcess, main
-from hostlib.routed import MAX_LINE_BYTES, read_lines, to_line
 from hostlib.serving import ServingConfig
 from hostlib.storage import read_keys
 from workload.conductor import Conductor, ConductorOptions
@@ -31,7 +30,6 @@ from workload.schedule import Route
 from workload.trace import Request
 
 JOIN_TIMEOUT_S = 30.0
-BACKLOG_CONNECTIONS = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +81,11 @@ class RouterProcess(HostProcess):
         self._done = False
         self._records: list[dict[str, Any]] = []
         self._refused: list[float] = []
-        self._socket = self._listen(config.socket)
+        self._socket = listen_at(config.socket)
 
     async def run(self, start_s: float) -> None:
-        """Send all requests to nodes; raises RouterError if one does not come or goes away."""
+        """Send all requests to nodes; raises RouterError or LineError if one does not come, goes away or
+        says what can't be."""
         server = await asyncio.start_unix_server(self._serve, sock=self._socket, limit=MAX_LINE_BYTES)
         async with server:
             work = asyncio.create_task(self._work(start_s))
@@ -122,17 +121,6 @@ class RouterProcess(HostProcess):
             writer.close()
         self._socket.close()
         Path(self._config.socket).unlink(missing_ok=True)
-
-    def _listen(self, path: str) -> socket.socket:
-        """Listening from the start: nodes may come before the run begins."""
-        listener = socket.socket(socket.AF_UNIX)
-        try:
-            listener.bind(path)
-            listener.listen(BACKLOG_CONNECTIONS)
-        except OSError as error:
-            listener.close()
-            raise ConfigError(f"socket: {path}: {error.strerror or error}") from None
-        return listener
 
     async def _work(self, start_s: float) -> None:
         try:
@@ -181,7 +169,7 @@ class RouterProcess(HostProcess):
                     self._state.node_reports(node, message)
             if node is not None and not self._done:
                 raise RouterError(f"{self._config.nodes[node]} went away before all requests were sent")
-        except RouterError as error:
+        except (RouterError, LineError) as error:
             if not self._done and not self._failed.done():
                 self._failed.set_exception(error)
         finally:

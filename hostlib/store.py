@@ -132,6 +132,13 @@ class BlockStore:
                 self._tenant_bytes[place.tenant] += block.length
                 self._insert(place, block)
 
+    def drop(self, place: Place) -> None:
+        """Hold a block in DRAM no longer; for who has no SSD."""
+        block = self._dram.pop(place, None)
+        if block is not None:
+            self._dram_used -= _length(block)
+            self._tenant_bytes[place.tenant] -= _length(block)
+
     def _first_in_dram(self, lengths: Sequence[int]) -> int:
         """From which one on they fit, the last ones first; one always does."""
         first, room = max(0, len(lengths) - 1), self._dram_bytes - sum(lengths[-1:])

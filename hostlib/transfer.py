@@ -20,6 +20,8 @@ class BlockRef(NamedTuple):
     """First 32 bits of the parent's key, 0 for none."""
     recompute_ms: int = 0
     """What recomputing the block costs; tells the pool what the block is worth."""
+    homes: tuple[str, ...] = ()
+    """Addresses of who may hold it, best first, where that is known; none: the homes of its key."""
 
 
 def chain_references(

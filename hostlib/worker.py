@@ -22,23 +22,29 @@ from hostlib.client_gate import ClientGate
 from hostlib.client_options import ClientOptions
 from hostlib.coder import Coder
 from hostlib.config import HostConfig, check_address, check_positive
+from hostlib.content import block_content
 from hostlib.endpoint import EndpointOptions, UdpEndpoint
 from hostlib.errors import ConfigError, TransferError
 from hostlib.gate import ANSWERS, HINTS, HOMES
 from hostlib.health import HealthOptions
 from hostlib.inference import InferenceNode, InferenceOptions, fetch_all, fetch_none
 from hostlib.kv_file import KvFile
+from hostlib.lender import Lender
 from hostlib.process import HostProcess, main
 from hostlib.pushed import PushedBlocks
 from hostlib.request_record import SOURCES
 from hostlib.routed import RoutedNode
 from hostlib.seal import Seal
 from hostlib.serving import ServingConfig
+from hostlib.shared_endpoint import SharedEndpoint
+from hostlib.storage import read_keys
 from hostlib.streaming import Streaming
 from hostlib.tenancy import name_key_of, seal_of
 from hostlib.tier_rules import DEFAULT_RULE, TierRuleError, make_rule
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
+from hostlib.transport import Transport
+from hostlib.watched_tiers import WatchedTiers
 from hostlib.wire import TENANT_PUBLIC
 from workload.blend import DEFAULT_SHARE
 from workload.compression import NONE
@@ -89,6 +95,12 @@ class WorkerConfig(ServingConfig, HostConfig):
     """Socket of the router that sends the requests (hostlib.router); null where the trace has them."""
     name: str = ""
     """By which the router knows the node."""
+    index: str | None = None
+    """Socket of the index that says which nodes hold what (hostlib.index), where nodes lend one another their
+    memory; `homes` are then the nodes' addresses. Null where storage nodes keep what nodes store."""
+    preload: str | None = None
+    """With `index`: file with the keys of the blocks that the node's DRAM holds from the start, youngest
+    last, a line each in hexadecimal."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,6 +126,10 @@ class WorkerConfig(ServingConfig, HostConfig):
             raise ConfigError(f"hints {self.hints!r} goes with the gate, and with neither blend nor a router")
         if self.level == ADAPTIVE:
             self._check_stream()
+        if self.index is not None:
+            self._check_lending()
+        elif self.preload is not None:
+            raise ConfigError("preload is what a node lends from the start: it needs index")
         self.make_tiers()
         self.seal  # noqa: B018  (a tenant that cannot be is refused here)
 
@@ -127,6 +143,23 @@ class WorkerConfig(ServingConfig, HostConfig):
                 f"level {ADAPTIVE!r} goes with fetch, with no gate, whose place it takes, and with no router"
             )
 
+    def _check_lending(self) -> None:
+        beyond = {
+            "fetch false": not self.fetch,
+            "push": self.push,
+            "blend": self.blend,
+            "durable": self.durable,
+            "a router": self.router is not None,
+            "replicas above 1": self.replicas > 1,
+            f"hints {self.hints!r}": self.hints != ANSWERS,
+            f"level {ADAPTIVE!r}": self.level == ADAPTIVE,
+        }
+        refused = [name for name, is_asked in beyond.items() if is_asked]
+        if refused:
+            raise ConfigError(f"nodes that lend (index) don't go with {', '.join(refused)}")
+        if self.address not in self.homes:
+            raise ConfigError(f"homes must name this node, {self.address}, too, if it lends (index)")
+
     @property
     def seal(self) -> Seal:
         """Of the tenant."""
@@ -138,7 +171,8 @@ class WorkerConfig(ServingConfig, HostConfig):
             rule = make_rule(self.tiers, self.cost.block_prefill_s)
         except TierRuleError as error:
             raise ConfigError(str(error)) from None
-        return LocalTiers(self.gpu_blocks, self.dram_blocks, rule)
+        kind = LocalTiers[bytes] if self.index is None else WatchedTiers
+        return kind(self.gpu_blocks, self.dram_blocks, rule)
 
 
 class WorkerProcess(HostProcess):
@@ -150,10 +184,21 @@ class WorkerProcess(HostProcess):
         self._joins_s = config.joins_s if config.push else None
         cost, scale = config.cost, config.scale
         self._tiers = config.make_tiers()
+        for key in read_keys(Path(config.preload)) if config.preload is not None else ():
+            self._tiers.place(key)
         self._endpoint = UdpEndpoint(config.address, EndpointOptions.of_link(config.link_bit_s))
+        self._real_kv = None if config.kv_file is None else KvFile(Path(config.kv_file))
+        self._coder = Coder(config.sizes, *config.coding_s)
+        self._lender: Lender | None = None
+        transport: Transport = self._endpoint
+        if config.index is not None:
+            shared = SharedEndpoint(self._endpoint)
+            transport = shared.client
+            self._lender = self._lend(config, config.index, shared.answering)
+        lending = None if self._lender is None else self._lender.lending
         self._pushed = PushedBlocks(config.seal, self._tiers.__contains__, self._tiers.place)
         self._client = Client(
-            self._endpoint,
+            transport,
             config.members,
             config.seal,
             ClientOptions(
@@ -166,11 +211,11 @@ class WorkerProcess(HostProcess):
         key_space = KeySpace(
             config.model, block_tokens=config.block_tokens, name_key=name_key_of(config.tenant, config.secret)
         )
-        self._coder = Coder(config.sizes, *config.coding_s)
         self._gate: ClientGate | None = None
         if config.gate:
             asks = config.hints != ANSWERS
-            self._gate = ClientGate(self._client, cost, scale, config.link_bit_s, self._coder, asks)
+            home_s = None if lending is None else lending.wait_s
+            self._gate = ClientGate(self._client, cost, scale, config.link_bit_s, self._coder, asks, home_s)
         options = InferenceOptions(
             durable=config.durable, replicas=config.replicas, record_blocks=config.record_blocks
         )
@@ -182,10 +227,11 @@ class WorkerProcess(HostProcess):
             scale,
             self._gate or (fetch_all if config.fetch else fetch_none),
             options,
-            None if config.kv_file is None else KvFile(Path(config.kv_file)),
+            self._real_kv,
             self._coder,
             self._streaming(config),
             self._blender(config, key_space) if config.blend else None,
+            lending,
         )
         if config.router is not None:
             self._routed = RoutedNode(config.router, config.name, self._client, self._tiers)
@@ -203,9 +249,25 @@ class WorkerProcess(HostProcess):
         opened = blend_all if gate is None else partial(gate.blends, blending)
         return Blender(blending, self._client, self._tiers, key_space, self._coder, opened, alone_ms)
 
+    def _lend(self, config: WorkerConfig, index: str, transport: Transport) -> Lender:
+        assert isinstance(self._tiers, WatchedTiers)
+        return Lender(
+            transport,
+            config.address,
+            config.members,
+            config.link_bit_s,
+            index,
+            self._tiers,
+            config.seal,
+            self._real_kv or block_content,
+            lambda key: self._coder.stored(key)[0][1],
+        )
+
     async def run(self, start_s: float) -> None:
         """Serve all requests."""
         joining = None
+        if self._lender is not None:
+            await self._lender.lending.join()
         if self._joins_s is not None:
             joining = asyncio.create_task(self._join(start_s + self._joins_s))
         try:
@@ -244,6 +306,7 @@ class WorkerProcess(HostProcess):
             "client": asdict(self._client.stats),
             "pushed": asdict(self._pushed.stats),
             "gate": asdict(self._gate.stats) if self._gate else None,
+            "lent": self._lender.report() if self._lender else None,
             "coder": asdict(self._coder.stats),
             "tiers": asdict(self._tiers.stats) | {"held": self._tiers.sizes()},
             "endpoint": self._endpoint.stats.report(),
@@ -262,6 +325,8 @@ class WorkerProcess(HostProcess):
     def close(self) -> None:
         """Give up what is in flight and close the socket."""
         self._client.close()
+        if self._lender is not None:
+            self._lender.close()
         self._endpoint.close()
 
     def _blocks(self) -> dict[str, int]:

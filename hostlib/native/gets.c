@@ -6,7 +6,7 @@ static const char *const asking_names[] = {
     "block", "content", "asked_epoch", "first_sequence", "flags", "fragments", "started_s", NULL,
 };
 static Slots asking_slots = {.names = asking_names};
-enum { BLOCK_KEY, BLOCK_DEPTH, BLOCK_CHAIN, BLOCK_PARENT, BLOCK_RECOMPUTE, BLOCK_FIELDS };
+enum { BLOCK_KEY, BLOCK_DEPTH, BLOCK_CHAIN, BLOCK_PARENT, BLOCK_RECOMPUTE, BLOCK_HOMES, BLOCK_FIELDS };
 
 typedef struct {
     PyObject *now;

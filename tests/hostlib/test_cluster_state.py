@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostlib.cluster_state import ClusterState
-from hostlib.errors import RouterError
+from hostlib.errors import LineError
 from hostlib.members import Members
 from hostlib.wire import VALUE_FRAME_BYTES, fragment_count
 from workload.cost import make_cost_model
@@ -74,5 +74,5 @@ def test_a_transfer_waits_for_links_and_homes_and_less_as_time_passes() -> None:
     [{"held": 7}, {"held": ["zz"]}, {"waiting_fragments": "x"}, {"home_s": [1]}, {"home_s": {"a": "b"}}],
 )
 def test_nonsense_is_refused(message: dict[str, object]) -> None:
-    with pytest.raises(RouterError):
+    with pytest.raises(LineError):
         state(Clock()).node_reports(0, message)

@@ -12,8 +12,9 @@ from typing import Any, cast
 from hostlib.arrivals import Arrival
 from hostlib.client import Client
 from hostlib.inference import InferenceNode
+from hostlib.lines import to_line
 from hostlib.members import Members
-from hostlib.routed import RoutedNode, to_line
+from hostlib.routed import RoutedNode
 from hostlib.tiers import LocalTiers
 
 KEY, PUSHED = b"k" * 16, b"p" * 16

@@ -1,0 +1,147 @@
+"""A node that lends its memory: answers others' GETs for what it holds, and asks an index who holds what.
+
+What it answers is what a storage node would, and `hostlib.storage_node` answers it. What the index does not
+answer in time is computed: an index that is gone costs time, never a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from hostlib.errors import LineError
+from hostlib.lent import Lent
+from hostlib.lines import KEYS_A_LINE, MAX_LINE_BYTES, in_lines, read_lines, to_line
+from hostlib.members import Members
+from hostlib.transfer import BlockRef
+from hostlib.watched_tiers import WatchedTiers
+
+FIND_TIMEOUT_S: Final = 1.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class LendingStats:
+    """Questions to the index."""
+
+    asked: int = 0
+    unanswered: int = 0
+    asked_s: float = 0.0
+    """For which requests waited for answers, together."""
+
+
+class Lending:
+    """One node's words with the index at `path`; `lent`, of which its GETs are answered, is kept at what
+    `tiers` hold."""
+
+    def __init__(self, path: str, address: str, tiers: WatchedTiers, lent: Lent, members: Members) -> None:
+        """`members`: the nodes, of which no other may be named."""
+        self.stats = LendingStats()
+        self._path, self._address, self._tiers, self._lent = path, address, tiers, lent
+        self._nodes = frozenset(member.address for member in members.nodes)
+        self._loop = asyncio.get_running_loop()
+        self._writer: asyncio.StreamWriter | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._numbers = count()
+        self._questions: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._free_s: dict[str, float] = {}
+        """By node, when what it has promised will have left, as the index said last."""
+        tiers.on_change = self._tell_soon
+        self._tell()
+
+    async def join(self) -> None:
+        """Say what the node holds, and listen; without an index that answers, others' memory is not asked."""
+        try:
+            reader, self._writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE_BYTES)
+        except OSError as error:
+            log.warning("no index at %s, so all is computed: %s", self._path, error.strerror)
+            return
+        self._say({"node": self._address})
+        self._say_keys("held", self._tiers.keys())
+        self._listening = asyncio.create_task(self._listen(reader))
+
+    async def locate(self, missing: Sequence[BlockRef]) -> list[BlockRef]:
+        """The longest prefix of these blocks that other nodes hold, each with the node to ask for it."""
+        began_s, number = self._loop.time(), next(self._numbers)
+        self.stats.asked += 1
+        self._questions[number] = answer = self._loop.create_future()
+        self._say({"find": [block.key.hex() for block in missing[:KEYS_A_LINE]], "number": number})
+        try:
+            async with asyncio.timeout(FIND_TIMEOUT_S if self._writer is not None else 0.0):
+                return self._located(missing, await answer)
+        except (TimeoutError, LineError) as error:
+            self.stats.unanswered += 1
+            log.debug("the index did not answer: %s", error)
+            return []
+        finally:
+            del self._questions[number]
+            self.stats.asked_s += self._loop.time() - began_s
+
+    def promise(self, blocks: Sequence[BlockRef]) -> None:
+        """These are about to be fetched."""
+        self._say({"promised": Counter(block.homes[0] for block in blocks)})
+
+    def wait_s(self, node: str) -> float:
+        """What is left of what the index last said that a node has promised."""
+        return max(0.0, self._free_s.get(node, 0.0) - self._loop.time())
+
+    def close(self) -> None:
+        """Say nothing any more."""
+        if self._listening is not None:
+            self._listening.cancel()
+        self._leave()
+
+    def _located(self, missing: Sequence[BlockRef], answer: dict[str, Any]) -> list[BlockRef]:
+        """Raises LineError for what is no answer to that."""
+        now_s = self._loop.time()
+        try:
+            nodes: list[str] = list(answer["nodes"])
+            if len(nodes) > len(missing) or not self._nodes.issuperset(nodes):
+                raise ValueError("nodes that can't be")
+            free_s = {node: now_s + float(answer["waits_s"][node]) for node in dict.fromkeys(nodes)}
+        except (TypeError, ValueError, KeyError) as error:
+            raise LineError(f"not an answer of an index: {error}") from None
+        self._free_s |= free_s
+        return [block._replace(homes=(node,)) for block, node in zip(missing, nodes, strict=False)]
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        try:
+            async for message in read_lines(reader):
+                number = message.get("number")
+                answer = self._questions.get(number) if isinstance(number, int) else None
+                if answer is not None and not answer.done():
+                    answer.set_result(message)
+        except LineError as error:
+            log.warning("the index says nonsense: %s", error)
+        log.warning("the index is gone: what this node does not hold is computed")
+        self._leave()
+
+    def _tell_soon(self) -> None:
+        self._loop.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        """The index, and who answers GETs, of what changed."""
+        came, left = self._tiers.changed()
+        self._lent.remove(left)
+        self._lent.add(came)
+        self._say_keys("held", came)
+        self._say_keys("gone", left)
+
+    def _say_keys(self, name: str, keys: Iterable[bytes]) -> None:
+        for message in in_lines(name, keys):
+            self._say(message)
+
+    def _say(self, message: dict[str, Any]) -> None:
+        if self._writer is not None:
+            self._writer.write(to_line(message))
+
+    def _leave(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
