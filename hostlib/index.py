@@ -73,6 +73,7 @@ class IndexProcess(HostProcess):
         self._connections: set[asyncio.StreamWriter] = set()
         self._socket = listen_at(config.socket)
         self._serving = loop.create_task(self._listen())
+        self._serving.add_done_callback(lambda task: self._socket.close())
 
     async def run(self, start_s: float) -> None:
         """Serve until stopped."""
@@ -91,7 +92,6 @@ class IndexProcess(HostProcess):
         self._serving.cancel()
         for writer in self._connections:
             writer.close()
-        self._socket.close()
         self._path.unlink(missing_ok=True)
 
     async def _listen(self) -> None:

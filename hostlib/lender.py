@@ -36,6 +36,7 @@ class Lender:
         length: Callable[[bytes], int],
     ) -> None:
         lent = Lent(seal, content, length)
+        self.store = lent.store
         self._node = StorageNode(transport, lent.store, StorageOptions(address, link_bit_s), members)
         self.lending = Lending(index, address, tiers, lent, members)
 

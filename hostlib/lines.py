@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from hostlib.errors import ConfigError, LineError
+from hostlib.wire import KEY_BYTES
 
 MAX_LINE_BYTES: Final = 1 << 20
 KEYS_A_LINE: Final = 4096
@@ -49,7 +50,10 @@ def in_lines(name: str, keys: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 def keys_in(message: dict[str, Any], name: str) -> list[bytes]:
     """The keys under that name, none where it is absent; raises LineError for what are none."""
     try:
-        return [bytes.fromhex(key) for key in message.get(name, ())]
+        keys = [bytes.fromhex(key) for key in message.get(name, ())]
+        if any(len(key) != KEY_BYTES for key in keys):
+            raise ValueError(f"a key has {KEY_BYTES} bytes")
+        return keys
     except (TypeError, ValueError) as error:
         raise LineError(f"{name}: not a list of keys: {error}") from None
 

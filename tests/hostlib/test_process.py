@@ -72,21 +72,20 @@ class Hosts:
         defaults = {"address": own_address(), "block_bytes": BLOCK_BYTES, "dram_bytes": 50 * BLOCK_BYTES}
         return self.start("storage", name, **(defaults | config))
 
-    def worker(self, name: str, homes: list[str], lines: list[dict[str, object]]) -> Host:
+    def worker(self, name: str, homes: list[str], lines: list[dict[str, object]], **changes: object) -> Host:
         trace = self.directory / f"{name}.jsonl"
         trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return self.start(
-            "worker",
-            name,
-            address=own_address(),
-            homes=homes,
-            trace=str(trace),
-            gpu_blocks=4,
-            dram_blocks=4,
-            sigma=SIGMA,
-            speed=10,
-            silence_s=20.0,  # other tests keep the machine busy
-        )
+        defaults: dict[str, object] = {
+            "address": own_address(),
+            "homes": homes,
+            "trace": str(trace),
+            "gpu_blocks": 4,
+            "dram_blocks": 4,
+            "sigma": SIGMA,
+            "speed": 10,
+            "silence_s": 20.0,  # other tests keep the machine busy
+        }
+        return self.start("worker", name, **(defaults | changes))
 
     def result(self, name: str) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads((self.directory / f"{name}.out").read_text())
@@ -157,6 +156,38 @@ def test_workers_share_blocks_through_a_storage_node(hosts: Hosts, tmp_path: Pat
     assert stored["store"]["held"]["ssd"] > 0
     assert stored["endpoint"]["egress_frame_bytes"] > 5 * BLOCK_BYTES
     assert set(stored["process"]) == {"wall_s", "cpu_s", "cpu_share", "timer_late_ms"}
+
+
+def test_workers_lend_one_another_what_they_hold(hosts: Hosts, tmp_path: Path) -> None:
+    nodes = [own_address() for _ in range(2)]
+    shared = [key.hex() for key in KeySpace().chain([1, 2, 3])]
+    preload = tmp_path / "preload"
+    preload.write_text("".join(f"{key}\n" for key in shared[:2]))
+    lends = {"index": str(tmp_path / "socket"), "link_bit_s": 1e9, "gate": True}
+    index = hosts.start(
+        "index", "index", socket=lends["index"], nodes=nodes, link_bit_s=1e9,
+        block_fragments=BLOCK_BYTES / 512,
+    )  # fmt: skip
+    index.wait_for("ready")
+    first = hosts.worker("first", nodes, [line(0, 1, 2, 3)], address=nodes[0], preload=str(preload), **lends)
+    second = hosts.worker("second", nodes, [line(0, 1, 2, 3, 4)], address=nodes[1], **lends)
+    for host in (first, second):
+        host.wait_for("ready")
+    index.command("start")
+    for worker in (first, second):  # one after the other: what the first computes, the second finds
+        worker.command("start")
+        worker.wait_for("finished")
+    for host in (first, second, index):
+        host.command("stop")
+        assert host.end() == (0, "")
+    one, two = hosts.result("first"), hosts.result("second")
+    assert one["blocks"] == {"gpu": 0, "dram": 2, "pool": 0, "remote": 0, "recomputed": 1}
+    assert two["blocks"] == {"gpu": 0, "dram": 0, "pool": 0, "remote": 3, "recomputed": 1}
+    assert one["lent"]["storage"]["values"] == 3 * BLOCK_BYTES // 512
+    assert two["client"]["blocks_put"] == two["client"]["corrupt"] == two["client"]["unexpected"] == 0
+    assert two["lent"]["index"]["asked"] == 1
+    asked = hosts.result("index")
+    assert (asked["located"], asked["promised"], asked["refused"]) == (3, 3, 0)
 
 
 @pytest.mark.parametrize("how", ["stop", "end of stdin", "SIGTERM", "SIGINT"])

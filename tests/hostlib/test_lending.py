@@ -1,0 +1,182 @@
+"""Nodes that lend their memory: who is asked, what comes, and what a bad index can do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostlib import lending as module
+from hostlib.content import block_content
+from hostlib.errors import BlockNotFoundError
+from hostlib.lines import to_line
+from tests.hostlib.lenders import LINK_BIT_S, LendingNode, index, known
+from tests.hostlib.loopback import until
+from tests.hostlib.network import MemoryNetwork
+from tests.hostlib.world import BLOCK_BYTES, FRAGMENTS, key, ref
+
+A, B, C = NODES = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+
+
+class Lenders:
+    """Three of them, and what closes them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.network = MemoryNetwork()
+        self.a, self.b, self.c = (
+            LendingNode(self.network, address, NODES, folder / "index") for address in NODES
+        )
+
+    async def join(self) -> None:
+        for node in (self.a, self.b, self.c):
+            await node.lending.join()
+
+    def close(self) -> None:
+        for node in (self.a, self.b, self.c):
+            node.close()
+
+
+def test_a_chain_comes_from_the_nodes_that_hold_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with index(tmp_path, NODES) as served:
+            nodes = Lenders(tmp_path)
+            nodes.b.hold(1, 2)
+            await nodes.join()
+            nodes.c.hold(3)
+            await known(served, 3)
+            located = await nodes.a.lending.locate([ref(number) for number in (1, 2, 3, 4)])
+            assert [block.homes for block in located] == [(B,), (B,), (C,)]
+            nodes.a.lending.promise(located)
+            fetched = await nodes.a.client.get_chain(located)
+            assert [block.content for block in fetched.blocks] == [
+                block_content(key(number), BLOCK_BYTES) for number in (1, 2, 3)
+            ]
+            assert await nodes.a.lending.locate([ref(4)]) == []
+            again = await nodes.c.lending.locate([ref(1)])
+            assert again[0].homes == (B,)
+            block_s = FRAGMENTS * 8 * 634 / LINK_BIT_S
+            assert 0 < nodes.c.lending.wait_s(B) <= 2 * block_s
+            assert nodes.c.lending.wait_s(A) == 0
+            nodes.close()
+
+    asyncio.run(main())
+
+
+def test_what_a_node_no_longer_holds_it_neither_lends_nor_is_asked_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with index(tmp_path, NODES) as served:
+            nodes = Lenders(tmp_path)
+            await nodes.join()
+            nodes.b.hold(1)
+            await known(served, 1)
+            (old,) = await nodes.a.lending.locate([ref(1)])
+            for number in range(10, 18):  # as many as it has room for
+                nodes.b.hold(number)
+            await until(lambda: served.report()["blocks"] == 8)
+            assert await nodes.a.lending.locate([ref(1)]) == []
+            with pytest.raises(BlockNotFoundError):
+                await nodes.a.client.get(old)
+            nodes.close()
+
+    asyncio.run(main())
+
+
+def test_a_node_that_goes_away_is_not_named_any_more(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with index(tmp_path, NODES) as served:
+            nodes = Lenders(tmp_path)
+            await nodes.join()
+            nodes.b.hold(1)
+            await known(served, 1)
+            nodes.b.lending.close()
+            await known(served, 0)
+            assert await nodes.a.lending.locate([ref(1)]) == []
+            nodes.close()
+
+    asyncio.run(main())
+
+
+def test_without_an_index_nothing_is_located_and_nothing_waits(tmp_path: Path) -> None:
+    async def main() -> None:
+        nodes = Lenders(tmp_path)
+        await nodes.join()
+        nodes.b.hold(1)
+        assert await nodes.a.lending.locate([ref(1)]) == []
+        assert nodes.a.lending.stats.unanswered == 1
+        nodes.close()
+
+    asyncio.run(main())
+
+
+def test_an_index_that_goes_away_costs_what_others_hold(tmp_path: Path) -> None:
+    async def main() -> None:
+        nodes = Lenders(tmp_path)
+        async with index(tmp_path, NODES) as served:
+            await nodes.join()
+            nodes.b.hold(1)
+            await known(served, 1)
+            assert await nodes.a.lending.locate([ref(1)])
+        assert await nodes.a.lending.locate([ref(1)]) == []
+        nodes.b.hold(2)  # and is told to nobody
+        await asyncio.sleep(0)
+        nodes.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"nodes": None, "waits_s": {}},
+        {"nodes": ["10.9.9.9"], "waits_s": {"10.9.9.9": 0.0}},
+        {"nodes": [B, B], "waits_s": {B: 0.0}},
+        {"nodes": [B], "waits_s": {}},
+        {"nodes": [B], "waits_s": {B: "soon"}},
+        {"nodes": [[B]], "waits_s": {B: 0.0}},
+        {"nodes": [B], "waits_s": {B: 0.0}, "number": [7]},
+        {"nodes": [B], "waits_s": {B: 0.0}, "number": 99},
+    ],
+)
+def test_an_index_that_says_what_cannot_be_is_as_good_as_none(
+    tmp_path: Path, answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIND_TIMEOUT_S", 0.05)
+
+    async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async for line in reader:
+            message = json.loads(line)
+            if "find" in message:
+                writer.write(to_line({"number": message["number"], **answer}))
+        writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_unix_server(answers, str(tmp_path / "index")):
+            nodes = Lenders(tmp_path)
+            await nodes.join()
+            assert await nodes.a.lending.locate([ref(1)]) == []
+            assert nodes.a.lending.stats.unanswered == 1
+            nodes.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("line", [b"no JSON\n", b"[]\n", b"x" * (2 << 20)])
+def test_an_index_that_says_nonsense_is_left(tmp_path: Path, line: bytes) -> None:
+    async def talks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(line)
+        async for _ in reader:
+            pass
+        writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_unix_server(talks, str(tmp_path / "index")):
+            nodes = Lenders(tmp_path)
+            await nodes.join()
+            assert await nodes.a.lending.locate([ref(1)]) == []
+            nodes.close()
+
+    asyncio.run(main())
