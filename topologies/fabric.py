@@ -19,6 +19,10 @@ NODE, STORE, SWITCH = "node", "store", "switch"
 # Ports 0..63 fit the waiters' bitmap of the P4 program (WAITER_PORTS in sizes.p4; a test compares).
 WAITER_PORTS = 64
 
+LENDERS_APART = 4
+"""Links between two nodes that ask one another, at most: with more switches between them than a leaf, a spine
+and a leaf, replies would pass others than their requests did."""
+
 _HOSTS = IPv4Address("10.0.0.0")
 _CONTROLLERS = IPv4Address("10.255.0.0")
 
@@ -131,6 +135,8 @@ class Fabric:
     def _route(self, switch: str, vertex: str, endpoint: Endpoint) -> Route:
         if self.graph.nodes[vertex]["kind"] == STORE:
             next_vertex = self._path_from_store(vertex, switch)[-2]
+        elif vertex in self.answering:
+            next_vertex = self._between_lenders(switch, vertex)
         else:
             next_vertex = self._next_hop(switch, vertex)
         return Route(endpoint.ipv4, endpoint.mac, self.graph.edges[switch, next_vertex]["ports"][switch])
@@ -143,13 +149,26 @@ class Fabric:
             path.append(self._next_hop(path[-1], switch))
         return path
 
+    def _between_lenders(self, switch: str, vertex: str) -> str:
+        """Nodes that ask one another take one path in both directions, for the same reason: of the spines
+        between them both leaves choose alike."""
+        (last,) = self.graph.adj[vertex]
+        if switch == last:
+            return vertex
+        closer = self._closer(switch, last)
+        return closer[(self._order[switch] + self._order[last]) % len(closer)]
+
     def _next_hop(self, switch: str, destination: str) -> str:
-        """Towards anything but a store: of equal paths each switch has one of its own, which spreads the
-        traffic of the stores behind different switches."""
+        """Towards anything but a host that answers: of equal paths each switch has one of its own, which
+        spreads the traffic of the stores behind different switches."""
+        closer = self._closer(switch, destination)
+        return closer[self._order[switch] % len(closer)]
+
+    def _closer(self, switch: str, destination: str) -> list[str]:
+        """Neighbours on the shortest paths, in order."""
         distance = self._distances[destination]
-        closer = [vertex for vertex in self.graph.adj[switch] if distance[vertex] < distance[switch]]
-        closer.sort(key=self._order.__getitem__)
-        return str(closer[self._order[switch] % len(closer)])
+        closer = [str(vertex) for vertex in self.graph.adj[switch] if distance[vertex] < distance[switch]]
+        return sorted(closer, key=self._order.__getitem__)
 
     @cached_property
     def _order(self) -> dict[str, int]:
@@ -166,14 +185,13 @@ class Fabric:
         for kind, what in ((NODE, "inference node"), (SWITCH, "switch")):
             if not self._of_kind(kind):
                 raise TopologyError(f"topology {self.name}: needs at least one {what}")
-        if not self.stores and len(self.switches) > 1:
-            # Between two nodes requests and replies may pass different switches (see _path_from_store).
-            raise TopologyError(
-                f"topology {self.name}: needs at least one storage node; "
-                "nodes lend one another what they hold behind one switch only"
-            )
         if not nx.is_connected(self.graph):
             raise TopologyError(f"topology {self.name}: not every host can reach every other")
+        if not self.stores and nx.diameter(self.graph) > LENDERS_APART:
+            raise TopologyError(
+                f"topology {self.name}: needs at least one storage node; nodes lend one another what they "
+                "hold over one switch, or over leaves and spines"
+            )
         for name, data in self.graph.nodes(data=True):
             degree = self.graph.degree[name]
             if data["kind"] == SWITCH and degree >= WAITER_PORTS:

@@ -19,9 +19,13 @@ from topologies.fabric import NODE, STORE, SWITCH, Fabric
 
 
 def leaf_spine(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4, spines: int = 2) -> Fabric:
-    """Hosts spread evenly over the leaves; uplinks carry together what the leaf's hosts can send."""
-    if min(nodes, stores, leaves, spines) < 1:
-        raise TopologyError("a leaf-spine needs at least 1 node, store, leaf and spine")
+    """Hosts spread evenly over the leaves; uplinks carry together what the leaf's hosts can send. Without
+    storage nodes the nodes, two or more, lend one another what they hold."""
+    if min(nodes, leaves, spines) < 1 or stores < 0 or nodes + stores < 2:
+        raise TopologyError(
+            "a leaf-spine needs at least 1 leaf, 1 spine and 1 node and 1 store, or 2 nodes and none, not "
+            f"{leaves} and {spines}, {nodes} and {stores}"
+        )
     graph = nx.Graph()
     leaf_names = [f"leaf{index}" for index in range(1, leaves + 1)]
     spine_names = [f"spine{index}" for index in range(1, spines + 1)]

@@ -40,11 +40,11 @@ def check(scenario: Scenario, document: Document | None = None) -> None:
 
 
 def make_fabric(scenario: Scenario) -> Fabric:
-    """The fabric of a scenario; where there are no storage nodes, one stands for none."""
+    """The fabric of a scenario; of pools that are read directly, one storage node stands for none."""
     network = scenario.network
     asked = {"leaves": network.leaves, "spines": network.spines, "pods": network.pods}
     given = {name: size for name, size in asked.items() if size is not None}
-    stores = scenario.storage.count if scenario.storage.kind == "stores" else 1
+    stores = scenario.storage.count if scenario.storage.kind == "stores" else int(not scenario.lends)
     rate_bit_s = network.link_gbit_s * 1e9
     return make_topology(network.topology, rate_bit_s, scenario.nodes.count, stores, **given)
 

@@ -27,6 +27,7 @@ class LentBlock(Block):
 
     def __init__(self, block: Block, node: str) -> None:
         super().__init__(block.key, block.depth, block.above, node, block.parts)
+        self.claim = block.key + node.encode()
         self.block = block
 
 

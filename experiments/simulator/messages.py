@@ -28,6 +28,7 @@ class Block:
     __slots__ = (
         "above",
         "at_home",
+        "claim",
         "depth",
         "dram_turns",
         "fragments",
@@ -39,6 +40,8 @@ class Block:
 
     def __init__(self, key: bytes, depth: int, above: bytes, home: str, parts: tuple[int, ...]) -> None:
         self.key = key
+        self.claim = key
+        """What requests for it are merged by: those of one block and one home."""
         self.depth = depth
         self.above = above
         """The parent's key; of a first block not meant."""

@@ -52,7 +52,7 @@ class Entry:
 
 
 Place = bytes | tuple[bytes, int]
-"""Of a claim: a block's key, and its part where that is not the probe, as it is most often."""
+"""Of a claim: a block's (`Block.claim`), and its part where that is not the probe, as it is most often."""
 
 
 class _Claim:
@@ -156,7 +156,7 @@ class Switch:
                 if not reply.found and self.on_nowhere is not None:
                     self.on_nowhere(ask.block)
                 continue
-            place: Place = key if part == PROBE else (key, part)
+            place: Place = ask.block.claim if part == PROBE else (ask.block.claim, part)
             claim = pending.get(place)
             waiters: Sequence[str] = ()
             if claim is not None:
@@ -250,7 +250,7 @@ class Switch:
 
     def _merge(self, ask: Ask, neighbour: str) -> bool:
         """Whether the request is absorbed; otherwise a claim is made for it, if there is room."""
-        place: Place = ask.block.key if ask.part == PROBE else (ask.block.key, ask.part)
+        place: Place = ask.block.claim if ask.part == PROBE else (ask.block.claim, ask.part)
         claim = self._pending.get(place)
         now_s = self._loop.now
         if claim is not None:

@@ -61,10 +61,26 @@ def test_where_there_are_no_stores_the_nodes_answer() -> None:
     assert set(lending.hosts) == {port.peer for port in lending.ports("s1")} == set(lending.nodes)
 
 
-@pytest.mark.parametrize("name", ["leafspine", "tree", "fattree"])
-def test_behind_several_switches_there_have_to_be_stores(name: str) -> None:
-    with pytest.raises(TopologyError, match="at least"):
-        make_topology(name, 1e6, stores=0)
+def test_where_three_switches_are_no_way_between_all_nodes_there_have_to_be_stores() -> None:
+    with pytest.raises(TopologyError, match="needs at least one storage node"):
+        make_topology("fattree", 1e6, stores=0)
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("spines", [1, 2, 3, 4])
+def test_between_nodes_that_lend_replies_pass_the_switches_of_their_requests(
+    leaves: int, spines: int
+) -> None:
+    fabric = make_topology("leafspine", 1e6, nodes=2 * leaves, stores=0, leaves=leaves, spines=spines)
+    used = set()
+    for node in fabric.nodes:
+        for other in fabric.nodes:
+            (first,), (last,) = fabric.graph.adj[node], fabric.graph.adj[other]
+            way = hops(fabric, first, other)
+            assert hops(fabric, last, node) == way[::-1]
+            used.update(way[1:-1])
+    if leaves > spines:
+        assert used == {f"spine{index}" for index in range(1, spines + 1)}
 
 
 @pytest.mark.parametrize(("nodes", "stores"), [(0, 2), (1, 0), (2, -1)])
@@ -84,16 +100,24 @@ def test_waiter_ports_is_the_width_of_the_program() -> None:
     assert re.findall(r"#define WAITER_PORTS (\d+)", sizes) == [str(WAITER_PORTS)]
 
 
+def _far_lenders(graph: Any) -> None:
+    """Nodes alone, two more switches between them."""
+    one, other = "s1", "s2"
+    graph.remove_node("store1")
+    graph.add_nodes_from(["t1", "t2"], kind="switch")
+    graph.remove_edge(one, other)
+    graph.add_edges_from([(one, "t1"), ("t1", "t2"), ("t2", other)], rate_bit_s=1e6)
+    graph.add_node("far", kind="node")
+    graph.add_edge("far", other, rate_bit_s=1e6)
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (lambda graph: graph.remove_edge("s1", "s2"), "not every host can reach"),
         (lambda graph: graph.add_edge("node1", "s2", rate_bit_s=1e6), "needs exactly one link, has 2"),
         (lambda graph: graph.add_edge("node1", "s1", rate_bit_s=0.0), "needs a rate above 0"),
-        (
-            lambda graph: graph.remove_node("store1"),
-            "at least one storage node; nodes lend .* one switch only",
-        ),
+        (_far_lenders, "at least one storage node; nodes lend .* over leaves and spines"),
     ],
 )
 def test_impossible_graphs_are_refused_with_the_reason(change: Callable[[Any], object], reason: str) -> None:

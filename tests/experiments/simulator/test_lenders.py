@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from experiments.simulator.checks import check, pool_blocks
+from experiments.simulator.lenders import LentBlock
+from experiments.simulator.messages import Block
 from experiments.simulator.money import bill
 from experiments.simulator.result import SimResult
 from experiments.simulator.scenario import Scenario, ScenarioError
@@ -96,6 +98,29 @@ def test_blocks_wait_at_links_between_switches(tmp_path: Path) -> None:
     leaves = lend(tmp_path, CROWD[:3], network={"topology": "leafspine", "leaves": 2, "spines": 1})
     between = {name: size for name, size in leaves.link_bytes.items() if name.startswith("leaf1->spine1")}
     assert sum(between.values()) >= 20 * COST.block_bytes
+
+
+def test_replies_pass_the_leaves_and_spines_where_their_requests_are_noted(tmp_path: Path) -> None:
+    """Else claims stay behind that absorb later requests until they are too old; here nothing is merged."""
+    given: dict[str, Any] = {
+        "nodes": {"count": 8, "gate": "always"},
+        "network": {"topology": "leafspine", "leaves": 2, "spines": 2},
+    }
+    chains = [[1, 2, 3]] * 8
+    alone = lend(tmp_path, chains, late_s=5.0, **given)
+    merging = lend(
+        tmp_path, chains, {"memory": "sram", "size_gb": 2 * COST.block_bytes / 1e9}, late_s=5.0,
+        **given, control={"report_count": 0x8000},
+    )  # fmt: skip
+    assert merging.merged == 0
+    assert merging.get_s == alone.get_s
+    assert merging.ttft_s == alone.ttft_s
+
+
+def test_requests_for_one_block_at_two_nodes_are_not_merged() -> None:
+    block = Block(b"k" * 16, 0, b"", "", (1, 31))
+    assert LentBlock(block, "node1").claim != LentBlock(block, "node2").claim
+    assert LentBlock(block, "node1").claim == LentBlock(block, "node1").claim
 
 
 def test_the_pool_is_billed_and_lent_memory_is_not() -> None:
