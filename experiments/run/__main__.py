@@ -77,7 +77,7 @@ def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float 
         with screen.status("measuring what the network takes while nobody asks for anything"):
             capacity = replace(capacity, background_cores=_background(screen, draft, engine))
         beside = f", of which the network takes {capacity.background_cores:.2f} without a request"
-    link_bit_s = 2e9 * options.link_gbit_s * len(fabric.stores)
+    link_bit_s = 2e9 * options.link_gbit_s * len(fabric.answering)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
     screen.say(
@@ -198,8 +198,10 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
     options, trace = scenario.options, scenario.trace
     for warning in trace.warnings:
         screen.warn(warning, "trace")
+    stores = f", {len(scenario.fabric.stores)} storage nodes"
     screen.say(
-        f"{len(scenario.fabric.nodes)} inference nodes, {len(scenario.fabric.stores)} storage nodes, "
+        f"{len(scenario.fabric.nodes)} inference nodes"
+        f"{' that lend one another their DRAM' if options.lends else stores}, "
         f"{len(scenario.fabric.switches)} switch ({options.engine}). Sigma {scenario.scale.sigma:g}: "
         f"a block of {scenario.cost.block_bytes / 1e6:.1f} MB is {scenario.block_bytes:,} bytes here, "
         f"a {options.link_gbit_s * scenario.scale.speed:g} Gbit/s link "

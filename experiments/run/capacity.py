@@ -76,7 +76,7 @@ class Demand:
     busiest_blocks_s: float
     """Of the busiest second."""
     link_bit_s: float
-    """Real rate of all storage nodes' links together, both directions: no second can move more."""
+    """Real rate of the links of all who answer GETs together, both directions: no second can move more."""
 
     def fragments_per_s(self, scale: ScaleModel, real_block_bytes: float) -> tuple[float, float]:
         """(mean, busiest second) under a scale."""

@@ -14,7 +14,7 @@ from experiments.precedence import BEHIND_COMMAND, put_session_behind
 from experiments.run.processes import Events, LineProcess
 from topologies.certificates import SERVER_NAME, Certificates
 from topologies.engines import Artifacts
-from topologies.fabric import Endpoint
+from topologies.fabric import STORE, Endpoint
 from topologies.network import Network
 
 
@@ -65,7 +65,7 @@ def _switch(
         ports=tuple(
             Port(
                 port.number,
-                port.peer_kind,
+                STORE if port.peer in fabric.answering else port.peer_kind,
                 _host(fabric.hosts[port.peer]) if port.peer in fabric.hosts else None,
                 tenants=tenants.get(port.peer, ()),
             )
@@ -76,7 +76,7 @@ def _switch(
             for route in fabric.routes(name)
         ),
         pool=pool,
-        stores=tuple(fabric.hosts[store].ipv4 for store in fabric.stores),
+        stores=tuple(fabric.hosts[name].ipv4 for name in fabric.answering),
         tls=_tls(network.certificates),
     )
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from controller.config import Config
 from experiments.run.control_plane import stand_behind, start_controller
-from experiments.run.host_configs import ROUTER, router_socket, write_host_configs
+from experiments.run.host_configs import INDEX, ROUTER, router_socket, write_host_configs
 from experiments.run.machine import CpuTime, CpuUse, CpuWatch, cpu_time
 from experiments.run.modes import Mode
 from experiments.run.processes import (
@@ -41,8 +41,12 @@ REPORT_S = 0.25
 """Between two looks at all processes' progress: each says so by itself, and there may be hundreds."""
 IDLE_S = 2.0
 """How long the background is measured."""
+BESIDE = {ROUTER: "hostlib.router", INDEX: "hostlib.index"}
+"""Programs that are on no host of the network: what they are told and tell does not come over that of KV."""
 
 Result = TypeVar("Result")
+_Beside = Mapping[str, LineProcess]
+"""The programs of BESIDE that a play has, by name."""
 OnProgress = Callable[[int, int, dict[str, int]], None]
 """Called with requests completed, requests in all, and blocks by source so far."""
 
@@ -56,7 +60,10 @@ class Measurements:
     controller: dict[str, Any] = field(default_factory=dict)
     router: dict[str, Any] | None = None
     """None where requests were shared out beforehand."""
+    index: dict[str, Any] | None = None
+    """None where there are storage nodes."""
     storage_egress_bytes: int = 0
+    """What the hosts that answer GETs sent: storage nodes, or where nodes lend, these, with all they ask for."""
     link_drops: int = 0
     wall_s: float = 0.0
     started_s: float = 0.0
@@ -103,14 +110,14 @@ class Emulation:
 
     def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
         """Play the trace once. Raises CrashError, ProcessError or EngineError when a part fails."""
-        return self._run(mode, lambda play, running, routers: play.measure(running, routers, on_progress))
+        return self._run(mode, lambda play, running, beside: play.measure(running, beside, on_progress))
 
     def background(self, mode: Mode) -> float:
         """Cores that the started network takes while nobody asks for anything, the watch included. Raises as
         `play` does."""
-        return self._run(mode, lambda play, running, routers: play.idle(running, routers))
+        return self._run(mode, lambda play, running, beside: play.idle(running, beside))
 
-    def _run(self, mode: Mode, do: Callable[[_Play, Running, Sequence[LineProcess]], Result]) -> Result:
+    def _run(self, mode: Mode, do: Callable[[_Play, Running, _Beside], Result]) -> Result:
         self._plays += 1
         directory = self._network.directory / f"{self._plays}-{mode.name}"
         directory.mkdir()
@@ -132,15 +139,13 @@ class _Play:
         self._watch, self._kv_file = watch, kv_file
         self._events: Events = queue.SimpleQueue()
 
-    def run(
-        self, mode: Mode, config: Config, do: Callable[[Running, Sequence[LineProcess]], Result]
-    ) -> Result:
+    def run(self, mode: Mode, config: Config, do: Callable[[Running, _Beside], Result]) -> Result:
         """Start everything, do that when all is ready, and end everything."""
         controller = start_controller(config, self._network, self._directory, self._events)
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
         stores = [hosts[name] for name in self._scenario.fabric.stores]
-        routers = [hosts[ROUTER]] if ROUTER in hosts else []
+        beside = {name: hosts[name] for name in BESIDE if name in hosts}
         wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
         stand_behind(controller)
         timeline = Timeline(self._network, progress_of([controller, *workers, *stores]))
@@ -149,16 +154,16 @@ class _Play:
         )
         try:
             with self._watch(running):
-                return do(running, routers)
+                return do(running, beside)
         finally:  # where a part failed, the others still run
-            end_processes(process.process for process in (*workers, *stores, *routers, controller))
+            end_processes(process.process for process in (*workers, *stores, *beside.values(), controller))
 
-    def idle(self, running: Running, routers: Sequence[LineProcess]) -> float:
+    def idle(self, running: Running, beside: _Beside) -> float:
         """Cores that all of it takes without a request."""
         watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
         watch.start()
         running.timeline.start()
-        hosts = (*running.nodes, *running.stores, *routers)
+        hosts = (*running.nodes, *running.stores, *beside.values())
         processes = [host.process for host in (*hosts, running.controller)]
         processes += self._network.switch_processes.values()
         start_s = monotonic_start(START_DELAY_S)
@@ -173,9 +178,7 @@ class _Play:
         running.timeline.stop()
         return used_s / took_s
 
-    def measure(
-        self, running: Running, routers: Sequence[LineProcess], on_progress: OnProgress
-    ) -> Measurements:
+    def measure(self, running: Running, beside: _Beside, on_progress: OnProgress) -> Measurements:
         """Play the trace."""
         workers, stores, controller = running.nodes, running.stores, running.controller
         measured = Measurements(started_s=time.monotonic())
@@ -191,9 +194,9 @@ class _Play:
         }
         before, since_s = _used_by(parts), time.monotonic()
         start_s = measured.start_s = monotonic_start(START_DELAY_S)
-        for host in (*workers, *stores, *routers):
+        for host in (*workers, *stores, *beside.values()):
             host.send(f"start {start_s}")
-        players = [*workers, *routers]
+        players = [*workers, *(process for name, process in beside.items() if name == ROUTER)]
         report = _at_most_every(REPORT_S, lambda: self._report(workers, on_progress))
         wait_for("finished", players, self._events, SILENCE_S, report)
         after = _used_by(parts)
@@ -204,10 +207,11 @@ class _Play:
         measured.timeline = running.timeline.stop()
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
         measured.link_drops = self._network.link_drops() - dropped_before
-        for process in (controller, *workers, *stores, *routers):
+        for process in (controller, *workers, *stores, *beside.values()):
             process.stop()
         measured.controller = self._result("controller")
-        measured.router = self._result(ROUTER) if routers else None
+        measured.router = self._result(ROUTER) if ROUTER in beside else None
+        measured.index = self._result(INDEX) if INDEX in beside else None
         measured.workers = {name: self._result(name) for name in self._scenario.fabric.nodes}
         measured.stores = {name: self._result(name) for name in self._scenario.fabric.stores}
         return measured
@@ -219,8 +223,8 @@ class _Play:
     def _start_host(self, name: str, config: Path) -> LineProcess:
         module = "hostlib.worker" if name in self._scenario.shares else "hostlib.storage"
         popen: Callable[..., Process] = partial(self._network.popen, name)
-        if name == ROUTER:  # no host of the network: requests don't come over that of KV
-            module, popen = "hostlib.router", self._network.popen_here
+        if name in BESIDE:
+            module, popen = BESIDE[name], self._network.popen_here
         command = [sys.executable, "-m", module, str(config)]
 
         return LineProcess(name, command, self._directory / f"{name}.log", popen, self._events)
@@ -235,7 +239,7 @@ class _Play:
         on_progress(completed, len(self._scenario.trace.requests), blocks)
 
     def _egress_bytes(self) -> int:
-        return sum(self._network.transmitted_bytes(store) for store in self._scenario.fabric.stores)
+        return sum(self._network.transmitted_bytes(name) for name in self._scenario.fabric.answering)
 
     def _result(self, name: str) -> dict[str, Any]:
         result: dict[str, Any] = json.loads((self._directory / f"{name}.result.json").read_text())

@@ -13,7 +13,14 @@ import psutil
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.run.emulation import Measurements
 from experiments.run.machine import Strain
-from experiments.run.result import BlockSources, Evictions, RunResult, TargetResult, percentiles
+from experiments.run.result import (
+    BlockSources,
+    Evictions,
+    IndexResult,
+    RunResult,
+    TargetResult,
+    percentiles,
+)
 from experiments.run.tenants import Tenant, results_of
 from hostlib.blending import BlendRecord, sum_blends
 from hostlib.streamer import mean_level
@@ -32,7 +39,7 @@ def evaluate(
     outcomes = measured.controller["outcomes"]
     bore = strain(measured)
     complaints = bore.complaints()
-    router = measured.router
+    router, index = measured.router, measured.index
     levels = levels_of(records)
     return RunResult(
         requests=router["requests"] if router else sum(worker["requests"] for worker in workers),
@@ -76,6 +83,7 @@ def evaluate(
         rejected=router["conductor"]["rejected"] if router else 0,
         replicated=router["conductor"]["replicated_blocks"] if router else 0,
         tenants=results_of(tenants, measured.workers, measured.controller),
+        index=None if index is None else IndexResult(**{f.name: index[f.name] for f in fields(IndexResult)}),
     )
 
 
@@ -100,8 +108,9 @@ def target_of(records: Sequence[Mapping[str, Any]], target_s: float) -> TargetRe
 def strain(measured: Measurements) -> Strain:
     """How the machine bore the run."""
     hosts = measured.workers | measured.stores
-    routers = {} if measured.router is None else {"router": measured.router}
-    late = {name: host["process"]["timer_late_ms"]["p99"] for name, host in (hosts | routers).items()}
+    beside = {"router": measured.router, "index": measured.index}
+    watched = hosts | {name: one for name, one in beside.items() if one is not None}
+    late = {name: one["process"]["timer_late_ms"]["p99"] for name, one in watched.items()}
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
     control = measured.usage["controller"].total_s / (measured.usage_s * (psutil.cpu_count() or 1))
     return Strain(measured.cpu, late, dropped, control)

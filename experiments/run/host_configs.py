@@ -1,9 +1,10 @@
-"""Configuration files of a scenario's hosts: workers, storage nodes, and the router where there is one."""
+"""Configuration files of a scenario's hosts: workers, storage nodes, and the router or index where there is
+one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from experiments.run.scenario import Scenario
@@ -16,20 +17,21 @@ from workload.schedule import CONDUCTOR
 
 SSD_BLOCKS = 100_000
 Preloads = Mapping[str, Sequence[tuple[bytes, int]]]
-"""Keys and fragments of what a storage node, by its address, holds from the start."""
+"""Keys and fragments of what a host that answers GETs, by its address, holds from the start."""
 LOOKS_PER_S = 640.0
 """At how late timers are, by all hosts together: a look wakes a process, and that is 70 us of CPU."""
-ROUTER = "router"
-"""The name of its process and files; no host has it."""
+ROUTER, INDEX = "router", "index"
+"""The names of their processes and files; no host has them."""
 
 
 def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None = None) -> dict[str, Path]:
-    """A configuration file for every host and the router, and the files these name; name -> path.
+    """A configuration file for every host, the router and the index, and the files these name; name -> path.
 
     `kv_file` is what blocks hold, if it is real KV (experiments.run.real_kv).
     """
-    homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.stores]
-    preloads = _preloads(scenario, homes)
+    homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.answering]
+    lends = scenario.options.lends
+    preloads = _spread(scenario, homes) if lends else _preloads(scenario, homes)
     paths = {}
     for name, endpoint in scenario.fabric.hosts.items():
         common = {
@@ -37,26 +39,47 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
             "result": str(directory / f"{name}.result.json"),
             "homes": homes,
             "replicas": scenario.options.replicas,
-            "controller": str(scenario.fabric.controller_of(name).ipv4),
+            # Nodes that lend all stay: nobody has to hear who is there.
+            "controller": None if lends else str(scenario.fabric.controller_of(name).ipv4),
             "kv_file": None if kv_file is None else str(kv_file),
             "observe_s": max(OBSERVE_S, len(scenario.fabric.hosts) / LOOKS_PER_S),
         }
-        if name in scenario.shares:
-            specific = _worker(scenario, name, directory)
-        else:
+        is_node = name in scenario.shares
+        specific = (_worker if is_node else _store)(scenario, name, directory)
+        if name in scenario.fabric.answering:
             keys = directory / f"{name}.keys"
             keys.write_text(_held(scenario, preloads[str(endpoint.ipv4)]))
-            specific = _store(scenario, name, directory) | {"preload": str(keys)}
+            specific["preload"] = str(keys)
         paths[name] = directory / f"{name}.json"
         paths[name].write_text(json.dumps(common | specific, indent=1))
     if scenario.options.scheduler == CONDUCTOR:
         paths[ROUTER] = _router(scenario, homes, preloads, directory)
+    if lends:
+        paths[INDEX] = _index(scenario, homes, directory)
     return paths
 
 
 def router_socket(scenario: Scenario, directory: Path) -> Path | None:
     """Where the router of a play listens; None where there is none."""
     return directory / "router" if scenario.options.scheduler == CONDUCTOR else None
+
+
+def _index_socket(scenario: Scenario, directory: Path) -> Path | None:
+    """Where the index of a play listens; None where there is none."""
+    return directory / INDEX if scenario.options.lends else None
+
+
+def _index(scenario: Scenario, homes: list[str], directory: Path) -> Path:
+    path = directory / f"{INDEX}.json"
+    given = {
+        "socket": str(_index_socket(scenario, directory)),
+        "nodes": homes,
+        "block_fragments": scenario.sizes.mean_fragments,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(scenario.fabric.nodes[0]),
+        "result": str(directory / f"{INDEX}.result.json"),
+    }
+    path.write_text(json.dumps(given, indent=1))
+    return path
 
 
 def _router(scenario: Scenario, homes: list[str], preloads: Preloads, directory: Path) -> Path:
@@ -96,7 +119,8 @@ def _serving(scenario: Scenario) -> dict[str, object]:
 def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
     trace = directory / f"{name}.trace.jsonl"
     trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.shares[name]))
-    options, socket = scenario.options, router_socket(scenario, directory)
+    options = scenario.options
+    router, index = router_socket(scenario, directory), _index_socket(scenario, directory)
     tenant = scenario.tenants.get(name)
     of_tenant = {} if tenant is None else {"tenant": tenant.number, "secret": tenant.secret}
     return {
@@ -116,7 +140,8 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "blend_share": options.blend_share,
         "record_blocks": options.traces,
         "durable": options.durable,
-        "router": None if socket is None else str(socket),
+        "router": None if router is None else str(router),
+        "index": None if index is None else str(index),
         "name": name,
         **_serving(scenario),
     }
@@ -150,6 +175,27 @@ def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
     """
     if scenario.tenants:
         return {home: [] for home in homes}
+    held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
+    members, sizes = Members.of(homes, scenario.options.replicas), scenario.sizes
+    for stored in (stored for key in _past(scenario) for stored in sizes.stored(key)):
+        for home in members.homes(stored[0]):
+            held[home.address].append(stored)
+    return held
+
+
+def _spread(scenario: Scenario, homes: list[str]) -> Preloads:
+    """What each node that lends holds at the start, of those that are there: the past's blocks, dealt out by
+    their keys as in the simulator."""
+    held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
+    there = len(homes) - scenario.options.joining
+    for key in _past(scenario):
+        home = homes[int.from_bytes(key[:4], "big") % there]
+        held[home] += scenario.sizes.stored(key)
+    return held
+
+
+def _past(scenario: Scenario) -> Iterable[bytes]:
+    """Keys of the past's blocks, least recently used first."""
     keys = scenario.key_space
     recency: dict[bytes, None] = {}
     for request in scenario.trace.past:
@@ -157,9 +203,4 @@ def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
         for key in (*keys.chain(request.blocks), *(key for key in chunks if key is not None)):
             recency.pop(key, None)
             recency[key] = None
-    held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
-    members, sizes = Members.of(homes, scenario.options.replicas), scenario.sizes
-    for stored in (stored for key in recency for stored in sizes.stored(key)):
-        for home in members.homes(stored[0]):
-            held[home.address].append(stored)
-    return held
+    return recency

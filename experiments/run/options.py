@@ -73,7 +73,8 @@ class RunOptions:
     hints: str
     fetch: bool
     policy: str
-    eviction: str
+    eviction_choice: str | None
+    """None: what goes with the fabric."""
     fill: str
     news: bool
     """Whether storage nodes tell the controller of new blocks."""
@@ -117,6 +118,16 @@ class RunOptions:
     def model(self) -> str:
         """Preset of the cost model, and part of the keys' parameters."""
         return self.model_choice.preset
+
+    @property
+    def lends(self) -> bool:
+        """Whether nodes lend one another their DRAM, as there are no storage nodes."""
+        return self.stores == 0
+
+    @property
+    def eviction(self) -> str:
+        """Which evicted blocks the switch sends to a home; nodes that lend take none."""
+        return self.eviction_choice or ("drop" if self.lends else "value")
 
 
 def _model(text: str) -> ModelChoice:
@@ -164,7 +175,12 @@ _OPTIONS = (
         "trace seconds a second; default: plays in 32 s",
     ),
     Option("HOSTS", whole(1, 256), None, "inference nodes; default: the topology's, 8 for star"),
-    Option("STORES", whole(1, 64), None, "storage nodes; default: the topology's, 2 for star"),
+    Option(
+        "STORES",
+        whole(0, 64),
+        None,
+        "storage nodes; default: the topology's, 2 for star; 0, with star: nodes lend one another their DRAM",
+    ),
     Option("LEAVES", whole(1, 32), None, "leaf switches of leafspine and tree"),
     Option("SPINES", whole(1, 32), None, "spine switches of leafspine"),
     Option("PODS", whole(2, 8), None, "pods of fattree"),
@@ -199,8 +215,8 @@ _OPTIONS = (
     Option(
         "EVICTION",
         one_of(EVICTION_MODES),
-        "value",
-        "which evicted blocks the switch sends to a home without them",
+        None,
+        "which evicted blocks the switch sends to a home without them; default: value, with STORES=0 drop",
     ),
     Option(
         "FILL",

@@ -33,7 +33,7 @@ def write_page(path: Path, details: Mapping[str, Any], title: str, conclusion: s
         f"{about['hosts']} inference nodes and {about['stores']} storage nodes ({about['topology']})."
     )
     answer(page, topology, runs)
-    _where_from(page, runs)
+    _where_from(page, topology, runs)
     _network(page, topology, runs)
     _over_time(page, topology, runs)
     _latencies(page, runs)
@@ -42,12 +42,12 @@ def write_page(path: Path, details: Mapping[str, Any], title: str, conclusion: s
     page.write(path)
 
 
-def _where_from(page: Page, runs: Runs) -> None:
+def _where_from(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     page.heading("Where blocks came from")
-    page.plot(plots.sources(runs), "Blocks by source, one bar for each mode")
+    page.plot(plots.sources(topology, runs), "Blocks by source, one bar for each mode")
     rows = [
         [title, *(run["result"]["blocks"][source] for run in runs.values())]
-        for source, title in plots.SOURCES.items()
+        for source, title in plots.sources_of(topology).items()
     ]
     page.table("blocks", ["source", *map(plots.title_of, runs)], rows)
 
@@ -89,11 +89,14 @@ def _over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     last = list(runs)[-1]
     page.plots(
         [
-            (plots.store_egress(topology, runs), "What left the storage nodes, Mbit/s over time"),
+            (
+                plots.store_egress(topology, runs),
+                f"What left the {plots.answerer(topology)}s, Mbit/s over time",
+            ),
             (plots.occupancy(runs), "Blocks in the pool over time"),
             (plots.served(runs), "Fragments that the switch served, over time"),
             (plots.merged(runs), "Fragments asked for that the switch merged, over time"),
-            (plots.tiers(runs[last], last), f"Blocks by source over time, {last}"),
+            (plots.tiers(topology, runs[last], last), f"Blocks by source over time, {last}"),
             (plots.completed(runs), "Requests completed over time"),
         ]
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.page import Page
-from experiments.run.page_plots import Run, Runs, title_of
+from experiments.run.page_plots import Run, Runs, answerer, answerers, title_of
 from experiments.run.result import percentiles
 
 _COSTS = (
@@ -27,7 +27,7 @@ def answer(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     """From the results of each mode, the first of which is what the others are compared with."""
     page.heading("What the switch did, for whom, and what it cost")
     _for_stores(page, topology, runs)
-    _for_nodes(page, runs)
+    _for_nodes(page, topology, runs)
     _cost(page, runs)
 
 
@@ -37,12 +37,12 @@ def _titles(runs: Runs) -> list[str]:
 
 def _for_stores(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     page.text(
-        "For the storage nodes: what it answered itself, or merged into a request in flight, they did not "
-        "have to send."
+        f"For the {answerer(topology)}s: what it answered itself, or merged into a request in flight, they did "
+        "not have to send."
     )
     rows: list[list[object]] = [
         [f"MB that left {store}", *(_sent_mb(run, topology, store) for run in runs.values())]
-        for store in topology["stores"]
+        for store in answerers(topology)
     ]
     rows.append(
         ["MB that the switch served", *(1e-6 * run["result"]["switch_served_bytes"] for run in runs.values())]
@@ -59,7 +59,7 @@ def _sent_mb(run: Run, topology: Mapping[str, Any], store: str) -> float:
     return 1e-6 * float(sum(samples[-1]["link_bytes"].get(link, (0, 0))[0] for link in links))
 
 
-def _for_nodes(page: Page, runs: Runs) -> None:
+def _for_nodes(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     names = list(runs)
     base, last = names[0], names[-1]
     page.text(
@@ -68,7 +68,7 @@ def _for_nodes(page: Page, runs: Runs) -> None:
     )
     titles = [
         "node", *(f"p50 / p99, ms: {_bare(name)}" for name in dict.fromkeys((base, last))), "% from the pool",
-        "% merged", "% from a storage node alone", "asked again", "requests",
+        "% merged", f"% from a {answerer(topology)} alone", "asked again", "requests",
     ]  # fmt: skip
     nodes = sorted({record["node"] for record in runs[last]["requests"]}, key=lambda name: (len(name), name))
     rows = [

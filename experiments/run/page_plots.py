@@ -11,20 +11,35 @@ import plotly.graph_objects as go
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.page import SERIES, base_layout, series_style
 from experiments.run.modes import MODES
+from experiments.run.result import answering
 
-SOURCES = {
-    "gpu": "GPU memory",
-    "dram": "local DRAM",
-    "pool": "pool in the switch",
-    "remote": "storage node",
-    "recomputed": "recomputed",
-}
-"""Where a block of a request came from: as the records have it, and as people read it."""
 MOST_LINE_PX = 16
 CDF_POINTS = 400
 
 Run = Mapping[str, Any]
 Runs = Mapping[str, Run]
+
+
+def answerer(shape: Mapping[str, Any]) -> str:
+    """Who answers what no pool does in a topology, as people call it."""
+    return answering(lends=not shape["stores"])
+
+
+def answerers(shape: Mapping[str, Any]) -> Sequence[str]:
+    """Their names."""
+    names: Sequence[str] = shape["stores"] or shape["nodes"]
+    return names
+
+
+def sources_of(shape: Mapping[str, Any]) -> dict[str, str]:
+    """Where a block of a request came from: as the records have it, and as people read it."""
+    return {
+        "gpu": "GPU memory",
+        "dram": "local DRAM",
+        "pool": "pool in the switch",
+        "remote": answerer(shape),
+        "recomputed": "recomputed",
+    }
 
 
 def title_of(mode: str) -> str:
@@ -37,10 +52,10 @@ def megabytes(count: float) -> float:
     return round(count / 1e6, 2)
 
 
-def sources(runs: Runs) -> go.Figure:
+def sources(shape: Mapping[str, Any], runs: Runs) -> go.Figure:
     """Stacked bars, one a mode."""
     figure = go.Figure(layout=base_layout(barmode="stack", height=140 + 60 * len(runs), xaxis_title="blocks"))
-    for number, (source, title) in enumerate(SOURCES.items()):
+    for number, (source, title) in enumerate(sources_of(shape).items()):
         looks = SERIES[number]
         figure.add_bar(
             y=[title_of(name) for name in runs],
@@ -101,14 +116,14 @@ def _places(shape: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 
 def store_egress(shape: Mapping[str, Any], runs: Runs) -> go.Figure:
-    """What left all storage nodes, in Mbit/s of the emulation."""
-    links = [link["link"] for link in shape["links"] if link["ends"][1] in shape["stores"]]
+    """What left all who answer GETs, in Mbit/s of the emulation."""
+    links = [link["link"] for link in shape["links"] if link["ends"][1] in answerers(shape)]
 
     def sent_bits(sample: Mapping[str, Any]) -> float:
         sent: int = sum(sample["link_bytes"].get(link, (0, 0))[0] for link in links)
         return 8e-6 * sent
 
-    return _rates(runs, sent_bits, "left the storage nodes, Mbit/s")
+    return _rates(runs, sent_bits, f"left the {answerer(shape)}s, Mbit/s")
 
 
 def occupancy(runs: Runs) -> go.Figure:
@@ -138,12 +153,12 @@ def _outcomes(runs: Runs, outcome: int, title: str) -> go.Figure:
     return _levels(runs, count, title)
 
 
-def tiers(run: Run, mode: str) -> go.Figure:
+def tiers(shape: Mapping[str, Any], run: Run, mode: str) -> go.Figure:
     """Blocks of one mode by where they were found, so far."""
     figure = go.Figure(
         layout=base_layout(xaxis_title="s", yaxis_title=f"blocks by source ({title_of(mode)})")
     )
-    for number, (source, title) in enumerate(SOURCES.items()):
+    for number, (source, title) in enumerate(sources_of(shape).items()):
         figure.add_scatter(
             x=[sample["t_s"] for sample in run["timeline"]],
             y=[sample["blocks"].get(source, 0) for sample in run["timeline"]],

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.page import SERIES, Choice, Page, base_layout
-from experiments.run.page_plots import Runs, title_of
+from experiments.run.page_plots import Runs, answerer, title_of
 from hostlib.waits import HOME, MERGED, POOL, PROBING, QUEUED
 
 SLOWEST = 10
@@ -52,7 +52,8 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
         "From a request's arrival to its last token. Up to the first token: what its fetch waited for, as "
         "the block that came last tells it (queued in the node's own windows; probing, whether and how long "
         "the block is; then for the rest of it: from the pool, merged into another node's request, or from a "
-        "storage node), then the GPU. The table below says which storage node it was; so does hovering."
+        f"{answerer(topology)}), then the GPU. The table below says which {answerer(topology)} it was; so does "
+        "hovering."
     )
     requests = {name: _chosen(run["requests"], homes) for name, run in runs.items()}
     nodes = sorted({request["node"] for part in requests.values() for request in part}, key=_in_order)

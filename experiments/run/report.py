@@ -12,7 +12,7 @@ from experiments.run import disturbance
 from experiments.run.machine import ADVICE
 from experiments.run.modes import MODES
 from experiments.run.repeats import FIGURES, Repeats
-from experiments.run.result import Evictions, RunResult
+from experiments.run.result import Evictions, RunResult, answering
 
 _Row = tuple[str, Callable[[RunResult], str]]
 
@@ -51,6 +51,10 @@ def _blended(result: RunResult, figures: str) -> str:
     return "0" if result.blended is None else figures.format(result.blended)
 
 
+def _indexed(result: RunResult) -> str:
+    return "" if result.index is None else f"{result.index.asked:,} / {result.index.located:,}"
+
+
 _SECTIONS: dict[str, tuple[_Row, ...]] = {
     "Requests": (
         ("completed / failed", lambda r: f"{r.completed:,} / {r.failed:,}"),
@@ -79,6 +83,7 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("bytes from storage nodes", lambda r: _bytes(r.storage_egress_bytes)),
         ("bytes served by the switch", lambda r: _bytes(r.switch_served_bytes)),
         ("requests merged in it", lambda r: f"{r.merged:,}"),
+        ("index: blocks asked/found", _indexed),
     ),
     "Time": (
         ("GET a block, p50/p99, ms", lambda r: f"{r.get_ms.p50:.1f} / {r.get_ms.p99:.1f}"),
@@ -121,6 +126,7 @@ _WHERE: dict[str, Callable[[RunResult], int]] = {
     "streamed at level": lambda r: sum(r.levels.values()),
     "mean level": lambda r: sum(r.levels.values()),
     "within TTFT_SLO": lambda r: r.target is not None,
+    "index: blocks asked/found": lambda r: r.index is not None,
 }
 """Rows that are left out where none of the plays has any."""
 
@@ -140,7 +146,7 @@ def print_report(console: Console, title: str, repeats: Repeats) -> None:
     for section, rows in shown.items():
         table.add_row(f"[bold]{section}", *("" for _ in runs))
         for label, cells in rows:
-            table.add_row(f"  {label}", *cells)
+            table.add_row(f"  {_named(label, runs)}", *cells)
         table.add_section()
     console.print(table)
     if repeats.count > 1:
@@ -150,6 +156,13 @@ def print_report(console: Console, title: str, repeats: Repeats) -> None:
     if any(result.tenants for result in runs.values()):
         console.print(_tenant_table(runs))
     console.print(conclusion(repeats))
+
+
+def _named(text: str, runs: Mapping[str, RunResult]) -> str:
+    """What is said of storage nodes, where nodes lend said of these."""
+    return text.replace(
+        answering(False), answering(any(result.index is not None for result in runs.values()))
+    )
 
 
 def _shown(rows: Sequence[_Row], runs: Mapping[str, RunResult]) -> list[tuple[str, list[str]]]:
@@ -224,7 +237,7 @@ def _conclusion(repeats: Repeats, runs: Mapping[str, RunResult]) -> str:
     if "merging" in runs:
         by_merging = 1 - runs["merging"].storage_egress_bytes / max(1, without.storage_egress_bytes)
         merging = f" (by merging alone {_amount(by_merging)})"
-    return (
+    said = (
         f"With merging and pool {_amount(saved)} bytes left the storage nodes{merging}: the switch served "
         f"{with_pool.blocks.pool / max(1, fetched):.0%} of the blocks that were fetched, and merged "
         f"{with_pool.merged:,} requests into others in flight. GET of a block, p50 / p99: "
@@ -233,6 +246,7 @@ def _conclusion(repeats: Repeats, runs: Mapping[str, RunResult]) -> str:
         f"token: {without.ttft_ms.p50:.0f} / {without.ttft_ms.p99:.0f} and {with_pool.ttft_ms.p50:.0f} / "
         f"{with_pool.ttft_ms.p99:.0f} ms."
     )
+    return _named(said, runs)
 
 
 def _amount(saved: float) -> str:

@@ -83,6 +83,23 @@ class TargetResult:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexResult:
+    """What nodes that lend one another their DRAM asked their index. All but questions are blocks."""
+
+    questions: int
+    asked: int
+    located: int
+    """Of these, as the longest prefixes that other nodes held."""
+    promised: int
+    """Of these, that were then fetched."""
+
+
+def answering(lends: bool) -> str:
+    """Who answers what no pool does, as people call it."""
+    return "lending node" if lends else "storage node"
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """One play of the trace."""
 
@@ -93,7 +110,8 @@ class RunResult:
     """Blocks that came back other than they were stored, after all that the client does about it."""
     blocks: BlockSources
     storage_egress_bytes: int
-    """Bytes that left the storage nodes' interfaces, headers included."""
+    """Bytes that left the storage nodes' interfaces, headers included; without storage nodes all nodes', what
+    they ask for included."""
     switch_served_bytes: int
     """Bytes of the replies that the switch made from its pool, headers included."""
     get_ms: Percentiles
@@ -157,6 +175,8 @@ class RunResult:
     """Blocks that it had a node fetch though another node's memory held them."""
     tenants: tuple[TenantResult, ...] = ()
     """With TENANTS."""
+    index: IndexResult | None = None
+    """With STORES=0."""
 
     @property
     def is_right(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresholds
+from controller.placement import EVERYWHERE
 from experiments.options import OptionError
 from experiments.run.control_plane import switch_configs
 from experiments.run.modes import Mode
@@ -149,6 +150,8 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
         raise OptionError(f"BLEND=yes does not go with LEVEL={ADAPTIVE}, which streams chains")
     if options.hints != ANSWERS:
         _check_hints(options)
+    if options.lends:
+        _check_lending(options)
     if options.scheduler == CONDUCTOR and not options.fetch:
         raise OptionError("FETCH=no does not go with SCHEDULER=conductor, which counts on what nodes fetch")
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
@@ -178,6 +181,33 @@ def _check_hints(options: RunOptions) -> None:
         )
     if options.blend or options.scheduler == CONDUCTOR:
         raise OptionError(f"HINTS={options.hints} goes with neither BLEND=yes nor SCHEDULER=conductor")
+
+
+def _check_lending(options: RunOptions) -> None:
+    """Raises OptionError for what takes storage nodes, or does not ask the nodes' index."""
+    takes_stores = {
+        f"EVICTION={options.eviction}": options.eviction != "drop",
+        f"REPLICAS={options.replicas}": options.replicas > 1,
+        "DURABLE=1": options.durable,
+        "NEWS=yes": options.news,
+        f"READ_AHEAD={options.read_ahead}": options.read_ahead > 0,
+        # Ports of storage nodes, as which the switch takes nodes that lend, may name all tenants' blocks.
+        f"TENANTS={options.tenants}": options.tenants > 0,
+    }
+    asks_otherwise = {
+        "FETCH=no": not options.fetch,
+        f"HINTS={options.hints}": options.hints != ANSWERS,
+        f"LEVEL={options.level}": options.level == ADAPTIVE,
+        "BLEND=yes": options.blend,
+        "PUSH=1": options.push,
+        "SCHEDULER=conductor": options.scheduler == CONDUCTOR,
+    }
+    for reason, asked in (
+        ("is for storage nodes", takes_stores),
+        ("does not go with nodes that ask an index who lends a block", asks_otherwise),
+    ):
+        for given in (name for name, is_asked in asked.items() if is_asked):
+            raise OptionError(f"STORES=0, where nodes lend one another their DRAM: {given} {reason}")
 
 
 def _check_codec(options: RunOptions) -> None:
@@ -260,7 +290,8 @@ def controller_config(
         seed=scenario.options.seed,
         pool=mode.pool,
         replicas=scenario.options.replicas,
-        placement=scenario.options.placement,
+        # Behind one switch, whose ports are all those of storage nodes, there is nothing to place.
+        placement=EVERYWHERE if scenario.options.lends else scenario.options.placement,
         phantom=mode.phantom,
         merging=mode.merging,
         thresholds=Thresholds(

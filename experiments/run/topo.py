@@ -102,7 +102,7 @@ def describe(screen: Screen, scenario: Scenario, network: Network) -> None:
         screen.say(f"{name:8} {endpoint.ipv4}  {endpoint.mac}")
     switch = fabric.switches[0]
     screen.say(
-        f"Try: pingall, live node1 ping -c 9 store1, {switch} tcpdump -ni {switch}-eth1; "
+        f"Try: pingall, live node1 ping -c 9 {fabric.answering[-1]}, {switch} tcpdump -ni {switch}-eth1; "
         "`make shell` in another terminal."
     )
 

@@ -62,12 +62,13 @@ class Sources:
         said = ask_all([*running.nodes, *running.stores, running.controller], ANSWER_TIMEOUT_S)
         nodes: _Owners = {(host.name,): said[host.name] for host in running.nodes if host.name in said}
         stores: _Owners = {(host.name,): said[host.name] for host in running.stores if host.name in said}
+        lending: _Owners = {name: one["lent"] for name, one in nodes.items() if one.get("lent")}
         controller = said.get(running.controller.name, {})
         switches = self._read_switches()
         return {
             RUN: {self._playing: {"playing": 1}},
             NODE: nodes,
-            STORE: stores,
+            STORE: stores | lending,
             HOST: nodes | stores,
             CONTROLLER: {(name,): part for name, part in controller.get("switches", {}).items()},
             SWITCH: switches,

@@ -35,7 +35,7 @@ def write_traces(
     `records`: of the requests of each node.
     """
     journeys = _journeys(fabric, captures)
-    homes = {str(fabric.hosts[store].ipv4): store for store in fabric.stores}
+    homes = {str(fabric.hosts[name].ipv4): name for name in fabric.answering}
     tracer = Tracer(clock, name + json.dumps(about), homes, MOST_SPANS)
     numbered = [
         (node, number, record) for node, part in records.items() for number, record in enumerate(part)
