@@ -40,9 +40,17 @@ class Lender:
         self._node = StorageNode(transport, lent.store, StorageOptions(address, link_bit_s), members)
         self.lending = Lending(index, address, tiers, lent, members)
 
+    def backlog_ms(self) -> int:
+        """How long what is asked for now waits on the node's link."""
+        return self._node.backlog_ms()
+
     def report(self) -> dict[str, Any]:
-        """Counters of what others asked for, and of questions to the index."""
-        return {"storage": asdict(self._node.stats), "index": asdict(self.lending.stats)}
+        """Counters of what others asked for, what waits, and counters of questions to the index."""
+        return {
+            "storage": asdict(self._node.stats),
+            "backlog_ms": self.backlog_ms(),
+            "index": asdict(self.lending.stats),
+        }
 
     def close(self) -> None:
         """Answer nothing any more."""

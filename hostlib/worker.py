@@ -295,6 +295,7 @@ class WorkerProcess(HostProcess):
             "failed": stats.failed,
             "blocks": self._blocks(),
             "corrupt": self._client.stats.corrupt,
+            **({"backlog_ms": self._lender.backlog_ms()} if self._lender else {}),
         }
 
     def report(self) -> dict[str, Any]:

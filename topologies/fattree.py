@@ -32,7 +32,7 @@ def fat_tree(nodes: int, stores: int, rate_bit_s: float, pods: int = 4) -> Fabri
     graph.add_nodes_from([*all_edges, *chain.from_iterable(aggregations), *cores], kind=SWITCH)
     attach_hosts(graph, all_edges, nodes, stores, rate_bit_s)
     for pod in range(pods):
-        connect_up(graph, edges[pod], aggregations[pod])
+        connect_up(graph, edges[pod], aggregations[pod], rate_bit_s)
         for index, name in enumerate(aggregations[pod]):
-            connect_up(graph, [name], cores[index * half : (index + 1) * half])
+            connect_up(graph, [name], cores[index * half : (index + 1) * half], rate_bit_s)
     return Fabric("fattree", graph)

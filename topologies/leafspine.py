@@ -31,7 +31,7 @@ def leaf_spine(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4, spin
     spine_names = [f"spine{index}" for index in range(1, spines + 1)]
     graph.add_nodes_from(leaf_names + spine_names, kind=SWITCH)
     attach_hosts(graph, leaf_names, nodes, stores, rate_bit_s)
-    connect_up(graph, leaf_names, spine_names)
+    connect_up(graph, leaf_names, spine_names, rate_bit_s)
     return Fabric("leafspine", graph)
 
 
@@ -52,12 +52,13 @@ def attach_hosts(
             graph.add_edge(name, switches[index * len(switches) // count], rate_bit_s=rate_bit_s)
 
 
-def connect_up(graph: nx.Graph, lower: Sequence[str], upper: Sequence[str]) -> None:
+def connect_up(graph: nx.Graph, lower: Sequence[str], upper: Sequence[str], rate_bit_s: float) -> None:
     """Link each lower switch to each upper one; together the uplinks are as fast as all links below, and
-    each is as fast as the fastest of them: a store's replies take one path."""
+    each is as fast as the fastest of them: a store's replies take one path. `rate_bit_s`: if nothing is below
+    any of them."""
     below = {name: [rate for _, _, rate in graph.edges(name, data="rate_bit_s")] for name in lower}
     rates = {name: max(sum(links) / len(upper), *links) for name, links in below.items() if links}
-    fallback = max(rates.values())
+    fallback = max(rates.values(), default=rate_bit_s)
     for one in lower:
         for other in upper:
             graph.add_edge(one, other, rate_bit_s=rates.get(one, fallback))

@@ -20,11 +20,12 @@ HIGH_ROWS: Final = 28
 """From here on tiers have bars in a narrow terminal too."""
 BUSY: Final = 0.8
 """Share of its rate from which a link is shown as busy."""
+REMOTE: Final = "remote"
 TIERS: Final = {
     "gpu": "GPU memory",
     "dram": "local DRAM",
     "pool": "pool in the switch",
-    "remote": "storage node",
+    REMOTE: "",  # who answers: the snapshot says it
     "recomputed": "recomputed",
 }
 LOAD_CELLS: Final = 6
@@ -152,7 +153,8 @@ def _tiers_line(snapshot: Snapshot) -> Text:
 
 def _shares(snapshot: Snapshot) -> list[tuple[str, float]]:
     total = max(1, sum(snapshot.blocks.values()))
-    return [(title, snapshot.blocks.get(source, 0) / total) for source, title in TIERS.items()]
+    titles = TIERS | {REMOTE: snapshot.answering}
+    return [(title, snapshot.blocks.get(source, 0) / total) for source, title in titles.items()]
 
 
 def _policy(snapshot: Snapshot, rows: int) -> Panel:

@@ -63,7 +63,7 @@ class Measurements:
     index: dict[str, Any] | None = None
     """None where there are storage nodes."""
     storage_egress_bytes: int = 0
-    """What the hosts that answer GETs sent: storage nodes, or where nodes lend, these, with all they ask for."""
+    """What the hosts that answer GETs sent: storage nodes, or nodes that lend, what they ask for included."""
     link_drops: int = 0
     wall_s: float = 0.0
     started_s: float = 0.0

@@ -37,8 +37,8 @@ def _titles(runs: Runs) -> list[str]:
 
 def _for_stores(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     page.text(
-        f"For the {answerer(topology)}s: what it answered itself, or merged into a request in flight, they did "
-        "not have to send."
+        f"For the {answerer(topology)}s: what it answered itself, or merged into a request in flight, they "
+        "did not have to send."
     )
     rows: list[list[object]] = [
         [f"MB that left {store}", *(_sent_mb(run, topology, store) for run in runs.values())]

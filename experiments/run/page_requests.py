@@ -48,12 +48,12 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
     """The section: a waterfall that the reader chooses, and the table of what it says."""
     homes = {address: name for name, address in topology.get("addresses", {}).items()}
     page.heading(f"Where the time of the {SLOWEST} slowest requests went")
+    home = answerer(topology)
     page.text(
         "From a request's arrival to its last token. Up to the first token: what its fetch waited for, as "
         "the block that came last tells it (queued in the node's own windows; probing, whether and how long "
         "the block is; then for the rest of it: from the pool, merged into another node's request, or from a "
-        f"{answerer(topology)}), then the GPU. The table below says which {answerer(topology)} it was; so does "
-        "hovering."
+        f"{home}), then the GPU. The table below says which {home} it was; so does hovering."
     )
     requests = {name: _chosen(run["requests"], homes) for name, run in runs.items()}
     nodes = sorted({request["node"] for part in requests.values() for request in part}, key=_in_order)

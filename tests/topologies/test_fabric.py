@@ -182,6 +182,13 @@ def test_uplinks_carry_what_the_hosts_of_a_leaf_send() -> None:
     assert rates["spine1"] + rates["spine2"] == from_hosts
 
 
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_a_fat_tree_may_have_pods_without_hosts(nodes: int) -> None:
+    fabric = make_topology("fattree", 1e6, nodes, 1)
+    assert len(fabric.switches) == 20
+    assert {port.rate_bit_s for port in fabric.ports("edge42")} == {1e6}
+
+
 @pytest.mark.parametrize("name", ["leafspine", "tree", "fattree"])
 def test_no_link_between_switches_is_slower_than_a_host(name: str) -> None:
     fabric = make_topology(name, 1e6, nodes=4, stores=1)

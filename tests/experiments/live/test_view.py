@@ -67,6 +67,11 @@ def test_it_fits(columns: int, rows: int, count: int) -> None:
     assert len(lines) <= rows
 
 
+def test_blocks_come_from_those_who_answer() -> None:
+    lending = Snapshot(blocks={"remote": 3, "recomputed": 1}, answering="lending node")
+    assert "lending node 75%" in "\n".join(drawn(lending, 80, 20))
+
+
 def test_the_busiest_links_stay() -> None:
     text = "\n".join(drawn(Snapshot(links=links(99)), 120, 20))
     assert "node99 " in text

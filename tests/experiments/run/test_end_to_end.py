@@ -67,6 +67,32 @@ def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
     assert sum(pool["blocks"].values()) == sum(without["blocks"].values())
 
 
+def test_without_stores_nodes_lend_one_another_what_the_pool_does_not_have(tmp_path: Path) -> None:
+    lending = ("--stores", "0", "--hosts", "6", "--requests", "80", "--dram-blocks", "64")
+    done = subprocess.run(
+        command(*lending, "--modes", "no_pool,pool", "--traces", "1", "--results", str(tmp_path)),
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["stores"], summary["eviction"]) == (0, "drop")
+    for run in summary["runs"].values():
+        assert (run["requests"], run["completed"], run["failed"], run["corrupt"]) == (80, 80, 0, 0)
+        assert run["blocks"]["remote"] > 0
+        fetched = run["blocks"]["remote"] + run["blocks"]["pool"]
+        assert run["index"]["asked"] > run["index"]["located"] >= run["index"]["promised"] >= fetched
+    without, pool = summary["runs"]["no_pool"], summary["runs"]["pool"]
+    assert without["blocks"]["pool"] == 0
+    assert pool["blocks"]["pool"] > 0
+    details = json.loads((tmp_path / "details.json").read_text())
+    left = sum(sent for sent, _ in details["runs"]["no_pool"]["timeline"][-1]["link_bytes"].values())
+    assert left == pytest.approx(without["storage_egress_bytes"], rel=0.02)
+    traced = json.loads((tmp_path / "traces" / "no_pool.perfetto.json").read_text())
+    homes = {event.get("args", {}).get("weir.home") for event in traced["traceEvents"]} - {None}
+    assert len(homes) > 1
+    assert homes <= {f"node{number}" for number in range(1, 7)}
+
+
 def test_the_conductor_routes_by_what_nodes_and_switch_report(tmp_path: Path) -> None:
     conductor = ("--scheduler", "conductor", "--modes", "pool", "--results", str(tmp_path))
     done = subprocess.run(

@@ -39,6 +39,12 @@ def test_an_empty_variable_is_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse().trace is None
 
 
+def test_nodes_that_lend_take_no_evicted_blocks_unless_someone_says_so() -> None:
+    assert (parse().lends, parse().eviction) == (False, "value")
+    assert (parse("--stores", "0").lends, parse("--stores", "0").eviction) == (True, "drop")
+    assert parse("--stores", "0", "--eviction", "reclaim").eviction == "reclaim"
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
@@ -48,6 +54,7 @@ def test_an_empty_variable_is_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SCHEDULER", "x", r"SCHEDULER: there is no 'x': choose one of random"),
         ("TIERS", "x", r"TIERS: there is no 'x': choose one of exclusive, inclusive, by-value"),
         ("HOSTS", "0", r"HOSTS: must be from 1 to 256, not 0"),
+        ("STORES", "-1", r"STORES: must be from 0 to 64, not -1"),
         ("HOSTS", "many", r"HOSTS: must be a whole number, not 'many'"),
         ("SCALE", "nan", r"SCALE: must be from 1 to 1e\+09, not nan"),
         ("REQUESTS", "1e9", r"REQUESTS: must be a whole number"),

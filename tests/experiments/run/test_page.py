@@ -95,6 +95,20 @@ def test_it_says_what_the_switch_did_for_whom_and_what_it_cost(tmp_path: Path) -
     assert row(html, "blocks admitted to the pool") == ["1", "1"]
 
 
+def test_where_nodes_lend_it_shows_what_left_them(tmp_path: Path) -> None:
+    lending = {**TOPOLOGY, "stores": [], "links": TOPOLOGY["links"][:1]}
+    run = details(RESULT)
+    for at, sent in enumerate((1e6, 2e6)):
+        run["timeline"][at]["link_bytes"] = {"s1-node1": (sent, 10)}
+    content = {"about": ABOUT | {"stores": 0}, "topology": lending, "runs": {"no_pool": run, "pool": run}}
+    write_page(tmp_path / "report.html", content, "title", "what it shows")
+    html = (tmp_path / "report.html").read_text()
+    assert row(html, "MB that left node1") == ["2.0", "2.0"]
+    assert row(html, "lending node") == ["4", "4"]
+    assert "left the lending nodes, Mbit/s" in html
+    assert "% from a storage node alone" not in html
+
+
 def row(html: str, label: str) -> list[str]:
     found = re.search(rf"<tr><td>{label}</td>(.*?)</tr>", html)
     assert found, label

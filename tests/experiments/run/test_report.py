@@ -14,6 +14,7 @@ from experiments.run.report import print_report
 from experiments.run.result import (
     BlockSources,
     Evictions,
+    IndexResult,
     Percentiles,
     RunResult,
     TargetResult,
@@ -48,6 +49,15 @@ def test_the_table_says_what_the_pool_saved() -> None:
     assert "75% fewer bytes left the storage nodes" in text
     assert "pool in the switch" in text
     assert "3 (20.0%)" in text
+
+
+def test_where_nodes_lend_the_table_speaks_of_them_and_of_their_index() -> None:
+    lent = replace(RESULT, index=IndexResult(questions=5, asked=1234, located=56, promised=7))
+    text = printed(no_pool=lent, pool=lent)
+    assert "storage node" not in text
+    assert "0% fewer bytes left the lending nodes" in text
+    assert "1,234 / 56" in text
+    assert "index" not in printed(no_pool=RESULT, pool=RESULT)
 
 
 def test_a_table_has_each_tenants_share() -> None:

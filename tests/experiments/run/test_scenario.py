@@ -1,17 +1,20 @@
 """Scenarios: slices with their past, shares of nodes, configurations of hosts."""
 
+import itertools
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from experiments.options import OptionError
-from experiments.run.host_configs import write_host_configs
+from experiments.run.host_configs import INDEX, write_host_configs
 from experiments.run.options import RunOptions, parse_options
 from experiments.run.scenario import LEAD_S, PLAY_S, Scenario, make_scenario
 from hostlib.config import load_config
 from hostlib.homes import home_of
+from hostlib.index import IndexConfig
 from hostlib.storage import StorageConfig, read_keys, read_preload
 from hostlib.worker import WorkerConfig
 from topologies.errors import TopologyError
@@ -282,3 +285,77 @@ def test_nodes_that_join_get_requests_when_half_of_these_have_come(tmp_path: Pat
 def test_who_cannot_join_is_refused(arguments: list[str], complaint: str) -> None:
     with pytest.raises(OptionError, match=complaint):
         scenario(*arguments)
+
+
+LENDING = ("--stores", "0")
+
+
+def test_nodes_that_lend_hold_the_past_between_them_and_know_their_index(tmp_path: Path) -> None:
+    made = scenario(*LENDING)
+    paths = write_host_configs(made, tmp_path)
+    workers = [load_config(WorkerConfig, paths[name]) for name in made.fabric.nodes]
+    index = load_config(IndexConfig, paths[INDEX])
+    assert set(paths) == {*made.fabric.nodes, INDEX}
+    assert {(worker.index, worker.controller) for worker in workers} == {(index.socket, None)}
+    assert [worker.address for worker in workers] == index.nodes
+    assert {tuple(worker.homes) for worker in workers} == {tuple(index.nodes)}
+    assert index.block_fragments == made.fragments
+    assert index.link_bit_s == pytest.approx(made.fabric.link_rate_bit_s("node1"))
+    held = [read_keys(Path(str(worker.preload))) for worker in workers]
+    past = {key for request in made.trace.past for key in made.key_space.chain(request.blocks)}
+    assert sorted(itertools.chain(*held)) == sorted(past)
+    for number, keys in enumerate(held):
+        assert {int.from_bytes(key[:4], "big") % len(held) for key in keys} == {number}
+
+
+def test_of_what_a_node_lends_the_youngest_comes_last(tmp_path: Path) -> None:
+    made = scenario(*LENDING, "--hosts", "2")
+    used: dict[bytes, float] = {}
+    for request in made.trace.past:
+        used |= dict.fromkeys(made.key_space.chain(request.blocks), request.arrival_s)
+    write_host_configs(made, tmp_path)
+    for name in made.fabric.nodes:
+        times = [used[key] for key in read_keys(tmp_path / f"{name}.keys")]
+        assert times == sorted(times)
+
+
+def test_who_joins_later_has_nothing_to_lend_at_the_start(tmp_path: Path) -> None:
+    write_host_configs(scenario(*LENDING, "--joining", "1"), tmp_path)
+    held = [len(read_keys(tmp_path / f"node{number}.keys")) for number in (1, 2, 3)]
+    assert min(held[:2]) > 0
+    assert held[2] == 0
+
+
+def test_where_there_are_stores_nobody_lends(tmp_path: Path) -> None:
+    paths = write_host_configs(scenario(), tmp_path)
+    worker = load_config(WorkerConfig, paths["node1"])
+    assert (worker.index, worker.preload) == (None, None)
+    assert INDEX not in paths
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--eviction", "value"], "EVICTION=value is for storage nodes"),
+        (["--replicas", "2"], "REPLICAS=2 is for"),
+        (["--durable", "1"], "DURABLE=1 is for"),
+        (["--news", "yes"], "NEWS=yes is for"),
+        (["--read-ahead", "8"], "READ_AHEAD=8 is for"),
+        (["--tenants", "2"], "TENANTS=2 is for"),
+        (["--fetch", "no"], "FETCH=no does not go with nodes that ask an index"),
+        (["--hints", "switch"], "HINTS=switch does not go"),
+        (ADAPTIVE, "LEVEL=adaptive does not go"),
+        (["--shape", "passages", "--blend", "yes"], "BLEND=yes does not go"),
+        (["--push", "1"], "PUSH=1 does not go"),
+        (["--scheduler", "conductor"], "SCHEDULER=conductor does not go"),
+    ],
+)
+def test_what_nodes_that_lend_cannot_do_is_refused(arguments: Sequence[str], complaint: str) -> None:
+    with pytest.raises(OptionError, match=f"STORES=0, where nodes lend one another their DRAM: {complaint}"):
+        scenario(*LENDING, *arguments)
+
+
+@pytest.mark.parametrize("topology", ["leafspine", "tree", "fattree"])
+def test_nodes_lend_behind_one_switch_only(topology: str) -> None:
+    with pytest.raises(TopologyError, match="at least"):
+        scenario(*LENDING, "--topo", topology)
