@@ -201,7 +201,7 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
     stores = f", {len(scenario.fabric.stores)} storage nodes"
     screen.say(
         f"{len(scenario.fabric.nodes)} inference nodes"
-        f"{' that lend one another their DRAM' if options.lends else stores}, "
+        f"{' that lend one another their memory' if options.lends else stores}, "
         f"{len(scenario.fabric.switches)} switch ({options.engine}). Sigma {scenario.scale.sigma:g}: "
         f"a block of {scenario.cost.block_bytes / 1e6:.1f} MB is {scenario.block_bytes:,} bytes here, "
         f"a {options.link_gbit_s * scenario.scale.speed:g} Gbit/s link "

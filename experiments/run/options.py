@@ -121,7 +121,7 @@ class RunOptions:
 
     @property
     def lends(self) -> bool:
-        """Whether nodes lend one another their DRAM, as there are no storage nodes."""
+        """Whether nodes lend one another their memory, as there are no storage nodes."""
         return self.stores == 0
 
     @property
@@ -179,7 +179,8 @@ _OPTIONS = (
         "STORES",
         whole(0, 64),
         None,
-        "storage nodes; default: the topology's, 2 for star; 0, with star: nodes lend one another their DRAM",
+        "storage nodes; default: the topology's, 2 for star; 0, of star alone: nodes lend one another their "
+        "memory",
     ),
     Option("LEAVES", whole(1, 32), None, "leaf switches of leafspine and tree"),
     Option("SPINES", whole(1, 32), None, "spine switches of leafspine"),

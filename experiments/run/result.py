@@ -84,7 +84,7 @@ class TargetResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexResult:
-    """What nodes that lend one another their DRAM asked their index. All but questions are blocks."""
+    """What nodes that lend one another their memory asked their index. All but questions are blocks."""
 
     questions: int
     asked: int

@@ -207,7 +207,7 @@ def _check_lending(options: RunOptions) -> None:
         ("does not go with nodes that ask an index who lends a block", asks_otherwise),
     ):
         for given in (name for name, is_asked in asked.items() if is_asked):
-            raise OptionError(f"STORES=0, where nodes lend one another their DRAM: {given} {reason}")
+            raise OptionError(f"STORES=0, where nodes lend one another their memory: {given} {reason}")
 
 
 def _check_codec(options: RunOptions) -> None:

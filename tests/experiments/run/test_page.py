@@ -20,7 +20,7 @@ RESULT = RunResult(
     ttft_ms=Percentiles(100.0, 200.0), merged=7, admitted=1, evicted=0, p4runtime_writes=5, digests=3,
     wall_s=1.5, overloaded=False,
 )  # fmt: skip
-TOPOLOGY = {
+TOPOLOGY: dict[str, Any] = {
     "nodes": ["node1"],
     "addresses": {"node1": "10.0.0.1", "store1": "10.0.0.9"},
     "stores": ["store1"],

@@ -351,7 +351,9 @@ def test_where_there_are_stores_nobody_lends(tmp_path: Path) -> None:
     ],
 )
 def test_what_nodes_that_lend_cannot_do_is_refused(arguments: Sequence[str], complaint: str) -> None:
-    with pytest.raises(OptionError, match=f"STORES=0, where nodes lend one another their DRAM: {complaint}"):
+    with pytest.raises(
+        OptionError, match=f"STORES=0, where nodes lend one another their memory: {complaint}"
+    ):
         scenario(*LENDING, *arguments)
 
 
