@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
-from experiments.run.result import answering
 
 if TYPE_CHECKING:
     from experiments.run.timeline import Progress, Sample
@@ -63,8 +62,8 @@ class Snapshot:
     """controller.spotlight.Decided with the switch, oldest first."""
     backlog_ms: Mapping[str, float] = field(default_factory=dict)
     """What waits in each storage node, in time of its link; where there are none, in each node that lends."""
-    answering: str = "storage node"
-    """Who answers what no pool does, as people call it."""
+    lends: bool = False
+    """Whether nodes lend one another their memory, as there are no storage nodes."""
 
 
 class Collector:
@@ -104,7 +103,7 @@ class Collector:
             rates={name: tuple(values) for name, values in self._rates.items()},
             hottest=tuple(sorted(hottest, key=lambda hot: -int(hot["hits"]))),
             decisions=tuple(self._decisions),
-            answering=answering(lends=not self._fabric.stores),
+            lends=not self._fabric.stores,
             backlog_ms={name: one["backlog_ms"] for name, one in said.items() if "backlog_ms" in one},
         )
 

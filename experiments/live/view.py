@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.live.snapshot import LinkLoad, Snapshot
+from experiments.sources import sources
 
 WIDE_COLUMNS: Final = 110
 """From here on links and pool stand side by side."""
@@ -20,18 +21,10 @@ HIGH_ROWS: Final = 28
 """From here on tiers have bars in a narrow terminal too."""
 BUSY: Final = 0.8
 """Share of its rate from which a link is shown as busy."""
-REMOTE: Final = "remote"
-TIERS: Final = {
-    "gpu": "GPU memory",
-    "dram": "local DRAM",
-    "pool": "pool in the switch",
-    REMOTE: "",  # who answers: the snapshot says it
-    "recomputed": "recomputed",
-}
 LOAD_CELLS: Final = 6
 """Of a link's bar: with its number it fits twice beside the rest in WIDE_COLUMNS."""
 POOL_ROWS: Final = 8
-TIERS_ROWS: Final = 2 + len(TIERS)
+TIERS_ROWS: Final = 2 + len(sources(lends=False))
 _EDGE_ROWS: Final = 2
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _SPARKS: Final = "▁▂▃▄▅▆▇█"
@@ -153,7 +146,7 @@ def _tiers_line(snapshot: Snapshot) -> Text:
 
 def _shares(snapshot: Snapshot) -> list[tuple[str, float]]:
     total = max(1, sum(snapshot.blocks.values()))
-    titles = TIERS | {REMOTE: snapshot.answering}
+    titles = sources(snapshot.lends)
     return [(title, snapshot.blocks.get(source, 0) / total) for source, title in titles.items()]
 
 

@@ -179,8 +179,7 @@ _OPTIONS = (
         "STORES",
         whole(0, 64),
         None,
-        "storage nodes; default: the topology's, 2 for star; 0, of star alone: nodes lend one another their "
-        "memory",
+        "storage nodes; default: the topology's, 2 for star; 0: nodes lend one another their memory",
     ),
     Option("LEAVES", whole(1, 32), None, "leaf switches of leafspine and tree"),
     Option("SPINES", whole(1, 32), None, "spine switches of leafspine"),

@@ -44,7 +44,7 @@ def write_page(path: Path, details: Mapping[str, Any], title: str, conclusion: s
 
 def _where_from(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     page.heading("Where blocks came from")
-    page.plot(plots.sources(topology, runs), "Blocks by source, one bar for each mode")
+    page.plot(plots.by_source(topology, runs), "Blocks by source, one bar for each mode")
     rows = [
         [title, *(run["result"]["blocks"][source] for run in runs.values())]
         for source, title in plots.sources_of(topology).items()

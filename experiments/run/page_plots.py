@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from experiments.page import SERIES, base_layout, series_style
 from experiments.run.modes import MODES
-from experiments.run.result import answering
+from experiments.sources import answering, sources
 
 MOST_LINE_PX = 16
 CDF_POINTS = 400
@@ -33,13 +33,7 @@ def answerers(shape: Mapping[str, Any]) -> Sequence[str]:
 
 def sources_of(shape: Mapping[str, Any]) -> dict[str, str]:
     """Where a block of a request came from: as the records have it, and as people read it."""
-    return {
-        "gpu": "GPU memory",
-        "dram": "local DRAM",
-        "pool": "pool in the switch",
-        "remote": answerer(shape),
-        "recomputed": "recomputed",
-    }
+    return sources(lends=not shape["stores"])
 
 
 def title_of(mode: str) -> str:
@@ -52,7 +46,7 @@ def megabytes(count: float) -> float:
     return round(count / 1e6, 2)
 
 
-def sources(shape: Mapping[str, Any], runs: Runs) -> go.Figure:
+def by_source(shape: Mapping[str, Any], runs: Runs) -> go.Figure:
     """Stacked bars, one a mode."""
     figure = go.Figure(layout=base_layout(barmode="stack", height=140 + 60 * len(runs), xaxis_title="blocks"))
     for number, (source, title) in enumerate(sources_of(shape).items()):

@@ -12,7 +12,8 @@ from experiments.run import disturbance
 from experiments.run.machine import ADVICE
 from experiments.run.modes import MODES
 from experiments.run.repeats import FIGURES, Repeats
-from experiments.run.result import Evictions, RunResult, answering
+from experiments.run.result import Evictions, RunResult
+from experiments.sources import answering
 
 _Row = tuple[str, Callable[[RunResult], str]]
 

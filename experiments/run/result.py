@@ -94,11 +94,6 @@ class IndexResult:
     """Of these, that were then fetched."""
 
 
-def answering(lends: bool) -> str:
-    """Who answers what no pool does, as people call it."""
-    return "lending node" if lends else "storage node"
-
-
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """One play of the trace."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresholds
-from controller.placement import EVERYWHERE
+from controller.placement import AUTO, EVERYWHERE
 from experiments.options import OptionError
 from experiments.run.control_plane import switch_configs
 from experiments.run.modes import Mode
@@ -187,6 +187,8 @@ def _check_lending(options: RunOptions) -> None:
     """Raises OptionError for what takes storage nodes, or does not ask the nodes' index."""
     takes_stores = {
         f"EVICTION={options.eviction}": options.eviction != "drop",
+        # The controller places blocks by which ports have nodes that read; here all answer as well.
+        f"PLACEMENT={options.placement}": options.placement not in (AUTO, EVERYWHERE),
         f"REPLICAS={options.replicas}": options.replicas > 1,
         "DURABLE=1": options.durable,
         "NEWS=yes": options.news,
@@ -203,7 +205,7 @@ def _check_lending(options: RunOptions) -> None:
         "SCHEDULER=conductor": options.scheduler == CONDUCTOR,
     }
     for reason, asked in (
-        ("is for storage nodes", takes_stores),
+        ("takes storage nodes", takes_stores),
         ("does not go with nodes that ask an index who lends a block", asks_otherwise),
     ):
         for given in (name for name, is_asked in asked.items() if is_asked):
@@ -290,7 +292,6 @@ def controller_config(
         seed=scenario.options.seed,
         pool=mode.pool,
         replicas=scenario.options.replicas,
-        # Behind one switch, whose ports are all those of storage nodes, there is nothing to place.
         placement=EVERYWHERE if scenario.options.lends else scenario.options.placement,
         phantom=mode.phantom,
         merging=mode.merging,

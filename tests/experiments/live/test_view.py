@@ -68,7 +68,7 @@ def test_it_fits(columns: int, rows: int, count: int) -> None:
 
 
 def test_blocks_come_from_those_who_answer() -> None:
-    lending = Snapshot(blocks={"remote": 3, "recomputed": 1}, answering="lending node")
+    lending = Snapshot(blocks={"remote": 3, "recomputed": 1}, lends=True)
     assert "lending node 75%" in "\n".join(drawn(lending, 80, 20))
 
 
