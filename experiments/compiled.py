@@ -39,7 +39,10 @@ _SIMULATOR = (
     "messages network node peers prefix prefix_routing pushed record routing simulation steps store switch "
     "system warm watched_routing workload"
 )
-_EMULATED = "client control cpu lanes live_puts machine network node pushed reported routing store switch"
+_EMULATED = (
+    "answers client control cpu lanes lenders live_puts machine network node pushed reported routing store "
+    "switch"
+)
 _POOL = (
     "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "
     "turnover"

@@ -100,8 +100,8 @@ def _blend_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 def _beside_the_machine(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """What the layer of the emulator's machine has no process for: it would take no time there."""
-    if scenario.storage.kind != "stores":
-        yield "machine", 'has processes for storage nodes only: use storage.kind = "stores"'
+    if not scenario.switched:
+        yield "machine", "has processes for storage nodes, and for nodes that lend past switches, only"
     if scenario.nodes.decode in ("steps", "budget"):
         yield "machine", 'has processes for nodes with decode = "apart" and "batched" only'
     if scenario.decoders.count:

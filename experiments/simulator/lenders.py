@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from experiments.simulator.client import Client
-from experiments.simulator.events import Loop
+from experiments.simulator.events import Event, Loop
 from experiments.simulator.hints import Hints
 from experiments.simulator.holders import Holders
 from experiments.simulator.messages import Ask, Block, Reply
@@ -34,10 +34,13 @@ class LentBlock(Block):
 class Lenders:
     """The index, and how long a block of each node's waits."""
 
-    def __init__(self, loop: Loop, network: Network, lookup_s: float, block_s: float) -> None:
+    def __init__(
+        self, loop: Loop, network: Network, lookup_s: float, block_s: float, latency_s: float
+    ) -> None:
+        """`lookup_s`: of the index, once a chain is fetched; `latency_s`: of a hop on the way to it."""
         self.hints: Hints | None = None
         """What nodes are told before they ask, if they are."""
-        self.lookup_s = lookup_s
+        self.lookup_s, self.latency_s = lookup_s, latency_s
         self.holders = Holders()
         self.names: list[str] = []
         self.loop = loop
@@ -48,9 +51,13 @@ class Lenders:
     def join(self, client: Client, tiers: LocalTiers[Block]) -> Lender:
         """A further node; what it holds others may have."""
         self.names.append(client.name)
-        lender = Lender(self, self.holders.join(tiers), client, tiers, self._network)
+        lender = self._lender(self.holders.join(tiers), client, tiers)
         self._network.attach(client.name, lender)
         return lender
+
+    def _lender(self, node: int, client: Client, tiers: LocalTiers[Block]) -> Lender:
+        """One node's."""
+        return Lender(self, node, client, tiers, self._network)
 
     def located(self, asker: int, blocks: Sequence[Block]) -> list[LentBlock]:
         """The longest prefix that can be had, each block with the node that is asked for it as its home."""
@@ -127,13 +134,22 @@ class Lender:
             self._lenders.holders.note(self._node, block)
         self._fetched.clear()
 
+    def ask_index(self, blocks: Sequence[Block]) -> Event | float:
+        """How long it takes, or what happens, until the index has said who holds these: the way there and
+        back, over two hops each."""
+        return 4 * self._lenders.latency_s
+
     def holds(self, block: Block) -> bool:
         """Whether this node has a block that others know as its."""
         return isinstance(block, LentBlock) and block.block in self._tiers
 
+    def backlog_ms(self) -> float:
+        """How long what waits to leave takes."""
+        return 1000 * self._egress.wait_s(self._lenders.loop.now)
+
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Answer from this node's memory."""
-        backlog_ms = 1000 * self._egress.wait_s(self._lenders.loop.now)
+        backlog_ms = self.backlog_ms()
         for ask in asks:
             self._port.reply([Reply(ask, self.holds(ask.block), backlog_ms)])
 
@@ -141,9 +157,10 @@ class Lender:
 class LenderHints:
     """What one node asks and is told: by the index who holds what, then by them or the switch (hints.py)."""
 
-    def __init__(self, hints: Hints, lender: Lender, name: str, latency_s: float) -> None:
+    def __init__(self, hints: Hints, lender: Lender, name: str) -> None:
         self.wait_s = hints.wait_s
-        self._hints, self._lender, self._name, self._latency_s = hints, lender, name, latency_s
+        self.asked = lender.ask_index
+        self._hints, self._lender, self._name = hints, lender, name
         self._located: list[LentBlock] = []
 
     def places(self, blocks: Sequence[Block]) -> list[Hashable]:
@@ -154,7 +171,3 @@ class LenderHints:
     def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
         """These will be fetched from there."""
         self._hints.promise(self._located[: len(blocks)], places)
-
-    def asked(self, blocks: Sequence[Block]) -> float:
-        """How long the way to the index, or to a node, and back takes."""
-        return 4 * self._latency_s

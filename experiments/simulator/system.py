@@ -24,6 +24,7 @@ from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.direct import DirectClient, DirectPool
 from experiments.simulator.emulated.client import EmulatedClient
 from experiments.simulator.emulated.control import EmulatedControl
+from experiments.simulator.emulated.lenders import EmulatedLenders
 from experiments.simulator.emulated.machine import carrier_of
 from experiments.simulator.emulated.network import EmulatedNetwork
 from experiments.simulator.emulated.node import EmulatedNode
@@ -122,8 +123,7 @@ class System:
             self.direct.preload(past)
         elif scenario.lends:
             self._build_switches()
-            lookup_s = scenario.direct.lookup_s
-            self.lenders = Lenders(self.loop, self.network, lookup_s, self._block_s)
+            self.lenders = self._build_lenders()
         elif scenario.storage.kind == "peers":
             shared, block_bytes = (scenario.direct, scenario.network), self.sizes.block_bytes
             self.peers = PeerPool(self.loop, *shared, block_bytes, self.network, self._front())
@@ -151,6 +151,11 @@ class System:
             cluster = ReportedCluster(self.loop, parts, carrier.machine, seed, header_share, past)
         given = (scenario.workload, scenario.nodes, cluster, self._live_router(cluster))
         self.router = Router(*given) if carrier is None else EmulatedRouter(*given, carrier)
+
+    def _build_lenders(self) -> Lenders:
+        latency_s = self.scenario.network.latency_us * US
+        given = (self.loop, self.network, self.scenario.direct.lookup_s, self._block_s, latency_s)
+        return Lenders(*given) if self._carrier is None else EmulatedLenders(*given, self._carrier)
 
     def _live_router(self, cluster: SimulatedCluster) -> LiveRouter | None:
         """A router that learns from the nodes, which tell themselves or are watched."""
@@ -193,7 +198,6 @@ class System:
             return PeerHints(self.peers, self.loop, place)
         if not self.stores and self.lenders is None:
             return None
-        hop_s = scenario.network.latency_us * US
         if self._hints is None:
             switches = {switch.name: switch for switch in self.switches}
             self._hints = Hints(
@@ -201,7 +205,7 @@ class System:
             )
         if self.lenders is not None and isinstance(fetcher, Lender):
             self.lenders.hints = self._hints
-            return LenderHints(self._hints, fetcher, name, hop_s)
+            return LenderHints(self._hints, fetcher, name)
         return NodeHints(self._hints, fetcher) if isinstance(fetcher, Client) else None
 
     def _build_switches(self) -> None:

@@ -22,7 +22,7 @@ class Carrier:
         return Process(self._cpu, machine.switch_wake_s, Cold((machine.switch_cold_s,), machine.rest_s))
 
     def store_process(self) -> Process:
-        """Of a storage node."""
+        """Of a storage node, or of an index."""
         machine = self.machine
         return Process(self._cpu, machine.host_wake_s, Cold((machine.store_cold_s,), machine.rest_s))
 

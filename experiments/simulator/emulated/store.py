@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
+from experiments.simulator.emulated.answers import SocketBacklog, answer_s
 from experiments.simulator.emulated.live_puts import Piece
 from experiments.simulator.emulated.machine import Carrier
 from experiments.simulator.events import Loop
-from experiments.simulator.messages import PROBE, QUESTION, Ask, Block, Put, Reply, fragments_of
+from experiments.simulator.messages import Ask, Block, Put, Reply
 from experiments.simulator.network import Network
 from experiments.simulator.store import Acknowledged, Store
 
@@ -30,21 +30,16 @@ class EmulatedStore(Store):
     ) -> None:
         super().__init__(loop, name, network, dram_blocks, ssd_blocks, ssd_bytes_per_s, acknowledged)
         self._process, self._machine = carrier.store_process(), carrier.machine
-        self._overheads_s: deque[tuple[float, float]] = deque()
-        """When what was handed over leaves, and by how much its buffers add to the backlog."""
+        self._backlog = SocketBacklog(loop, self._egress, network.sizes.value_bytes, carrier.machine)
         self._pieces: dict[Block, dict[str, int]] = {}
         """Fragments that came of blocks that are sent fragment by fragment, by sender."""
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
-        machine = self._machine
-        blocks = sum(ask.part == PROBE for ask in asks)
-        cost_s = blocks * machine.store_block_s + fragments_of(asks) * machine.store_fragment_s
-        self._process.do(cost_s, self._answer, asks, neighbour, tail_s)
+        self._process.do(answer_s(self._machine, asks), self._answer, asks, neighbour, tail_s)
 
     def _answer(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         super().asked(asks, neighbour, tail_s)
-        if self._machine.buffer_share:
-            self._fill_buffers([ask for ask in asks if ask.part != QUESTION])
+        self._backlog.handed_over(asks)
 
     def _deny(self, nowhere: Sequence[Reply]) -> None:
         if self._process.free:
@@ -71,17 +66,4 @@ class EmulatedStore(Store):
         return self._keep(block)
 
     def backlog_ms(self) -> float:
-        wait_ms, now_s, overheads_s = super().backlog_ms(), self._loop.now, self._overheads_s
-        if overheads_s:
-            while overheads_s and overheads_s[0][0] <= now_s:
-                overheads_s.popleft()
-            wait_ms += 1000 * sum((extra_s for _, extra_s in overheads_s), 0.0)
-        pace = self._machine.pace
-        return wait_ms if self._process.free else round(wait_ms / pace) * pace
-
-    def _fill_buffers(self, asks: Sequence[Ask]) -> None:
-        """Note what the buffers of so many datagrams are larger than these."""
-        machine = self._machine
-        lumps = -(-fragments_of(asks) // machine.lump_fragments)
-        extra_bytes = lumps * machine.buffer_share * self._network.sizes.value_bytes
-        self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
+        return self._backlog.said_ms(super().backlog_ms())
