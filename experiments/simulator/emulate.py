@@ -25,7 +25,7 @@ from experiments.simulator.machine_costs import MEASURED, MachineCosts
 from experiments.simulator.scenario import GB, Scenario, ScenarioError
 from experiments.simulator.simulation import prepare
 from hostlib.endpoint import EndpointOptions
-from hostlib.gate import ANSWERS
+from hostlib.gate import ANSWERS, HOMES
 from hostlib.routed import REPORT_PERIOD_S
 from hostlib.tier_rules import DEFAULT_RULE
 from hostlib.wire import KV_HEADER_BYTES, VALUE_BYTES, VALUE_FRAME_BYTES
@@ -103,14 +103,14 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "start": workload.start_s,
         "speed": speed,
         "hosts": scenario.nodes.count,
-        "stores": scenario.storage.count,
+        "stores": 0 if scenario.lends else scenario.storage.count,
         "leaves": network.leaves,
         "spines": network.spines,
         "pods": network.pods,
         "scheduler": workload.scheduler,
         "ttft-slo": workload.ttft_slo_s,
         "gate": "yes" if scenario.nodes.gate == "compare" else "no",
-        "hints": scenario.nodes.hints,
+        "hints": ANSWERS if scenario.lends else scenario.nodes.hints,
         "policy": scenario.pool.policy,
         "eviction": scenario.control.eviction,
         "push": "yes" if scenario.control.push else "no",
@@ -155,6 +155,7 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCos
             **none,
         },
         control={**costs.control(speed), "push": pool and scenario.control.push},
+        direct={"lookup_s": 0.0},  # nodes that lend ask the index once, before the gate
         machine=_machine(run) | costs.table(speed),
     )
 
@@ -182,7 +183,7 @@ class _Cut:
 def _machine(run: RunScenario) -> dict[str, Any]:
     """What the emulator runs on but for what that takes, in real seconds."""
     speed = run.scale.speed
-    rate_bit_s = run.fabric.link_rate_bit_s(run.fabric.stores[0])
+    rate_bit_s = run.fabric.link_rate_bit_s(run.fabric.answering[0])
     lump = EndpointOptions.of_link(rate_bit_s).lump_datagrams(KV_HEADER_BYTES + VALUE_BYTES)
     return {
         "pace": speed,
@@ -202,8 +203,13 @@ def _beyond(scenario: Scenario) -> Iterator[tuple[str, str]]:
     model, nodes = scenario.model, scenario.nodes
     if nodes.blend:
         yield "nodes.blend", "blending is not compared with the emulator here: use false"
-    if scenario.storage.kind != "stores":
-        yield "storage.kind", "the emulator has storage nodes only"
+    if not scenario.switched:
+        yield "storage.kind", 'the emulator has storage nodes, or nodes that lend: direct.front = "switches"'
+    if scenario.lends and nodes.hints != HOMES:
+        yield (
+            "nodes.hints",
+            'where nodes lend, an index says who holds what, and what waits there: use "homes"',
+        )
     if (nodes.decode, nodes.loading) != ("apart", "overlapped") or nodes.gate == "never":
         yield "nodes", 'the emulator has decode = "apart", loading = "overlapped", and no gate = "never"'
     if (nodes.asking, nodes.tiers) != ("chain", DEFAULT_RULE):

@@ -36,9 +36,11 @@ class Design:
     requests_first: bool = False
     joining: int = 0
     """Nodes that join when half of the requests have come."""
+    lends: bool = False
+    """Nodes lend one another their DRAM, and there is no storage node."""
 
 
-FORWARDS, CODED, JOINED, REQUESTS_FIRST = "no_pool", "coded", "joined", "requests_first"
+FORWARDS, CODED, JOINED, REQUESTS_FIRST, LENT = "no_pool", "coded", "joined", "requests_first", "lent"
 DESIGNS = {
     FORWARDS: Design("the switch forwards", "", "no_pool"),
     "ungated": Design("nodes fetch without a gate", FORWARDS, "no_pool", gate="always"),
@@ -63,6 +65,9 @@ DESIGNS = {
     "both_told": Design(
         "both, the switch says what its pool holds", "both_pool", "pool", hints=SWITCH, requests_first=True
     ),
+    LENT: Design("nodes lend their DRAM", "", "no_pool", hints=HOMES, lends=True),
+    "lent_merging": Design("nodes lend their DRAM, merging alone", LENT, "merging", hints=HOMES, lends=True),
+    "lent_pool": Design("nodes lend their DRAM, merging and pool", LENT, "pool", hints=HOMES, lends=True),
 }
 
 Live = Mapping[str, Mapping[str, Any]]

@@ -34,8 +34,8 @@ def live(found: Live) -> Panel:
     return Panel(
         "The designs live",
         live_claim(list(gains(found))),
-        "eight nodes and one storage node; one queue a port unless requests go before blocks, and nodes "
-        "that ask nobody before they fetch unless homes are asked first"
+        "eight nodes, and one storage node unless nodes lend; one queue a port unless requests go before "
+        "blocks, and nodes that ask nobody before they fetch unless homes are asked first, or lend"
         + (
             f"; the machine did not keep up in {len(kept_up)} plays: {'; '.join(kept_up)}."
             if kept_up

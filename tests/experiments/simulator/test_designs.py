@@ -121,3 +121,29 @@ def test_the_emulator_has_the_queues_of_the_scenario(first: bool) -> None:
     emulator = Emulator(Scenario().changed(network={"requests_first": first}), 20_000.0)
     assert emulator.run.fabric.requests_first == first
     assert all(emulator.matched(pool).network.requests_first == first for pool in (False, True))
+
+
+LENT: dict[str, Any] = {"storage": {"kind": "peers"}, "direct": {"front": "switches"}}
+
+
+def test_where_nodes_lend_the_emulator_has_no_storage_nodes_and_an_index() -> None:
+    emulator = Emulator(Scenario().changed(nodes={"hints": "homes", "gate": "compare"}, **LENT), 20_000.0)
+    assert emulator.run.options.lends
+    assert emulator.run.fabric.answering == emulator.run.fabric.nodes
+    assert (emulator.run.options.hints, emulator.run.options.eviction) == ("answers", "drop")
+    carried = emulator.matched(pool=True)
+    assert carried.lends
+    assert carried.nodes.hints == "homes"
+    assert carried.machine.lump_fragments > 1
+
+
+@pytest.mark.parametrize("hints", ["answers", "switch"])
+def test_the_emulators_lenders_are_asked_for_by_an_index_alone(hints: str) -> None:
+    scenario = Scenario().changed(nodes={"hints": hints, "gate": "compare"}, **LENT)
+    with pytest.raises(ScenarioError, match=r"^nodes\.hints: where nodes lend, an index"):
+        Emulator(scenario, 20_000.0)
+
+
+def test_the_emulators_nodes_lend_past_switches() -> None:
+    with pytest.raises(ScenarioError, match=r"^storage\.kind: the emulator has storage nodes, or nodes that"):
+        Emulator(Scenario().changed(storage={"kind": "peers"}), 20_000.0)

@@ -7,12 +7,17 @@ import pytest
 
 from experiments.compiled import MODULES, ROOT
 from experiments.simulator.client import Client
+from experiments.simulator.emulated.answers import SocketBacklog
 from experiments.simulator.emulated.client import EmulatedClient
+from experiments.simulator.emulated.lenders import EmulatedLender
 from experiments.simulator.emulated.node import EmulatedNode
 from experiments.simulator.emulated.store import EmulatedStore
 from experiments.simulator.emulated.switch import EmulatedSwitch
+from experiments.simulator.events import Event, Loop
 from experiments.simulator.kinds import figures
-from experiments.simulator.messages import NOWHERE, Put
+from experiments.simulator.link import Link
+from experiments.simulator.machine import Machine
+from experiments.simulator.messages import NOWHERE, QUESTION, Ask, Block, Put
 from experiments.simulator.node import Node
 from experiments.simulator.scenario import Scenario
 from experiments.simulator.simulation import prepare
@@ -28,6 +33,12 @@ BUSY = Scenario().changed(
     workload={"requests": 120, "load": 8.0, "scheduler": "round_robin"},
     nodes={"count": 6, "gate": "compare"},
     control={"report_count": 1, "push": True},
+)
+LENT = BUSY.changed(
+    nodes={"hints": "homes"},
+    storage={"kind": "peers"},
+    direct={"front": "switches"},
+    control={"push": False},
 )
 TIMELESS = {"lump_fragments": 2}
 """A machine that takes no time."""
@@ -60,17 +71,77 @@ def test_no_part_is_given_a_whole_scenario_with_its_machine() -> None:
     assert modules - others <= {name.rpartition(".")[2] for name in parts}
 
 
-def test_on_a_machine_that_takes_no_time_everything_happens_as_without_one() -> None:
-    alone = figures(BUSY)
+@pytest.mark.parametrize("scenario", [BUSY, LENT])
+def test_on_a_machine_that_takes_no_time_everything_happens_as_without_one(scenario: Scenario) -> None:
+    alone = figures(scenario)
     assert alone["blocks"]["pool"] > 0
-    assert figures(BUSY.changed(machine=TIMELESS)) == alone
+    assert figures(scenario.changed(machine=TIMELESS)) == alone
 
 
-def test_a_process_that_takes_time_makes_them_wait() -> None:
-    alone = figures(BUSY)["ttft_s"]["mean"]
+@pytest.mark.parametrize("scenario", [BUSY, LENT])
+def test_a_process_that_takes_time_makes_them_wait(scenario: Scenario) -> None:
+    alone = figures(scenario)["ttft_s"]["mean"]
     for cost in ("switch_packet_s", "node_block_s", "node_fragment_s", "store_fragment_s"):
-        slow = BUSY.changed(machine={"cores": 64, cost: 0.002})
+        slow = scenario.changed(machine={"cores": 64, cost: 0.002})
         assert figures(slow)["ttft_s"]["mean"] > alone, cost
+
+
+def lenders(**machine: Any) -> tuple[System, list[EmulatedLender]]:
+    system = System(*prepare(LENT.changed(machine=machine)))
+    fetchers = (node.fetcher for node in system.nodes)
+    return system, [one for one in fetchers if isinstance(one, EmulatedLender)]
+
+
+def test_the_question_to_the_index_wakes_the_index_and_its_answer_the_node() -> None:
+    system, (asker, *_) = lenders(cores=2, host_wake_s=0.25)
+    answered = asker.ask_index(())
+    assert isinstance(answered, Event)
+    system.loop.run(until=answered)
+    assert system.loop.now == 0.5
+
+
+def test_what_a_node_is_asked_for_waits_until_its_process_has_come_to_it() -> None:
+    system, (lender, asker, *_) = lenders(cores=8)
+    block = Block(b"its own", 0, b"", "", system.sizes.parts)
+    lender._tiers.place(block)
+    lender.store([])
+    lender._process.do(1.0, lambda: None)
+    came = system.loop.event()
+    asker.fetch([block], lambda sources: came.succeed())
+    system.loop.run(until=came)
+    assert 1.0 < system.loop.now < 1.1
+    assert len(asker.get_s) == 1
+
+
+def test_the_index_hears_of_all_that_a_node_has_come_to_hold() -> None:
+    """Also of what came for one request while it is another's turn."""
+    system, (lender, *_) = lenders(cores=2)
+    assert system.lenders is not None
+    first, second = (Block(name, 0, b"", "", system.sizes.parts) for name in (b"first", b"second"))
+    for block in (first, second):
+        lender._fetched.append(block)
+        lender.store([])
+        assert system.lenders.holders.of(block) == []
+    for block in (first, second):
+        lender._tiers.place(block)
+    lender.store([])
+    assert [system.lenders.holders.of(block) for block in (first, second)] == [[0], [0]]
+
+
+def test_a_host_counts_buffers_as_waiting_until_what_they_hold_has_left_in_whole_milliseconds() -> None:
+    loop, link = Loop(), Link("egress", 1e6, 0.0)
+    machine = Machine(pace=2.0, cores=2, buffer_share=1.5, lump_fragments=4)
+    backlog = SocketBacklog(loop, link, 1000.0, machine)
+    block = Block(b"a", 0, b"", "node1", (1, 5))
+    link.send(0.0, 5000.0, 1000.0)
+    backlog.handed_over([Ask(block, 1, 5, "node2", 1), Ask(block, QUESTION, 1, "node2", 1)])
+    assert backlog.said_ms(5.0) == 8.0  # two lumps, 3 ms, on top
+    assert backlog.said_ms(5.0 - 0.9) == 8.0
+    assert backlog.said_ms(5.0 - 1.1) == 6.0
+    left = loop.event()
+    loop.after(link.free_s, left.succeed)
+    loop.run(until=left)
+    assert backlog.said_ms(0.0) == 0.0
 
 
 def test_hosts_fixed_times_are_longer_by_the_emulations_pace() -> None:

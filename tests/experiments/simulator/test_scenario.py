@@ -43,7 +43,11 @@ def refusal(text: str) -> str:
             "bad.toml:3: nodes.running_gb",
             "no request would ever start",
         ),
-        ("[storage]\nkind = 'peers'\n[machine]\ncores = 2\n", "bad.toml:3: machine", "storage nodes only"),
+        (
+            "[storage]\nkind = 'peers'\n[machine]\ncores = 2\n",
+            "bad.toml:3: machine",
+            "lend past switches, only",
+        ),
         (
             "[nodes]\ndecode = 'budget'\ngate = 'never'\n[machine]\ncores = 2\n",
             "bad.toml:4: machine",

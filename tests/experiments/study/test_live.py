@@ -117,6 +117,8 @@ def test_every_design_can_be_played_and_simulated() -> None:
         assert emulator.run.options.codec == ("cachegen" if design.coded else "none")
         assert emulator.run.fabric.requests_first == design.requests_first
         assert emulator.run.options.gate == (design.gate == "compare")
+        assert emulator.run.options.lends == design.lends
+        assert found["from_hosts"] > 0
         assert not design.against or design.against in DESIGNS
 
 
