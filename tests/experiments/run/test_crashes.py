@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from experiments.command import Screen
 from experiments.errors import CrashError
 from experiments.logs import open_network
 from experiments.run.emulation import Emulation
+from experiments.run.host_configs import INDEX
 from experiments.run.modes import MODES
 from experiments.run.options import parse_options
 from experiments.run.result import PROGRAM
@@ -51,20 +53,36 @@ def process_of(network: Network, name: str) -> int:
     raise AssertionError(f"no process writes to {name}.log")
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One network for all: each play starts its processes anew."""
-    scenario = make_scenario(parse_options(SMALL, "test", ""))
-    results = tmp_path_factory.mktemp("results")
+@contextmanager
+def staged(results: Path, *more: str) -> Iterator[Stage]:
+    """A network to play on."""
+    scenario = make_scenario(parse_options((*SMALL, *more), "test", ""))
     with open_network(Screen(), scenario.fabric, Embedded(), results / "whole", ABOUT) as network:
         artifacts = Embedded().compile(PROGRAM, scenario.defines, network.directory)
         yield Stage(Emulation(scenario, network, artifacts), network, results)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One network for all: each play starts its processes anew."""
+    results = tmp_path_factory.mktemp("results")
+    with staged(results) as made:
+        yield made
     logged = [json.loads(line) for line in (results / "whole" / "log.jsonl").read_text().splitlines()]
     assert {"node1", "node2", "store1", "controller"} <= {record["process"] for record in logged}
 
 
 @pytest.mark.parametrize("name", ["node2", "store1", "controller", "s1"])
 def test_who_crashed_is_named_with_its_last_lines(stage: Stage, name: str) -> None:
+    check_crash_of(stage, name)
+
+
+def test_an_index_that_crashed_is_named_with_its_last_lines(tmp_path: Path) -> None:
+    with staged(tmp_path, "--stores", "0") as lending:
+        check_crash_of(lending, INDEX)
+
+
+def check_crash_of(stage: Stage, name: str) -> None:
     killed: list[int] = []
 
     def kill(*_: object) -> None:
