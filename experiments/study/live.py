@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -136,13 +136,18 @@ def played(emulator: Emulator, design: Design, opened: OpenNetworks) -> dict[str
         "completed": result.completed,
         "from_pool": result.blocks.pool,
         "from_hosts": result.blocks.remote,
-        "asked_s": emulator.speed
-        * sum(worker["gate"]["asked_s"] for worker in measured.workers.values() if worker["gate"]),
+        "asked_s": emulator.speed * sum(map(_asked_s, measured.workers.values())),
         "pushed": measured.controller["pushes"],
         "taken": sum(worker["pushed"]["taken"] for worker in measured.workers.values()),
         "complaints": list(result.complaints),
         "revision": revision(),
     }
+
+
+def _asked_s(worker: Mapping[str, Any]) -> float:
+    """For which its requests waited until homes, or the index of nodes that lend, said who holds what."""
+    gate, lent = worker["gate"], worker["lent"]
+    return (gate["asked_s"] if gate else 0.0) + (lent["index"]["asked_s"] if lent else 0.0)
 
 
 def _silent(completed: int, total: int, blocks: dict[str, int]) -> None:
