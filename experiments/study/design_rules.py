@@ -178,18 +178,19 @@ def _live_gain(gain: Gain) -> Claim:
     return Claim(text.removesuffix(".") + UNDECIDED)
 
 
-def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
+def tornado_claim(made: Sequence[Bar], contest: str) -> Claim:
     """Which change moves it most, and which surely turn the decision, where there is one."""
-    mine = {bar.change: bar for bar in made if bar.rival == rival}
-    rows, base = swings(made, rival), mine[BASE]
+    mine = {bar.change: bar for bar in made if bar.contest == contest}
+    rows, base = swings(made, contest), mine[BASE]
     widest, low, high = rows[0]
     changed = {name: bar for name, bar in mine.items() if name.endswith((" halved", " doubled"))}
     ahead = [name for name, bar in changed.items() if bar.net_dollars.low > 0]
     behind = [name for name, bar in changed.items() if bar.net_dollars.high < 0]
     text = (
-        "At a node's price for a second of waiting the pool is worth "
-        f"{told(base.net_dollars, '$/h', 2)} against {rival}{_of_zero(base.net_dollars)}; its mean first "
-        f"token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most depends "
+        f"At a node's price for a second of waiting {base.pool} is worth, in steady state, "
+        f"{told(base.net_dollars, '$/h', 2)} against {base.rival}{_of_zero(base.net_dollars)}; its mean "
+        f"first token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most "
+        "depends "
         f"on {widest}: {told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
     )
     if base.net_dollars.low > 0:
@@ -198,7 +199,7 @@ def tornado_claim(made: Sequence[Bar], rival: str) -> Claim:
         text += _turns(ahead)
     else:
         text += (
-            "So there is no decision that could turn. The pool is surely ahead with "
+            "So there is no decision that could turn. It is surely ahead with "
             f"{'; '.join(ahead) or 'nothing'}, surely behind with {'; '.join(behind) or 'nothing'}."
         )
     facts = against_even(BASE + MEAN_MARK, base.faster) + against_even(BASE + TAIL_MARK, base.tail)

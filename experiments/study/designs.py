@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.study.point import Point
-from experiments.study.systems import ANSWERED, BOUND, FRONTS, SHARES, Setting, system
+from experiments.study.systems import ANSWERED, BASELINES, BOUND, FRONTS, SHARES, Setting, system
 
 GATE_FAN_INS = (16, 32, 60)
 DESIGN_FAN_INS = (16, 32, 46)
 """46 nodes and 16 storage nodes are what one switch of 63 ports connects."""
 WARM_FAN_INS = (16, 32, 60)
 QUICK_FAN_INS = (16,)
+
+BLIND = "round robin"
 
 GATES = {
     "gate by last answers": (False, False),
@@ -84,8 +86,8 @@ def design_points(centre: Setting, quick: bool) -> Iterator[Point]:
             for name in ("distributed", "distributed_merge", "distributed_pool"):
                 yield Point("designs", nodes, name, slower, system(name, slower), variant)
         blind = replace(setting, scheduler="round_robin")
-        for name in ("stores", "switch", "distributed"):
-            yield Point("designs", nodes, name, blind, system(name, blind), "round robin")
+        for name in ("recompute", "stores", "switch", "distributed", "cxl"):
+            yield Point("designs", nodes, name, blind, system(name, blind), BLIND)
 
 
 ENGINES = {"decoding apart": "apart", "decoding on the same GPUs": "batched"}
@@ -96,7 +98,7 @@ def engine_points(centre: Setting, quick: bool) -> Iterator[Point]:
     for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS[1:2]:
         for label, decode in ENGINES.items():
             setting = replace(centre, nodes=nodes, decode=decode)
-            for name in ("recompute", "stores", "switch", "distributed"):
+            for name in (*BASELINES, "lent", "stores", "switch"):
                 yield Point("engine", nodes, name, setting, system(name, setting), label)
             four = replace(setting, stores=4)
             yield Point("engine", nodes, "stores", four, system("stores", four), label)

@@ -148,15 +148,15 @@ def _dollars(done: Done) -> Iterator[Row]:
     """What the pool is worth at a node's price for waiting, against its rivals and not against a jam."""
     base = {point.system: (point, sample) for point, sample in part(done, "tornado", BASE)}
     told = [
-        f"{bar.net_dollars:.1f} $/h against {bar.rival} (mean first token sooner by {bar.faster:+.1%}, "
-        f"p99 by {bar.tail:+.1%})"
+        f"{bar.pool} {bar.net_dollars:.1f} $/h against {bar.rival} (mean first token sooner by "
+        f"{bar.faster:+.1%}, p99 by {bar.tail:+.1%})"
         for bar in bars({BASE: base})
         if bar.change == BASE
     ]
     if told:
         yield (
             "A pool was said to be worth 132 $/h, against two jammed storage nodes",
-            f"{NODES} nodes: " + ("; ".join(told)),
+            f"{NODES} nodes, steady state: {'; '.join(told)}",
         )
 
 

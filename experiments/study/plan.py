@@ -169,11 +169,12 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
-        for name in (*BASELINES, "smartnic", *LENT, *ANSWERED, "l7", BOUND):
+        for name in (*BASELINES, *LENT, *ANSWERED, "l7", BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
         for variant, share in SHARES.items():
             slower = replace(setting, peer_share=share)
-            yield Point("rivals", nodes, "distributed", slower, system("distributed", slower), variant)
+            for name in ("distributed", "lent"):
+                yield Point("rivals", nodes, name, slower, system(name, slower), variant)
         for name in ROUTED:
             for variant in ROUTINGS:
                 yield Point("rivals", nodes, name, setting, routed(name, setting, variant), variant)
@@ -181,11 +182,11 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
             whole = routed(ROUTED[1], setting, variant).changed(direct={"front": "whole"})
             yield Point("rivals", nodes, BOUND, setting, whole, variant)
         queues = replace(setting, scheduler="conductor")
-        for name in ("recompute", "lent", "stores", "switch"):
+        for name in (*BASELINES, "lent", "stores", "switch"):
             yield Point("rivals", nodes, name, queues, system(name, queues), "conductor")
         for stores in QUICK_RIVAL_STORES if quick else RIVAL_STORES:
             split = replace(setting, stores=stores)
-            for name in ("stores", "switch"):
+            for name in ("stores", "switch", "smartnic"):
                 yield Point("rivals", nodes, name, split, system(name, split))
 
 

@@ -39,7 +39,8 @@ class Point:
 def label(system: str, stores: int, variant: str = "") -> str:
     """A system with its number of storage nodes, where it has any."""
     name = NAMES[system]
-    if system in ("stores", "switch", "merging"):
-        name = f"{stores} storage node{'s' if stores > 1 else ''}"
-        name += {"switch": " and pool", "merging": ", merging switch"}.get(system, "")
+    if system in ("stores", "switch", "merging", "smartnic"):
+        number = f"{stores} storage node{'s' if stores > 1 else ''}"
+        behind = {"stores": "", "switch": " and pool", "merging": ", merging switch"}
+        name = number + behind.get(system, name.removeprefix("2 storage nodes"))
     return f"{name}, {variant}" if variant else name

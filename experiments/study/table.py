@@ -195,11 +195,15 @@ def ledger_table(entries: Sequence[Entry]) -> Table:
     return Table("ledger", columns, tuple(rows))
 
 
-def tornado_table(name: str, made: Sequence[Bar], rival: str) -> Table:
-    """Every change, prices included."""
-    columns = ("change", "seeds", "net_dollars_per_hour", "sooner", "p99_sooner")
+def tornado_table(name: str, made: Sequence[Bar], contest: str) -> Table:
+    """Every change, prices included; all in steady state."""
+    columns = (
+        "change", "seeds", "steady_net_dollars_per_hour", "steady_sooner", "steady_p99_sooner",
+    )  # fmt: skip
     rows = [
-        (bar.change, bar.seeds, bar.net_dollars, bar.faster, bar.tail) for bar in made if bar.rival == rival
+        (bar.change, bar.seeds, bar.net_dollars, bar.faster, bar.tail)
+        for bar in made
+        if bar.contest == contest
     ]
     return Table(name, columns, tuple(rows))
 

@@ -1,7 +1,8 @@
 """Sensitivity at the decision point: each price and each cost parameter halved and doubled.
 
-The decision is between a pool and its strongest rivals of about the same price. What is shown is how much of
-the mean wait, and how many dollars an hour, the pool is ahead: waiting is priced at a node's second.
+The decision is between a pool and its strongest rivals: of about the same price, or the same without the
+pool. What is shown is how much of the mean wait, and how many dollars an hour, the pool is ahead in steady
+state: waiting is priced at a node's second.
 """
 
 from __future__ import annotations
@@ -12,13 +13,21 @@ from dataclasses import dataclass, fields, replace
 from experiments.intervals import Interval, mean_interval
 from experiments.simulator.money import bill
 from experiments.simulator.scenario import Prices, Scenario
+from experiments.study.benefit import saved_an_hour_s
 from experiments.study.point import Point
-from experiments.study.sample import MEAN, P99, Sample, ratio
+from experiments.study.sample import STEADY, STEADY_P99, Sample, ratio
 from experiments.study.systems import Setting, system
 
 NODES, STORES = 32, 2
-RIVALS = (("stores", 4), ("distributed", 2))
-"""System and storage nodes: what costs as much as 2 storage nodes and a pool, and what is cheapest."""
+CONTESTS = {
+    "switch": (("stores", 4), ("distributed", 2)),
+    "lent_pool": (("lent", 2),),
+    "answered_pool": (("lent", 2),),
+}
+"""Pool -> its rivals and their storage nodes: what costs as much as 2 storage nodes and a pool, and DRAM that
+nodes read from one another; lent DRAM, for what stands in front of it, idealised or a real switch."""
+BOUNDED = ("model.prefill_utilisation", "direct.peer_share")
+"""Parameters that stay shares: doubled, they are 1 at most."""
 FACTORS = {"halved": 0.5, "doubled": 2.0}
 PARAMETERS = {
     "model.prefill_utilisation": "speed of prefill",
@@ -31,6 +40,7 @@ PARAMETERS = {
     "control.digest_latency_s": "latency of digests",
     "control.digest_cpu_s": "time of a digest at the controller",
     "direct.block_s": "cost of an RDMA read",
+    "direct.peer_share": "share of a link that RDMA reads get",
     "workload.load": "load",
 }
 PRICES = {
@@ -48,17 +58,19 @@ PRICES = {
     "years": "years of use",
 }
 BASE = "as assumed"
+QUICK_PARAMETERS = ("model.prefill_utilisation", "direct.peer_share")
 
 
 def tornado_points(centre: Setting, quick: bool) -> Iterator[Point]:
     """The pool and its rivals at each change that a simulation must tell."""
     setting = replace(centre, nodes=NODES, stores=STORES)
-    names = list(PARAMETERS)[:2] if quick else list(PARAMETERS)
+    names = QUICK_PARAMETERS if quick else tuple(PARAMETERS)
+    rivals = dict.fromkeys(rival for mine in CONTESTS.values() for rival in mine)
     changes = {BASE: ("", 1.0)} | {
         f"{PARAMETERS[name]} {word}": (name, factor) for name in names for word, factor in FACTORS.items()
     }
     for label, (name, factor) in changes.items():
-        for kind, stores in (("switch", STORES), *RIVALS):
+        for kind, stores in (*((pool, STORES) for pool in CONTESTS), *rivals):
             mine = replace(setting, stores=stores)
             yield Point("tornado", label, kind, mine, changed(system(kind, mine), name, factor))
 
@@ -69,7 +81,7 @@ def changed(scenario: Scenario, path: str, factor: float) -> Scenario:
         return scenario
     table, name = path.split(".")
     value = getattr(getattr(scenario, table), name) * factor
-    if name == "prefill_utilisation":
+    if path in BOUNDED:
         value = min(1.0, value)
     return scenario.changed(**{table: {name: value}})
 
@@ -79,29 +91,36 @@ class Bar:
     """One change, and how far the pool is ahead of a rival then; below 0 it is behind."""
 
     change: str
+    pool: str
     rival: str
     seeds: int
     net_dollars: Interval
-    """An hour: the waiting that it saves, priced, less what it costs more."""
+    """An hour of steady state: the waiting that it saves, priced, less what it costs more."""
     faster: Interval
-    """Share of the rival's mean first token; equal for prices."""
+    """Share of the rival's mean first token, in steady state, too; equal for prices."""
     tail: Interval
     """The same of p99."""
+
+    @property
+    def contest(self) -> str:
+        """Of what against what."""
+        return f"{self.pool} against {self.rival}"
 
 
 def bars(found: Mapping[str, Mapping[str, tuple[Point, Sample]]]) -> list[Bar]:
     """Change -> system -> sample: all bars, those of the prices included, as far as they were played."""
     base = found.get(BASE, {})
-    rivals = [kind for kind, _ in RIVALS if kind in base and "switch" in base]
+    pairs = [(pool, rival) for pool, rivals in CONTESTS.items() for rival, _ in rivals]
+    pairs = [(pool, rival) for pool, rival in pairs if {pool, rival} <= base.keys()]
     made = []
     for change, samples in found.items():
-        there = [kind for kind in rivals if kind in samples and "switch" in samples]
-        made += [_bar(change, samples["switch"], samples[kind]) for kind in there]
+        there = [(pool, rival) for pool, rival in pairs if {pool, rival} <= samples.keys()]
+        made += [_bar(change, samples[pool], samples[rival]) for pool, rival in there]
     for price in fields(Prices):
         for word, factor in FACTORS.items():
             prices = {price.name: getattr(Prices(), price.name) * factor}
             label = f"{PRICES[price.name]} {word}"
-            made += [_bar(label, base["switch"], base[kind], prices) for kind in rivals]
+            made += [_bar(label, base[pool], base[rival], prices) for pool, rival in pairs]
     return made
 
 
@@ -113,19 +132,18 @@ def _bar(
 ) -> Bar:
     costs = [bill(point.scenario.changed(prices=dict(prices or {})), 1).cache for point, _ in (pool, rival)]
     second = pool[0].scenario.changed(prices=dict(prices or {})).prices.node_per_hour / 3600
-    net = []
-    for mine, other in zip(pool[1].runs, rival[1].runs, strict=True):
-        hourly = other["completed"] * 3600 / other["duration_s"]
-        gained_s = other["ttft_s"]["mean"] - mine["ttft_s"]["mean"]
-        net.append(gained_s * hourly * second - (costs[0] - costs[1]))
-    sooner, tail = (1 - ratio(pool[1], rival[1], *path) for path in (MEAN, P99))
-    return Bar(change, rival[0].label, len(net), mean_interval(net), sooner, tail)
+    net = [
+        saved_an_hour_s(mine, other) * second - (costs[0] - costs[1])
+        for mine, other in zip(pool[1].runs, rival[1].runs, strict=True)
+    ]
+    sooner, tail = (1 - ratio(pool[1], rival[1], *path) for path in (STEADY, STEADY_P99))
+    return Bar(change, pool[0].label, rival[0].label, len(net), mean_interval(net), sooner, tail)
 
 
-def swings(made: Sequence[Bar], rival: str) -> list[tuple[str, Bar, Bar]]:
+def swings(made: Sequence[Bar], contest: str) -> list[tuple[str, Bar, Bar]]:
     """What is changed -> halved, doubled; the widest swing first. A change of which only one was played is
     left out."""
-    mine = {bar.change: bar for bar in made if bar.rival == rival}
+    mine = {bar.change: bar for bar in made if bar.contest == contest}
     names = [change.removesuffix(" halved") for change in mine if change.endswith(" halved")]
     both = [name for name in names if f"{name} doubled" in mine]
     rows = [(name, mine[f"{name} halved"], mine[f"{name} doubled"]) for name in both]

@@ -8,14 +8,15 @@ from itertools import pairwise
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, Sample, ratio
 from experiments.study.systems import BOUND, CENTRAL, POOLS, WITHOUT
+from experiments.study.tornado import CONTESTS
 
 DECIDED_SHARE = 0.01
 MAP_SHARE = 0.005
 """In the map, where leads of less than that make no difference."""
 WATCHED = 3
 """Pairs of a group without a pool."""
-DECISIONS = ("tornado", "ledger")
-"""Sweeps of one pool, which is compared with everything beside it."""
+LEDGER, TORNADO = "ledger", "tornado"
+"""Sweeps of pools that are compared with everything beside them, or with their rivals in CONTESTS."""
 MAP = "map"
 
 Pair = tuple[int, int]
@@ -37,8 +38,9 @@ def spread(points: Sequence[Point], samples: Sequence[Sample]) -> float:
 def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
     """Each system with a pool, with the same one without and with its strongest rivals at its cost.
 
-    Of the rivals these are the fastest of all and the fastest of CENTRAL. Of the sweeps in DECISIONS all that
-    stands beside the pool; where there is no pool, neighbours by mean, the fastest first.
+    Of the rivals these are the fastest of all and the fastest of CENTRAL. In the ledger it is all that
+    stands beside the pool, in the tornado what it contends with; where there is no pool, neighbours by mean,
+    the fastest first.
     """
     order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
     names = [point.system for point in points]
@@ -46,8 +48,13 @@ def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
     if not pools:
         yield from list(pairwise(order))[:WATCHED]
     for pool in pools:
-        if points[pool].sweep in DECISIONS:
+        if points[pool].sweep == LEDGER:
             yield from ((pool, other) for other in order if other != pool)
+            continue
+        if points[pool].sweep == TORNADO:
+            contested = CONTESTS.get(names[pool], ())
+            beside = [(names[at], points[at].setting.stores) for at in range(len(points))]
+            yield from ((pool, beside.index(rival)) for rival in contested if rival in beside)
             continue
         rivals = _rivals(points, samples, pool, order)
         central = [at for at in rivals if names[at] in CENTRAL]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from experiments.intervals import Interval
 from experiments.study import figures
@@ -15,7 +15,7 @@ from experiments.study.design_rules import (
     recompute_claim,
     tails_claim,
 )
-from experiments.study.designs import CODECS, DECODERS, ENGINES, GATES, NO_CHOICE, WARMTHS
+from experiments.study.designs import BLIND, CODECS, DECODERS, ENGINES, GATES, NO_CHOICE, WARMTHS
 from experiments.study.panels.panel import (
     FAVOURED,
     ORACLE,
@@ -108,11 +108,20 @@ def designs(done: Done, nodes: int) -> Panel:
     ]
     return _compared(
         labelled(done, "designs", nodes),
-        [*pairs, (label("switch", 2, "round robin"), name["stores"])],
+        [*pairs, *_blind(name)],
         f"The switch in front of each kind of memory: {nodes} nodes",
         f"{FAVOURED}; it is one for all reads.",
         points_table(part(done, "designs", nodes), f"designs_{nodes}"),
     )
+
+
+def _blind(name: Mapping[str, str]) -> Pairs:
+    """Whether a pool spares the scheduler its knowledge, as Beluga has it: round robin with each, against
+    the same with locality and against locality without any."""
+    for system in ("switch", "distributed", "cxl"):
+        mine = label(system, 2, BLIND)
+        yield from ((mine, other) for other in (name[system], name["stores"], name["recompute"]))
+    yield label("cxl", 2, BLIND), label("recompute", 2, BLIND)
 
 
 def codec(done: Done, nodes: int) -> Panel:
@@ -139,7 +148,14 @@ def engine(done: Done, nodes: int) -> Panel:
     pairs = [
         (label("switch", 2, engine), label(name, stores, engine))
         for engine in ENGINES
-        for name, stores in (("stores", 2), ("stores", 4), ("distributed", 2), ("recompute", 2))
+        for name, stores in (
+            ("stores", 2),
+            ("stores", 4),
+            ("distributed", 2),
+            ("lent", 2),
+            ("cxl", 2),
+            ("recompute", 2),
+        )
     ]
     return _compared(
         labelled(done, "engine", nodes),

@@ -27,7 +27,7 @@ from experiments.study.space import gains, settings_of, space_claim
 from experiments.study.systems import NAMES
 from experiments.study.table import ledger_table, map_table, space_table, tornado_table
 from experiments.study.tails import TAIL_MARK
-from experiments.study.tornado import BASE, Bar, bars, swings
+from experiments.study.tornado import BASE, NODES, Bar, bars, swings
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,11 @@ def _tornado_bars(done: Done) -> list[Bar]:
 
 
 def tornado(done: Done) -> list[Panel]:
-    """One panel for each rival."""
+    """One panel for each pool and rival."""
     made = _tornado_bars(done)
     found = []
-    for number, rival in enumerate(dict.fromkeys(bar.rival for bar in made), 1):
-        mine = {bar.change: bar for bar in made if bar.rival == rival}
+    for number, contest in enumerate(dict.fromkeys(bar.contest for bar in made), 1):
+        mine = {bar.change: bar for bar in made if bar.contest == contest}
         means, tails = (
             {name: value for name, value in leads.items() if value != leads[BASE] or name == BASE}
             for leads in (
@@ -122,24 +122,27 @@ def tornado(done: Done) -> list[Panel]:
         )
         rows = [
             (name, low.net_dollars, high.net_dollars)
-            for name, low, high in swings(made, rival)
+            for name, low, high in swings(made, contest)
             if low.net_dollars != high.net_dollars
         ]
         found.append(
             Panel(
-                f"What the decision depends on: 32 nodes, 2 storage nodes and pool against {rival}",
-                tornado_claim(made, rival),
+                f"What the decision depends on: {NODES} nodes, {contest}",
+                tornado_claim(made, contest),
                 "a second of waiting is priced at a second of a node, which is a convention, and a mean says "
                 "nothing of who waits; two changes at once are not shown.",
                 [
-                    figures.swings("$/h that the pool is ahead", rows, (BASE, mine[BASE].net_dollars)),
+                    figures.swings(
+                        "$/h that the pool is ahead in steady state", rows, (BASE, mine[BASE].net_dollars)
+                    ),
                     figures.dots(
-                        "mean and p99 of the first token sooner by this share", {"mean": means, "p99": tails}
+                        "mean and p99 of the first token in steady state sooner by this share",
+                        {"mean": means, "p99": tails},
                     ),
                 ],
                 {name: bar.net_dollars for name, bar in mine.items()}
                 | {BASE + MEAN_MARK: means[BASE], BASE + TAIL_MARK: tails[BASE], EVEN: ZERO},
-                tornado_table(f"tornado_{number}", made, rival),
+                tornado_table(f"tornado_{number}", made, contest),
             )
         )
     return found

@@ -131,6 +131,22 @@ def test_a_decision_is_watched_against_all_that_stands_beside_it() -> None:
         assert (Group("one", points, runs).spread > 0.01) == bool(found)
 
 
+def test_pools_that_contend_with_different_rivals_are_not_watched_against_one_another() -> None:
+    setting = Setting(nodes=32)
+    kinds = (("switch", 1.96), ("lent_pool", 0.49), ("lent", 0.0), ("distributed", 0.91))
+
+    def spread(noisy: str) -> float:
+        points = [Point("tornado", "load halved", name, setting, system(name, setting)) for name, _ in kinds]
+        runs = [
+            [run(0.2 + 0.05 * (seed % 2) * (name in noisy.split()), cost) for name, cost in kinds]
+            for seed in range(FIRST_SEEDS)
+        ]
+        return Group("one", points, runs).spread
+
+    assert spread("lent_pool lent") == spread("switch distributed") == 0.0
+    assert spread("lent") > 0.01
+
+
 def test_the_map_is_watched_where_its_verdict_falls_and_within_half_a_percent() -> None:
     """A pool that is far behind may be as uncertain as it likes; 0.8 % around the nearest is too much."""
     setting = Setting()

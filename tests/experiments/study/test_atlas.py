@@ -19,7 +19,7 @@ from experiments.study.design_rules import map_claim
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
-from experiments.study.tornado import BASE, PRICES, RIVALS, bars, changed, swings
+from experiments.study.tornado import BASE, CONTESTS, PRICES, bars, changed, swings
 from tests.experiments.study.made import sample
 
 
@@ -83,12 +83,12 @@ def test_every_setting_has_all_purchases_and_the_bound() -> None:
 
 def test_prices_are_turned_without_a_simulation_and_the_widest_swing_is_first() -> None:
     found = {}
-    for kind, stores in (("switch", 2), *RIVALS):
+    for kind, stores in (("switch", 2), *CONTESTS["switch"]):
         setting = Setting(nodes=32, stores=stores)
         mean_s = 0.165 if kind == "switch" else 0.17
         found[kind] = (Point("tornado", BASE, kind, setting, system(kind, setting)), sample(mean_s))
     made = bars({BASE: found})
-    against = found["stores"][0].label
+    against = f"{found['switch'][0].label} against {found['stores'][0].label}"
     rows = {name: (low, high) for name, low, high in swings(made, against)}
     low, high = rows[PRICES["pool_fixed"]]
     assert low.net_dollars.mean - high.net_dollars.mean == pytest.approx(16_000 * 1.5 / (4 * 8760))

@@ -147,7 +147,7 @@ def test_dollars_are_told_against_rivals_with_their_interval() -> None:
     told = dict(objections(Found(done), NOTHING).rows)[
         "A pool was said to be worth 132 $/h, against two jammed storage nodes"
     ]
-    assert told.startswith("32 nodes: ")
+    assert told.startswith("32 nodes, steady state: 2 storage nodes and pool ")
     assert "against distributed DRAM (Mooncake-like) (mean first token sooner by -26.7% ± 0.0%" in told
 
 

@@ -72,6 +72,7 @@ def test_every_table_has_p99_where_it_has_a_mean_and_the_number_of_seeds(made: l
         "ttft_mean_s": "ttft_p99_s", "steady_mean_s": "steady_p99_s",
         "over_recomputing": "p99_over_recomputing",
         "lead": "p99_lead", "sooner": "p99_sooner", "ratio": "p99_ratio", "steady_lead": "steady_p99_lead",
+        "steady_sooner": "steady_p99_sooner",
     }  # fmt: skip
     for panel in made:
         columns = panel.table.columns

@@ -55,6 +55,48 @@ def test_recomputing_is_not_billed_for_storage_that_it_does_not_use() -> None:
     assert bill(system("stores", Setting(stores=8)), 1).cache == pytest.approx(3.1381, abs=1e-3)
 
 
+def labels(sweep: str, value: object) -> set[str]:
+    """What is played at one place."""
+    found = points(Setting(), None, quick=False)
+    return {point.label for point in found if (point.sweep, point.value) == (sweep, value)}
+
+
+@pytest.mark.parametrize("nodes", [16, 32, 46, 60])
+def test_no_rival_is_held_back_to_two_storage_nodes_one_scheduler_or_one_rate(nodes: int) -> None:
+    numbers = ("1 storage node", *(f"{count} storage nodes" for count in (2, 4, 8, 16)))
+    assert labels("rivals", nodes) >= {
+        *(f"{number}, coded, adapters decode (ShadowServe-like)" for number in numbers),
+        "distributed DRAM (Mooncake-like), conductor",
+        "CXL pool (Beluga-like), conductor",
+        "the nodes' own DRAM, lent, RDMA as measured",
+        "the nodes' own DRAM, lent, over TCP",
+    }
+    decoding = [
+        point.scenario
+        for point in points(Setting(), None, quick=False)
+        if (point.sweep, point.value, point.system) == ("rivals", nodes, "smartnic")
+    ]
+    assert sorted(one.storage.count for one in decoding) == [1, 2, 4, 8, 16]
+    assert {one.storage.count * one.storage.dram_gb for one in decoding} == {MEMORY_GB}
+
+
+def test_round_robin_is_played_with_every_pool_and_batched_decode_with_every_baseline() -> None:
+    for nodes in (16, 32, 46):
+        assert labels("designs", nodes) >= {
+            "CXL pool (Beluga-like), round robin",
+            "recompute always, round robin",
+            "distributed DRAM (Mooncake-like), round robin",
+        }
+    assert labels("engine", 32) >= {
+        f"{name}, decoding on the same GPUs"
+        for name in (
+            "CXL pool (Beluga-like)",
+            "the nodes' own DRAM, lent",
+            "distributed DRAM (Mooncake-like)",
+        )
+    }
+
+
 def test_every_number_of_storage_nodes_is_a_rival_with_and_without_pool() -> None:
     found = {
         (point.system, point.setting.stores)

@@ -7,13 +7,14 @@ import itertools
 import pytest
 
 from experiments.intervals import Interval
+from experiments.simulator.money import bill
 from experiments.study.claims import EVEN, ZERO, Fact, contradictions
 from experiments.study.design_rules import tornado_claim
 from experiments.study.point import Point
 from experiments.study.sample import Sample
-from experiments.study.systems import Setting
-from experiments.study.tornado import BASE, Bar, bars, swings, tornado_points
-from tests.experiments.study.made import run
+from experiments.study.systems import SHARE, Setting, system
+from experiments.study.tornado import BASE, CONTESTS, Bar, bars, swings, tornado_points
+from tests.experiments.study.made import of_runs, run
 
 PLAYED = list(tornado_points(Setting(), quick=True))
 
@@ -30,24 +31,27 @@ def found(count: int) -> dict[str, dict[str, tuple[Point, Sample]]]:
 @pytest.mark.parametrize("count", range(len(PLAYED) + 1))
 def test_as_much_is_told_as_was_played(count: int) -> None:
     made = bars(found(count))
-    for rival in {bar.rival for bar in made}:
-        for _, halved, doubled in swings(made, rival):
-            assert halved.rival == doubled.rival == rival
-        assert tornado_claim(made, rival).text
+    for contest in {bar.contest for bar in made}:
+        for _, halved, doubled in swings(made, contest):
+            assert halved.contest == doubled.contest == contest
+        assert tornado_claim(made, contest).text
 
 
 def test_all_changes_have_two_bars_in_the_end() -> None:
     made = bars(found(len(PLAYED)))
-    rivals = {bar.rival for bar in made}
-    assert len(rivals) > 1
+    contests = {bar.contest for bar in made}
+    assert len(contests) == sum(map(len, CONTESTS.values())) > 1
     changes = {bar.change.rsplit(" ", 1)[0] for bar in made if bar.change.endswith((" halved", " doubled"))}
-    for rival, other in itertools.pairwise(rivals):
-        assert len(swings(made, rival)) == len(swings(made, other)) == len(changes)
+    for contest, other in itertools.pairwise(contests):
+        assert len(swings(made, contest)) == len(swings(made, other)) == len(changes)
 
 
 def bar(change: str, low: float, high: float) -> Bar:
     dollars = Interval((low + high) / 2, low, high)
-    return Bar(change, "4 storage nodes", 3, dollars, ZERO, ZERO)
+    return Bar(change, "pool", "4 storage nodes", 3, dollars, ZERO, ZERO)
+
+
+CONTEST = "pool against 4 storage nodes"
 
 
 def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
@@ -58,7 +62,7 @@ def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
         bar("links halved", 1.0, 2.0),
         bar("links doubled", 1.0, 5.0),
     ]
-    claim = tornado_claim(made, "4 storage nodes")
+    claim = tornado_claim(made, CONTEST)
     assert "surely turns with load halved." in claim.text
     assert "load doubled" not in claim.text.partition("The decision")[2]
     assert claim.facts == (
@@ -70,7 +74,7 @@ def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
     drawn = {one.change: one.net_dollars for one in made} | {EVEN: ZERO}
     assert contradictions(claim, drawn) == []
     assert contradictions(claim, drawn | {"load halved": drawn[BASE]})
-    calm = tornado_claim([made[0], *made[3:]], "4 storage nodes")
+    calm = tornado_claim([made[0], *made[3:]], CONTEST)
     assert "No single halving or doubling surely turns the decision." in calm.text
 
 
@@ -82,8 +86,38 @@ def test_what_is_not_decided_cannot_turn() -> None:
         bar("links halved", 1.0, 2.0),
         bar("links doubled", -1.0, 5.0),
     ]
-    claim = tornado_claim(made, "4 storage nodes")
+    claim = tornado_claim(made, CONTEST)
     assert "against 4 storage nodes, not told from 0" in claim.text
     assert "decision surely turns" not in claim.text
-    assert claim.text.endswith("The pool is surely ahead with links halved, surely behind with load halved.")
+    assert claim.text.endswith("It is surely ahead with links halved, surely behind with load halved.")
     assert claim.facts == (Fact("load halved", EVEN), Fact(EVEN, "links halved"))
+
+
+def test_dollars_an_hour_are_those_of_steady_state_whatever_the_cold_start_was() -> None:
+    """A cold start comes once: it is no rate."""
+    setting = Setting(nodes=32)
+    base = {
+        name: (
+            Point("tornado", BASE, name, setting, system(name, setting)),
+            of_runs([run(mean_s, 0.0, 0.2)] * 3),
+        )
+        for name, mean_s in (("lent", 0.9), ("lent_pool", 0.3))
+    }
+    found = next(bar for bar in bars({BASE: base}) if bar.change == BASE)
+    dearer = bill(base["lent_pool"][0].scenario, 1).cache
+    assert found.net_dollars.mean == pytest.approx(-dearer)
+    assert found.faster.mean == found.tail.mean == 0.0
+
+
+def test_what_a_pool_in_front_of_lent_dram_is_worth_is_asked_with_other_shares_of_a_link() -> None:
+    shares = {
+        (str(point.value), point.system): point.scenario.direct.peer_share
+        for point in tornado_points(Setting(), quick=False)
+        if point.system in ("lent", "lent_pool", "answered_pool")
+    }
+    of = "share of a link that RDMA reads get"
+    for system_ in ("lent", "lent_pool"):
+        assert shares[BASE, system_] == SHARE
+        assert shares[f"{of} halved", system_] == SHARE / 2
+        assert shares[f"{of} doubled", system_] == 1.0
+    assert (BASE, "answered_pool") in shares
