@@ -1,7 +1,8 @@
 """A node that lends its memory: answers others' GETs for what it holds, and asks an index who holds what.
 
 What it answers is what a storage node would, and `hostlib.storage_node` answers it. What the index does not
-answer in time is computed: an index that is gone costs time, never a request.
+answer in time is computed: an index that is gone, or hangs, costs time, never a request. It is gone back to
+after a second, and after twice as long each time that it does not answer.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from hostlib.transfer import BlockRef
 from hostlib.watched_tiers import WatchedTiers
 
 FIND_TIMEOUT_S: Final = 1.0
+REJOIN_S: Final = 1.0
+MAX_REJOIN_S: Final = 32.0
+MAX_UNSENT_BYTES: Final = 4 << 20
+"""That an index has not taken yet; one that takes less is left."""
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +52,8 @@ class Lending:
         self._nodes = frozenset(member.address for member in members.nodes)
         self._loop = asyncio.get_running_loop()
         self._writer: asyncio.StreamWriter | None = None
-        self._listening: asyncio.Task[None] | None = None
+        self._staying: asyncio.Task[None] | None = None
+        self._rejoin_s = REJOIN_S
         self._numbers = count()
         self._questions: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._free_s: dict[str, float] = {}
@@ -56,15 +62,12 @@ class Lending:
         self._tell()
 
     async def join(self) -> None:
-        """Say what the node holds, and listen; without an index that answers, others' memory is not asked."""
-        try:
-            reader, self._writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE_BYTES)
-        except OSError as error:
-            log.warning("no index at %s, so all is computed: %s", self._path, error.strerror)
-            return
-        self._say({"node": self._address})
-        self._say_keys("held", self._tiers.keys())
-        self._listening = asyncio.create_task(self._listen(reader))
+        """Say what the node holds, now and whenever the index is back; while there is none, others' memory is
+        not asked."""
+        reader = await self._connect()
+        if reader is None:
+            log.warning("no index at %s: what this node does not hold is computed", self._path)
+        self._staying = asyncio.create_task(self._stay(reader))
 
     async def locate(self, missing: Sequence[BlockRef]) -> list[BlockRef]:
         """The longest prefix of these blocks that other nodes hold, each with the node to ask for it."""
@@ -78,6 +81,7 @@ class Lending:
         except (TimeoutError, LineError) as error:
             self.stats.unanswered += 1
             log.debug("the index did not answer: %s", error)
+            self._leave()
             return []
         finally:
             del self._questions[number]
@@ -93,8 +97,8 @@ class Lending:
 
     def close(self) -> None:
         """Say nothing any more."""
-        if self._listening is not None:
-            self._listening.cancel()
+        if self._staying is not None:
+            self._staying.cancel()
         self._leave()
 
     def _located(self, missing: Sequence[BlockRef], answer: dict[str, Any]) -> list[BlockRef]:
@@ -108,7 +112,27 @@ class Lending:
         except (TypeError, ValueError, KeyError) as error:
             raise LineError(f"not an answer of an index: {error}") from None
         self._free_s |= free_s
+        self._rejoin_s = REJOIN_S
         return [block._replace(homes=(node,)) for block, node in zip(missing, nodes, strict=False)]
+
+    async def _stay(self, reader: asyncio.StreamReader | None) -> None:
+        while True:
+            if reader is not None:
+                await self._listen(reader)
+                self._leave()
+                log.warning("the index is gone: what this node does not hold is computed")
+            await asyncio.sleep(self._rejoin_s)
+            self._rejoin_s = min(MAX_REJOIN_S, 2 * self._rejoin_s)
+            reader = await self._connect()
+
+    async def _connect(self) -> asyncio.StreamReader | None:
+        try:
+            reader, self._writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE_BYTES)
+        except OSError:
+            return None
+        self._say({"node": self._address})
+        self._say_keys("held", self._tiers.keys())
+        return reader
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         try:
@@ -119,8 +143,6 @@ class Lending:
                     answer.set_result(message)
         except LineError as error:
             log.warning("the index says nonsense: %s", error)
-        log.warning("the index is gone: what this node does not hold is computed")
-        self._leave()
 
     def _tell_soon(self) -> None:
         self._loop.call_soon(self._tell)
@@ -138,8 +160,11 @@ class Lending:
             self._say(message)
 
     def _say(self, message: dict[str, Any]) -> None:
-        if self._writer is not None:
-            self._writer.write(to_line(message))
+        if self._writer is None:
+            return
+        self._writer.write(to_line(message))
+        if self._writer.transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+            self._leave()
 
     def _leave(self) -> None:
         if self._writer is not None:

@@ -13,6 +13,7 @@ from hostlib import lending as module
 from hostlib.content import block_content
 from hostlib.errors import BlockNotFoundError
 from hostlib.lines import to_line
+from hostlib.transfer import BlockRef
 from tests.hostlib.lenders import LINK_BIT_S, LendingNode, index, known
 from tests.hostlib.loopback import until
 from tests.hostlib.network import MemoryNetwork
@@ -123,6 +124,87 @@ def test_an_index_that_goes_away_costs_what_others_hold(tmp_path: Path) -> None:
         nodes.b.hold(2)  # and is told to nobody
         await asyncio.sleep(0)
         nodes.close()
+
+    asyncio.run(main())
+
+
+def test_an_index_that_comes_back_learns_everything_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "REJOIN_S", 0.01)
+
+    async def main() -> None:
+        nodes = Lenders(tmp_path)
+        await nodes.join()  # there is none yet
+        nodes.b.hold(1)
+        for _ in range(2):
+            async with index(tmp_path, NODES) as served:
+                await known(served, 1)
+                (block,) = await _located(nodes.a, 1)
+                assert block.homes == (B,)
+        nodes.close()
+
+    asyncio.run(main())
+
+
+async def _located(node: LendingNode, number: int) -> list[BlockRef]:
+    """Once its index answers."""
+    found: list[BlockRef] = []
+    async with asyncio.timeout(60):
+        while not found:
+            found = await node.lending.locate([ref(number)])
+            await asyncio.sleep(0.002)
+    return found
+
+
+def test_an_index_that_hangs_is_waited_for_once_and_gone_back_to_less_and_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIND_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(module, "REJOIN_S", 0.01)
+    came: list[asyncio.StreamWriter] = []
+
+    async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(writer)
+
+    async def main() -> None:
+        async with await asyncio.start_unix_server(hangs, str(tmp_path / "index")):
+            node = LendingNode(MemoryNetwork(), A, NODES, tmp_path / "index")
+            await node.lending.join()
+            assert await node.lending.locate([ref(1)]) == []
+            waited_s = node.lending.stats.asked_s
+            assert waited_s >= 0.05
+            for _ in range(20):  # the connection is left: nobody waits again before it is back
+                assert await node.lending.locate([ref(1)]) == []
+            assert node.lending.stats.asked_s - waited_s < 0.05
+            again_s = []
+            for number in (2, 3, 4):
+                left_s = asyncio.get_running_loop().time()
+                await until(lambda number=number: len(came) == number)  # type: ignore[misc]
+                again_s.append(asyncio.get_running_loop().time() - left_s)
+                assert await node.lending.locate([ref(1)]) == []
+            assert again_s[2] > 0.04  # 0.01, 0.02, 0.04
+            node.close()
+            for writer in came:
+                writer.close()
+
+    asyncio.run(main())
+
+
+def test_an_index_that_takes_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_UNSENT_BYTES", 1 << 16)
+
+    async def takes_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+
+    async def main() -> None:
+        async with await asyncio.start_unix_server(takes_nothing, str(tmp_path / "index")):
+            node = LendingNode(MemoryNetwork(), A, NODES, tmp_path / "index")
+            await node.lending.join()
+            for _ in range(10_000):
+                node.lending.promise([ref(1)._replace(homes=(B,))])
+            assert node.lending._writer is None
+            node.close()
 
     asyncio.run(main())
 
