@@ -120,7 +120,7 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     own = [
         panel.table
         for panel in made
-        if panel.table.name.startswith(("map", "ledger", "tornado", "live", SPACE))
+        if panel.table.name.startswith(("map", "budgets", "ledger", "tornado", "live", SPACE))
     ]
     for table in (everything, *own):
         (options.results / f"{table.name}.csv").write_text(table.csv())

@@ -17,8 +17,8 @@ from typing import Any
 
 from experiments.intervals import Interval
 from experiments.study.point import Point
-from experiments.study.rivals import Purchase, beating
-from experiments.study.sample import MEAN, SAME_SHARE, TOLD_SHARE, Sample, ratio
+from experiments.study.rivals import Purchase, beating, led, no_dearer
+from experiments.study.sample import MEAN, SAME_SHARE, Sample, ratio
 from experiments.study.systems import BASELINES, BOUND, CENTRAL, LENT, Setting, system
 from workload.cost import MODELS
 
@@ -107,13 +107,16 @@ def setting_points(setting: Setting, number: str) -> list[Point]:
 
 
 class Standing(Enum):
-    """What can be said of the best purchase with a pool at one setting, against all that costs no more."""
+    """What can be said of the best purchase with a pool at one setting, against all that costs no more.
 
-    SAME = "no different"
-    """The whole interval of its lead lies within SAME_SHARE."""
+    What is sure is so by the rule of all purchases (rivals.py), however little it is.
+    """
+
     BEST = "surely fastest"
     BEATEN = "surely slower"
     """Every pool is surely slower than something."""
+    SAME = "no different"
+    """Neither; the whole interval of its lead lies within SAME_SHARE."""
     OPEN = "not decided"
 
 
@@ -131,6 +134,8 @@ class Verdicts:
     """The same of p99."""
     pool: Purchase
     rival: Purchase
+    bought: Sequence[Purchase]
+    """All that could be bought there."""
     standing: Standing
     central_lead: Interval
     """The same against storage nodes and recomputing alone."""
@@ -166,6 +171,7 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
         1 - ratio(pool.sample, rival.sample, *tail),
         pool,
         rival,
+        bought,
         _standing(bought, lead, path),
         central_lead,
         1 - ratio(central_pool.sample, central_rival.sample, *tail),
@@ -177,21 +183,20 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
 
 
 def _standing(bought: Sequence[Purchase], lead: Interval, path: tuple[str, str]) -> Standing:
-    if lead.within(SAME_SHARE):
-        return Standing.SAME
-    if lead.low > 0 and lead.mean >= TOLD_SHARE:
+    pools = [one for one in bought if one.pooled]
+    if any(led(pool, bought, path) for pool in pools):
         return Standing.BEST
-    beaten = lead.mean < 0 and all(beating(pool, bought, path) for pool in bought if pool.pooled)
-    return Standing.BEATEN if beaten else Standing.OPEN
+    if lead.mean < 0 and all(beating(pool, bought, path) for pool in pools):
+        return Standing.BEATEN
+    return Standing.SAME if lead.within(SAME_SHARE) else Standing.OPEN
 
 
 def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchase, Purchase, Interval]:
-    """The pool that leads by most or is behind by least, its strongest rival, and the lead."""
+    """The pool that leads by most or is behind by least, its strongest rival, and the lead: of those that
+    surely lead, if there are any."""
+    pools = [one for one in bought if one.pooled]
     found = []
-    for pool in bought:
-        if not pool.pooled:
-            continue
-        rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
-        rival = min(rivals, key=lambda one: one.sample.mean(*path))
+    for pool in [one for one in pools if led(one, bought, path)] or pools:
+        rival, *_ = no_dearer(pool, bought, path)
         found.append((pool, rival, 1 - ratio(pool.sample, rival.sample, *path)))
     return max(found, key=lambda one: one[2].mean)

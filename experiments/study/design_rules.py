@@ -267,7 +267,7 @@ def lead_name(one: Verdicts, central: bool = False) -> str:
 
 
 def _counts(standings: Sequence[Standing]) -> str:
-    """Settings by what is certain; "no different" is within SAME_SHARE."""
+    """Settings by what is certain."""
     numbers = Counter(standings)
     return ", ".join(
         f"{kind.value} in {numbers[kind]}"

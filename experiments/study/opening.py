@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.intervals import Interval
-from experiments.study.rivals import Done, Purchase, beating, fan_ins, purchases
-from experiments.study.sample import MEAN, P99, STEADY, Sample, below, ratio
+from experiments.study.rivals import Done, fan_ins, led, purchases
+from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import BOUND, NAMES
 from experiments.study.table import Table
 
@@ -46,23 +46,13 @@ def _leads(done: Done, where: Sequence[int], path: tuple[str, str]) -> list[str]
     found = []
     for nodes in where:
         bought = purchases(done, nodes)
-        best = [(one, rival) for one in bought if one.pooled and (rival := _led(one, bought, path))]
+        best = [(one, rival) for one in bought if one.pooled and (rival := led(one, bought, path))]
         found += [
             f"{pool.label} with {nodes} nodes by {1 - ratio(pool.sample, rival.sample, *path):.2%}"
             f" (p99 {1 - ratio(pool.sample, rival.sample, path[0], 'p99'):+.2%}; {pool.sample.cost:.2f} $/h)"
             for pool, rival in best
         ]
     return found
-
-
-def _led(pool: Purchase, bought: Sequence[Purchase], path: tuple[str, str]) -> Purchase | None:
-    """The fastest that costs no more, if the pool is surely sooner than every one of these."""
-    rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
-    if not rivals or beating(pool, bought, path):
-        return None
-    if not all(below(pool.sample, rival.sample, *path) for rival in rivals):
-        return None
-    return min(rivals, key=lambda one: one.sample.mean(*path))
 
 
 def _bound(done: Done, where: Sequence[int]) -> str:

@@ -56,16 +56,22 @@ def fan_ins(done: Done) -> list[int]:
     return sorted({point.value for point, _ in done if point.sweep == "rivals"})
 
 
-def beating(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
-    """Systems without a pool that cost no more than this one and are faster, the fastest first."""
-    found = [
-        rival
-        for rival in bought
-        if not rival.pooled
-        and rival.sample.cost <= pool.sample.cost
-        and below(rival.sample, pool.sample, *path)
-    ]
+def no_dearer(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
+    """Systems without a pool that cost no more than this one, the fastest first."""
+    found = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
     return sorted(found, key=lambda rival: rival.sample.mean(*path))
+
+
+def beating(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
+    """Those of them that are surely faster."""
+    return [one for one in no_dearer(pool, bought, path) if below(one.sample, pool.sample, *path)]
+
+
+def led(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> Purchase | None:
+    """The fastest of them, if the pool is surely faster than each."""
+    rivals = no_dearer(pool, bought, path)
+    surely = all(below(pool.sample, rival.sample, *path) for rival in rivals)
+    return rivals[0] if rivals and surely else None
 
 
 class Verdict(Enum):
@@ -142,11 +148,11 @@ def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> Claim:
     mark = STEADY_MARK if path == STEADY else ""
     best, beaten, facts = [], [], []
     for pool in pools:
-        rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
         if beating(pool, bought, path):
             beaten.append(pool)
-        elif all(below(pool.sample, rival.sample, *path) for rival in rivals):
+        elif led(pool, bought, path):
             best.append(pool)
+            rivals = no_dearer(pool, bought, path)
             facts += [Fact(pool.label + mark, rival.label + mark) for rival in rivals]
     text = f"of {len(pools)} purchases with a pool {len(beaten)} are surely beaten by what costs no more, "
     if not best:
@@ -168,6 +174,5 @@ def _fan_in(bought: Sequence[Purchase], path: Sequence[str]) -> Claim:
 
 def _lead(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str]) -> str:
     """Over the fastest that costs no more."""
-    rivals = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
-    rival = min(rivals, key=lambda one: one.sample.mean(*path))
+    rival, *_ = no_dearer(pool, bought, path)
     return f"{percent_change(ratio(pool.sample, rival.sample, *path))} than {rival.label}"

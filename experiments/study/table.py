@@ -12,6 +12,7 @@ from typing import Any
 from experiments.intervals import Interval, mean_interval
 from experiments.study.atlas import Verdicts
 from experiments.study.benefit import benefit
+from experiments.study.budget import Score
 from experiments.study.ledger import Entry
 from experiments.study.point import Point
 from experiments.study.references import References, over
@@ -166,6 +167,22 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
              later.central_lead, later.central_tail, later.central_standing.value)
         )  # fmt: skip
     return Table("map", columns, tuple(rows))
+
+
+def budget_table(name: str, found: Sequence[Score]) -> Table:
+    """Who is best within each budget; no budget is none in the file."""
+    columns = (
+        "budget_dollars_per_hour", "purchase", "settings",
+        "fastest_in", "surely_fastest_in", "unbeaten_in",
+        "steady_fastest_in", "steady_surely_fastest_in", "steady_unbeaten_in", "sooner", "p99_sooner",
+    )  # fmt: skip
+    rows = [
+        (one.budget if isfinite(one.budget) else None, one.purchase, one.places,
+         *one.whole, *one.steady,
+         one.gain, one.tail)
+        for one in found
+    ]  # fmt: skip
+    return Table(name, columns, tuple(rows))
 
 
 def space_table(found: Sequence[Gain]) -> Table:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from experiments.study.panels import compared, deciding, swept
+from experiments.study.panels.budgets import budgets
 from experiments.study.panels.joining import joining
 from experiments.study.panels.live import live
 from experiments.study.panels.panel import Found, Panel, places
 from experiments.study.plan import AXES
 from experiments.study.played import gains
-from experiments.study.rivals import fan_ins
+from experiments.study.rivals import fan_ins, purchases
 from experiments.study.space import SPACE
 
 
@@ -17,6 +18,7 @@ def panels(found: Found) -> list[Panel]:
     done = found.done
     played = {point.sweep for point, _ in done}
     made = [compared.rivals(done, nodes) for nodes in fan_ins(done)]
+    made += _budgets(found)
     made += [deciding.settings(found)] if found.verdicts else []
     made += [deciding.space(done)] if SPACE in played else []
     made += [compared.gate(done, nodes) for nodes in places(done, "gate")]
@@ -34,3 +36,16 @@ def panels(found: Found) -> list[Panel]:
     made += [swept.axis(axis, done) for axis in AXES if axis.field in played]
     made += [swept.ablation(done)] if "ablation" in played else []
     return made + ([swept.control(done)] if "control" in played else [])
+
+
+def _budgets(found: Found) -> list[Panel]:
+    """At the fan-ins of the purchases, and in the map."""
+    nodes = fan_ins(found.done)
+    bought = [purchases(found.done, count) for count in nodes]
+    mapped = [one.bought for one in found.verdicts]
+    made = []
+    if all(any(one.system == "recompute" for one in place) for place in bought) and bought:
+        made.append(budgets(bought, f"{', '.join(map(str, nodes))} nodes", "budgets"))
+    if mapped:
+        made.append(budgets(mapped, f"{len(mapped)} settings of the map", "map_budgets"))
+    return made

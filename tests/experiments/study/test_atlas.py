@@ -17,6 +17,7 @@ from experiments.study.atlas import (
 from experiments.study.claims import EVEN, ZERO, Fact, contradictions
 from experiments.study.design_rules import map_claim
 from experiments.study.point import Point
+from experiments.study.rivals import led
 from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
 from experiments.study.tornado import BASE, CONTESTS, PRICES, bars, changed, swings
@@ -115,7 +116,7 @@ def test_steady_state_is_judged_by_itself() -> None:
     assert verdicts(points, samples, STEADY).standing is Standing.BEATEN
 
 
-def test_a_lead_that_nobody_would_notice_makes_no_pool_the_best() -> None:
+def test_a_lead_is_sure_in_the_map_where_it_is_among_purchases_however_small() -> None:
     costs = {"recompute": 0.0, "lent": 0.0, "lent_merge": 0.46, "switch": 1.96}
 
     def at(gain: float) -> Verdicts:
@@ -124,11 +125,19 @@ def test_a_lead_that_nobody_would_notice_makes_no_pool_the_best() -> None:
         points = [Point("map", "1", name, setting, system(name, setting)) for name in times]
         return verdicts(points, [sample(mean_s, costs.get(name, 0.0)) for name, mean_s in times.items()])
 
-    assert at(0.002).standing is Standing.SAME
-    assert at(-0.002).standing is Standing.SAME
-    assert at(0.02).standing is Standing.BEST
-    assert at(-0.02).standing is Standing.BEATEN
-    told = map_claim([at(0.02), at(0.002)], [at(0.02), at(-0.02)], 0).text
+    for gain, standing in (
+        (0.0004, Standing.SAME),
+        (-0.0004, Standing.SAME),
+        (0.002, Standing.BEST),
+        (-0.002, Standing.BEATEN),
+        (0.02, Standing.BEST),
+        (-0.02, Standing.BEATEN),
+    ):
+        found = at(gain)
+        assert found.standing is standing
+        surely = [one for one in found.bought if one.pooled and led(one, found.bought)]
+        assert bool(surely) == (standing is Standing.BEST)
+    told = map_claim([at(0.02), at(0.0004)], [at(0.02), at(-0.02)], 0).text
     assert "surely fastest in 1, no different in 1, surely slower in 0, not decided in 0; in steady" in told
     assert "surely fastest in 1, no different in 0, surely slower in 1, not decided in 0. Against" in told
     assert "the nodes' own DRAM, lent, merging switch (1): 1 of agents with 32 to 32 nodes" in told

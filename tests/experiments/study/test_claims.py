@@ -159,7 +159,7 @@ def test_ratios_are_to_recomputing_without_a_variant() -> None:
         setting = Setting(nodes=16)
         point = Point("rivals", 16, name, setting, system(name, setting), variant)
         done.append((point, sample(mean_s, cost=0.0 if name == "recompute" else 1.96)))
-    (panel,) = panels(Found(done))
+    panel, *_ = panels(Found(done))
     (figure, _), *_ = panel.plots
     drawn = dict(zip(figure.data[1].y, figure.data[1].x, strict=True))
     assert drawn["recompute always"] == 1
@@ -187,7 +187,7 @@ def test_what_joining_costs_is_compared_with_the_same_system_joined_warm() -> No
         setting = Setting(nodes=16)
         point = Point("joining", "16 nodes", name, setting, system(name, setting), JOINED[kind])
         done.append((point, sample(mean_s)))
-    (panel,) = panels(Found(done))
+    panel, *_ = panels(Found(done))
     assert panel.title == "One node in 4 joins: 16 nodes"
     costs = {name: value for name, value in panel.plotted.items() if not name.endswith(TAIL_MARK)}
     means = {name: round(value.mean) for name, value in costs.items()}

@@ -1,0 +1,118 @@
+"""Who is best for how much: of what each budget buys, the fastest in how many places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import NamedTuple
+
+from experiments.intervals import Interval, mean_interval
+from experiments.study.claims import Claim, Fact, Shown, joined
+from experiments.study.rivals import Purchase
+from experiments.study.sample import MEAN, STEADY, below, ratio
+
+BUDGETS = (0.0, 2.0, 5.0, inf)
+"""Dollars an hour for what holds blocks beyond the nodes' own memory."""
+
+Place = Sequence[Purchase]
+"""All that could be bought at one place."""
+
+
+class Count(NamedTuple):
+    """Of places."""
+
+    fastest: int
+    """Where its mean is the lowest within the budget."""
+    surely: int
+    """Where it is surely lower than every other."""
+    unbeaten: int
+    """Where no other is surely lower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Of one purchase within one budget."""
+
+    budget: float
+    purchase: str
+    places: int
+    """Where the budget buys it."""
+    whole: Count
+    steady: Count
+    gain: Interval
+    """How much sooner than recomputing its mean first token is, over these places."""
+    tail: Interval
+    """The same of p99."""
+
+    @property
+    def name(self) -> str:
+        """As plots have it."""
+        return f"{self.purchase}, {budget_text(self.budget)}"
+
+
+def budget_text(budget: float) -> str:
+    """As sentences have it."""
+    if not isfinite(budget):
+        return "at any price"
+    return f"up to {budget:.0f} $/h" if budget else "for nothing"
+
+
+def scores(places: Sequence[Place]) -> list[Score]:
+    """Of each budget the purchases that are the fastest, or beaten by nothing, anywhere; the most often
+    fastest first."""
+    found = []
+    for budget in BUDGETS:
+        within = [[one for one in place if one.sample.cost <= budget] for place in places]
+        labels = dict.fromkeys(one.label for place in within for one in place)
+        mine = [_score(budget, label, within) for label in labels]
+        shown = [
+            one for one in mine if any(count.unbeaten or count.fastest for count in (one.whole, one.steady))
+        ]
+        found += sorted(shown, key=lambda one: (-one.whole.fastest, -one.whole.unbeaten))
+    return found
+
+
+def _score(budget: float, label: str, within: Sequence[Place]) -> Score:
+    pairs = [(one, place) for place in within for one in place if one.label == label]
+    gains, tails = (
+        mean_interval([1 - ratio(one.sample, _nothing(place).sample, *path).mean for one, place in pairs])
+        for path in (MEAN, (MEAN[0], "p99"))
+    )
+    whole, steady = (_count(pairs, path) for path in (MEAN, STEADY))
+    return Score(budget, label, len(pairs), whole, steady, gains, tails)
+
+
+def _count(pairs: Sequence[tuple[Purchase, Place]], path: tuple[str, str]) -> Count:
+    fastest = surely = unbeaten = 0
+    for one, place in pairs:
+        others = [other for other in place if other is not one]
+        fastest += one is min(place, key=lambda other: other.sample.mean(*path))
+        surely += all(below(one.sample, other.sample, *path) for other in others)
+        unbeaten += not any(below(other.sample, one.sample, *path) for other in others)
+    return Count(fastest, surely, unbeaten)
+
+
+def _nothing(place: Place) -> Purchase:
+    return next(one for one in place if one.system == "recompute" and not one.variant)
+
+
+def budget_claim(found: Sequence[Score], places: int) -> Claim:
+    """Of each budget, who is the fastest how often; the plot must show who is so most often."""
+    return joined(
+        _of_budget([one for one in found if one.budget == budget], budget, places) for budget in BUDGETS
+    )
+
+
+def _of_budget(mine: Sequence[Score], budget: float, places: int) -> Claim:
+    first, *others = [one for one in mine if one.whole.fastest]
+    told = "; ".join(f"{one.purchase} {one.whole.fastest} ({one.whole.surely})" for one in (first, *others))
+    steady = max(mine, key=lambda one: one.steady.fastest)
+    text = (
+        f"{budget_text(budget).capitalize()} the fastest in so many of {places} (surely): {told}. In steady "
+        f"state most often {steady.purchase}, in {steady.steady.fastest} ({steady.steady.surely})."
+    )
+    facts: list[Shown] = [
+        Fact(other.name, first.name) for other in others if other.whole.fastest < first.whole.fastest
+    ]
+    return Claim(text, tuple(facts))
