@@ -15,7 +15,7 @@ from experiments.study.panels.panel import Found, Panel, by_system, labelled, pa
 from experiments.study.point import label
 from experiments.study.rivals import Done
 from experiments.study.rules import EGRESS, EVERYTHING, beat_everything, sram_sentence
-from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio, seconds, told_change
+from experiments.study.sample import MEAN, P50, P99, STEADY, Sample, ratio, seconds, told_change
 from experiments.study.structure import structure
 from experiments.study.systems import BOUND, NAMES, SHARES
 from experiments.study.table import Table
@@ -205,6 +205,13 @@ def _tails(done: Done) -> Iterator[Row]:
             told.append(f"{nodes} nodes: {tails_from('recomputing', others).text}")
     if told:
         yield "Means only; p99 was the same", "; ".join(told)
+    middle = [
+        f"{nodes} nodes: p50 {told_change(mine[LENT], mine[NONE], *P50)}, mean {_change(mine, LENT, NONE)}"
+        for nodes, mine in _by_nodes(done, "rivals")
+        if {LENT, NONE} <= mine.keys()
+    ]
+    if middle:
+        yield "p50 was not told", f"{LENT}, against recomputing: {'; '.join(middle)}"
 
 
 def _seeds(found: Found) -> Iterator[Row]:
@@ -269,7 +276,7 @@ def _largest_start(done: Done) -> str:
 
 def _designs(done: Done) -> Iterator[Row]:
     told = []
-    for nodes, mine in _by_nodes(done, "designs"):
+    for nodes, mine in _by_nodes(done, "rivals"):
         own, front = NAMES["answered_pool"], NAMES["lent_pool"]
         if {own, front, LENT} <= mine.keys():
             told.append(

@@ -22,9 +22,10 @@ class References:
         }
 
     def recomputing(self, point: Point) -> Sample | None:
-        """With the same variant, or without any."""
+        """Without a variant, where there is one, as tables have it; else with the same: who buys another
+        scheduler is compared with who buys nothing, and an engine with itself."""
         place = point.sweep, point.place
-        return self._nothing.get((*place, point.variant)) or self._nothing.get((*place, ""))
+        return self._nothing.get((*place, "")) or self._nothing.get((*place, point.variant))
 
     def without(self, point: Point) -> Sample | None:
         """The same with a switch that only forwards."""

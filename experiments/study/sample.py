@@ -16,6 +16,7 @@ SAME_SHARE = 0.005
 """Nobody would buy for less."""
 TTFT = "ttft_s"
 MEAN = (TTFT, "mean")
+P50 = (TTFT, "p50")
 P99 = (TTFT, "p99")
 START = ("start_ttft_s", "mean")
 STEADY = ("steady_ttft_s", "mean")

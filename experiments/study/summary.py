@@ -1,4 +1,4 @@
-"""results/study/summary.json: each point with its seeds, means and p99 with their intervals, and cost."""
+"""results/study/summary.json: each point with its seeds and cost, means, p50 and p99 with their intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.study.adaptive import Coarse
 from experiments.study.point import Point
 from experiments.study.references import References
 from experiments.study.sample import START, STEADY, TTFT, Sample, hour_sample, ratio
-from experiments.study.table import Table, parts
+from experiments.study.table import PARTS, Table, parts
 
 Numbers = dict[str, float | None]
 
@@ -110,21 +110,21 @@ def _compared(point: Point, sample: Sample, references: References) -> dict[str,
 
 
 def _ratio(sample: Sample, other: Sample, name: str) -> Numbers:
-    return _with_tail(ratio(sample, other, name, "mean"), ratio(sample, other, name, "p99"))
+    return _numbers({part: ratio(sample, other, name, part) for part in PARTS})
 
 
 def _time(sample: Sample, name: str) -> Numbers:
-    return _with_tail(sample.interval(name, "mean"), sample.interval(name, "p99"))
+    return _numbers({part: sample.interval(name, part) for part in PARTS})
 
 
-def _with_tail(mean: Interval, tail: Interval) -> Numbers:
-    of_tail = _interval(tail)
-    return {
-        **_interval(mean),
-        "p99": of_tail["mean"],
-        "p99_low": of_tail["low"],
-        "p99_high": of_tail["high"],
-    }
+def _numbers(found: Mapping[str, Interval]) -> Numbers:
+    """The mean with `low` and `high`; of the others each name with both behind it."""
+    numbers: Numbers = {}
+    for part, interval in found.items():
+        middle, low, high = parts(interval)
+        prefix = "" if part == "mean" else f"{part}_"
+        numbers |= {part: middle, f"{prefix}low": low, f"{prefix}high": high}
+    return numbers
 
 
 def _interval(found: Interval) -> Numbers:

@@ -16,7 +16,7 @@ from experiments.study.budget import Score
 from experiments.study.ledger import Entry
 from experiments.study.point import Point
 from experiments.study.references import References, over
-from experiments.study.sample import MEAN, P99, START, STEADY, STEADY_P99, TTFT, Sample, ratio
+from experiments.study.sample import MEAN, P50, P99, START, STEADY, STEADY_P99, TTFT, Sample, ratio
 from experiments.study.space import Gain
 from experiments.study.systems import NAMES
 from experiments.study.tornado import Bar
@@ -75,7 +75,9 @@ TIMES = {
     "between_tokens": "between_tokens_s",
     "end_to_end": "end_to_end_s",
 }
-"""Columns of mean and p99 -> names in results."""
+"""Columns of PARTS -> names in results."""
+PARTS = ("mean", "p50", "p99")
+"""What is told of each time."""
 COUNTS = (
     "requests_per_s", "prefill_s", "saved_prefill_s", "storage_busy_share", "merged", "digests",
     "table_updates", "control_cpu_s",
@@ -84,9 +86,10 @@ BYTES = {"storage_egress_bytes": 1e9, "switch_served_bytes": 1e9, "control_bytes
 COLUMNS = (
     "sweep", "value", "system", "variant", "stores", "shape", "nodes", "requests", "seeds", "load", "reuse",
     "block_tokens", "link_gbit_s", "pool_gb",
-    *(f"{name}_{part}_s" for name in TIMES for part in ("mean", "p99")),
-    "over_recomputing", "p99_over_recomputing", "steady_over_recomputing", "steady_p99_over_recomputing",
-    "ttft_p50_s", "start_extra_wait_s", "found_share", "from_pool_share",
+    *(f"{name}_{part}_s" for name in TIMES for part in PARTS),
+    "over_recomputing", "p50_over_recomputing", "p99_over_recomputing",
+    "steady_over_recomputing", "steady_p99_over_recomputing",
+    "start_extra_wait_s", "found_share", "from_pool_share",
     *COUNTS, "storage_egress_gb", "switch_served_gb", "control_mb",
     "dollars_per_hour", "cache_dollars_per_hour",
 )  # fmt: skip
@@ -104,9 +107,9 @@ def _row(point: Point, found: Sample, references: References) -> tuple[Any, ...]
         point.sweep, point.value, point.system, point.variant, setting.stores, setting.shape, setting.nodes,
         round(found.mean("requests")), len(found.runs), setting.load, setting.reuse,
         setting.block_tokens, setting.link_gbit_s, setting.pool_gb,
-        *(found.interval(time, part) for time in TIMES.values() for part in ("mean", "p99")),
-        *(over(found, nothing, *path) for path in (MEAN, P99, STEADY, STEADY_P99)),
-        found.interval(TTFT, "p50"), found.start_wait_s,
+        *(found.interval(time, part) for time in TIMES.values() for part in PARTS),
+        *(over(found, nothing, *path) for path in (MEAN, P50, P99, STEADY, STEADY_P99)),
+        found.start_wait_s,
         mean_interval([1 - share for share in _shares(found, "recomputed")]),
         mean_interval(list(_shares(found, "pool"))),
         *(found.interval(count) for count in COUNTS),
@@ -122,10 +125,13 @@ def _shares(found: Sample, kind: str) -> Iterator[float]:
 
 def beside_table(name: str, mine: Mapping[str, Sample], reference: str, unit: str = "seeds") -> Table:
     """Systems beside one that they are compared with, seed by seed, or by what else `unit` says."""
-    columns = ("system", unit, "ttft_mean_s", "ttft_p99_s", "ratio", "p99_ratio", "cache_dollars_per_hour")
+    columns = (
+        "system", unit, "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "ratio", "p50_ratio", "p99_ratio",
+        "cache_dollars_per_hour",
+    )  # fmt: skip
     rows = [
-        (label, len(one.runs), one.interval(*MEAN), one.interval(*P99),
-         *(over(one, mine.get(reference), *path) for path in (MEAN, P99)), one.cost)
+        (label, len(one.runs), *(one.interval(*path) for path in (MEAN, P50, P99)),
+         *(over(one, mine.get(reference), *path) for path in (MEAN, P50, P99)), one.cost)
         for label, one in mine.items()
     ]  # fmt: skip
     return Table(name, columns, tuple(rows))
@@ -135,10 +141,13 @@ def waits_table(
     name: str, mine: Mapping[str, Sample], warm: Mapping[str, str], waits_s: Mapping[str, Interval]
 ) -> Table:
     """What each waits longer than the same warm; `warm`: label -> that of what it is compared with."""
-    columns = ("system", "seeds", "waits_longer_s", "ttft_mean_s", "ttft_p99_s", "ratio", "p99_ratio")
+    columns = (
+        "system", "seeds", "waits_longer_s", "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "ratio", "p50_ratio",
+        "p99_ratio",
+    )  # fmt: skip
     rows = [
-        (label, len(mine[label].runs), wait_s, mine[label].interval(*MEAN), mine[label].interval(*P99),
-         *(ratio(mine[label], mine[warm[label]], *path) for path in (MEAN, P99)))
+        (label, len(mine[label].runs), wait_s, *(mine[label].interval(*path) for path in (MEAN, P50, P99)),
+         *(ratio(mine[label], mine[warm[label]], *path) for path in (MEAN, P50, P99)))
         for label, wait_s in waits_s.items()
     ]  # fmt: skip
     return Table(name, columns, tuple(rows))
@@ -233,13 +242,13 @@ def shares_table(done: Sequence[tuple[Point, Sample]]) -> Table:
         stores = of[shape, "stores"]
         gain = benefit(found, stores)
         rows.append(
-            (shape, NAMES[name], len(found.runs), found.interval(*MEAN), found.interval(*P99),
-             *(over(found, stores, *path) for path in (MEAN, P99)),
+            (shape, NAMES[name], len(found.runs), *(found.interval(*path) for path in (MEAN, P50, P99)),
+             *(over(found, stores, *path) for path in (MEAN, P50, P99)),
              gain.saved_gpu_s, gain.extra_dollars, gain.net_dollars)
         )  # fmt: skip
     columns = (
-        "traffic", "system", "seeds", "ttft_mean_s", "ttft_p99_s", "over_storage_nodes",
-        "p99_over_storage_nodes", "saved_gpu_s_per_hour", "extra_dollars_per_hour",
+        "traffic", "system", "seeds", "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "over_storage_nodes",
+        "p50_over_storage_nodes", "p99_over_storage_nodes", "saved_gpu_s_per_hour", "extra_dollars_per_hour",
         "net_dollars_per_hour_steady",
     )  # fmt: skip
     return Table("systems", columns, tuple(rows))

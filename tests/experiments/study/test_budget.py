@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from experiments.study.budget import BUDGETS, Score, budget_claim, budget_text, scores
-from experiments.study.claims import contradictions
+from experiments.study.claims import Fact, contradictions
 from experiments.study.panels.budgets import budgets
 from experiments.study.rivals import Purchase
 from tests.experiments.study.made import of_runs, run, sample
@@ -84,6 +84,7 @@ def test_what_is_said_of_a_budget_is_what_its_figures_are_whatever_these_are() -
         held += len(panel.claim.facts)
         swapped = dict(panel.plotted)
         for fact in panel.claim.facts[:1]:
+            assert isinstance(fact, Fact)
             swapped |= {fact.less: panel.plotted[fact.more], fact.more: panel.plotted[fact.less]}
             assert contradictions(panel.claim, swapped)
     assert held > 60

@@ -89,6 +89,26 @@ def test_tails_that_are_told_apart_are_named_with_their_intervals() -> None:
     )
 
 
+def test_p50_is_told_beside_the_mean_which_it_is_not() -> None:
+    lent = of_runs([{**run(0.19), "ttft_s": {"mean": 0.19, "p50": 0.1, "p99": 0.6}} for _ in range(3)])
+    rows = dict(objections(Found(bought({"recompute": sample(0.2), "lent": lent})), NOTHING).rows)
+    assert "16 nodes: p50 50.0% ± 0.1% sooner, mean 5.0% ± 0.2% sooner" in rows["p50 was not told"]
+
+
+def test_a_real_switch_in_front_of_lent_dram_is_told_at_every_fan_in_that_it_was_bought_at() -> None:
+    done = [
+        pair
+        for nodes in (16, 60)
+        for pair in bought(
+            {"lent": sample(0.2), "lent_pool": sample(0.199, 0.49), "answered_pool": sample(0.206, 0.49)},
+            nodes,
+        )
+    ]
+    told = dict(objections(Found(done), NOTHING).rows)["A switch in front of lent DRAM was an idealised one"]
+    assert "16 nodes, against none" in told
+    assert "60 nodes, against none: with the switches' own pool and control plane 3.0% ± 0.0% later" in told
+
+
 def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
     figures = [("a", True), ("a", True), ("b", True), ("b", False), ("c", None), ("d", False)]

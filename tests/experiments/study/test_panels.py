@@ -80,6 +80,9 @@ def test_every_table_has_p99_where_it_has_a_mean_and_the_number_of_seeds(made: l
         assert any(mean in columns for mean in pairs), panel.title
         for mean, tail in pairs.items():
             assert (mean in columns) == (tail in columns), (panel.title, mean)
+        for time in ("ttft", "steady", "end_to_end"):
+            mean, median = f"{time}_mean_s", f"{time}_p50_s"
+            assert (mean in columns) == (median in columns), (panel.title, mean)
 
 
 def test_a_time_that_was_played_more_than_once_has_a_finite_interval(made: list[Panel]) -> None:
