@@ -51,6 +51,8 @@ class Machine:
     node_fragment_s: float = number(0.0, 0.0, 1e3)
     """CPU time of a node for each fragment that it gets."""
     store_block_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a storage node for each block that it is asked for, besides its fragments."""
+    """CPU time of who answers for each block that it is asked for, besides its fragments."""
     store_fragment_s: float = number(0.0, 0.0, 1e3)
-    """CPU time of a storage node for each fragment that it sends or takes."""
+    """CPU time of who answers for each fragment that it sends, or takes."""
+    index_s: float = number(0.0, 0.0, 1e3)
+    """CPU time of an index for a question, and of the node for its answer."""

@@ -6,7 +6,7 @@ The steps are those of hostlib.inference; batched decoding and blocking loads ar
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from experiments.simulator.chunks import fetch_chunks
@@ -263,7 +263,7 @@ class Node:
         admitted: int | None = len(missing)
         if self._options.gate == "compare":
             homes = [block.home for _, block in missing]
-            admitted = self._blending.admits(self._gate, plan, homes, self._load_now(self.fetcher))
+            admitted = self._blending.admits(self._gate, plan, homes, self._load_now(self.fetcher.backlog_s))
         if admitted is None:
             return None
         if admitted:
@@ -356,22 +356,22 @@ class Node:
         if self._options.gate != "compare":
             return len(missing) if self._options.gate == "always" else 0
         places: Sequence[Any] = [block.home for block in missing]
-        load = self._load_now(fetcher)
+        home_s: Callable[[Any], float] = fetcher.backlog_s
         if self._hints is not None:
-            places = self._hints.places(missing)
-            load = replace(load, home_s=self._hints.wait_s)
+            places, home_s = self._hints.places(missing), self._hints.wait_s
             missing = missing[: len(places)]
         depths = [block.depth for block in missing]
-        admitted = self._gate.admits(depths, places, chain_blocks, load)
+        admitted = self._gate.admits(depths, places, chain_blocks, self._load_now(home_s))
         if self._hints is not None:
             self._hints.promise(missing[:admitted], places)
         return admitted
 
-    def _load_now(self, fetcher: Fetcher) -> Load:
+    def _load_now(self, home_s: Callable[[Any], float]) -> Load:
+        """`home_s`: what waits at a home, as far as it is known."""
         blocking = self._options.loading == "blocking"
         gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._loop.now)
         coder_s = max(0.0, self._decoder_free_s - self._loop.now)
-        return Load(fetcher.backlog_s, self.link_backlog_s, gpu_s, coder_s)
+        return Load(home_s, self.link_backlog_s, gpu_s, coder_s)
 
     def _compute(self, request: Request, remaining: Remaining[Block], record: Record) -> Steps:
         if remaining.blended is None:

@@ -147,8 +147,7 @@ class System:
         )
         carrier, cluster = self._carrier, SimulatedCluster(self.loop, parts)
         if carrier is not None and carrier.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
-            seed, header_share = scenario.workload.seed, scenario.network.header_share
-            cluster = ReportedCluster(self.loop, parts, carrier.machine, seed, header_share, past)
+            cluster = ReportedCluster(self.loop, parts, carrier.machine, scenario.workload.seed, past)
         given = (scenario.workload, scenario.nodes, cluster, self._live_router(cluster))
         self.router = Router(*given) if carrier is None else EmulatedRouter(*given, carrier)
 
@@ -183,9 +182,16 @@ class System:
         return kind(blocks, memory, self.sizes.block_bytes, fragments)
 
     @property
+    def _link_bit_s(self) -> float:
+        """Rate at which blocks pass a node's link, as nodes count on it."""
+        network, carrier = self.scenario.network, self._carrier
+        bit_s = network.link_gbit_s * 1e9 * (self.scenario.direct.peer_share if self.peers else 1.0)
+        return bit_s if carrier is None else carrier.counted_bit_s(bit_s, network.header_share)
+
+    @property
     def _block_s(self) -> float:
-        """Of a block on a link."""
-        return self.cost.fetch_s(self.cost.stored_bytes, self.scenario.network.link_gbit_s * 1e9)
+        """Of a block on a link, likewise."""
+        return self.cost.fetch_s(self.cost.stored_bytes, self._link_bit_s)
 
     def _hints_of(
         self, place: int, name: str, fetcher: Fetcher | None
@@ -293,7 +299,7 @@ class System:
             tiers,
             gpu,
             fetcher,
-            scenario.network.link_gbit_s * 1e9 * (scenario.direct.peer_share if self.peers else 1.0),
+            self._link_bit_s,
             decode_s(scenario, cost),
             self._streams(),
             scenario.model.decoding == "gpu",

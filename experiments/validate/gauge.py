@@ -90,6 +90,7 @@ class Reading:
             store_cold_s=MEASURED.store_cold_s * rest,
             node_block_s=MEASURED.node_block_s * slower,
             store_block_s=MEASURED.store_block_s * slower,
+            index_s=MEASURED.index_s * slower,
             entries_s=self.entries_s,
             entry_digest_s=self.entry_digest_s,
         )

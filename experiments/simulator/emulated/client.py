@@ -46,15 +46,20 @@ class EmulatedClient(Client):
         return stored
 
     def waiting_blocks(self) -> float:
-        """Blocks being fetched, as far as they have not come: as hosts count, one of which nothing has come
-        is a single fragment (its length is not known yet)."""
-        waiting = 0.0
+        """Blocks being fetched, as far as they have not come: as hosts tell the router, one of which nothing
+        has come is a single fragment (its length is not known yet)."""
+        return sum(self.outstanding(1).values(), 0.0)
+
+    def outstanding(self, unknown: int | None = None) -> dict[str, float]:
+        """The same by home; one of which nothing has come counts as so many fragments, or as a whole block,
+        as hosts count for their gate."""
+        waiting: dict[str, float] = {}
         for transfer in self._transfers.values():
-            parts, missing = transfer.block.parts, transfer.missing
-            left = 1
+            block, missing = transfer.block, transfer.missing
+            left = unknown or block.fragments
             if not missing & 1 << PROBE:
-                left = sum(fragments for part, fragments in enumerate(parts) if missing & 1 << part)
-            waiting += left / sum(parts)
+                left = sum(fragments for part, fragments in enumerate(block.parts) if missing & 1 << part)
+            waiting[block.home] = waiting.get(block.home, 0.0) + left / block.fragments
         return waiting
 
     def store(self, blocks: Iterable[Block]) -> None:

@@ -42,6 +42,7 @@ class EmulatedLender(Lender):
         self, lenders: EmulatedLenders, node: int, client: Client, tiers: LocalTiers[Block], network: Network
     ) -> None:
         super().__init__(lenders, node, client, tiers, network)
+        self.client = client
         self._machine = machine = lenders.carrier.machine
         self._process, self._index = lenders.carrier.node_process(client.name), lenders.index
         self._backlog = SocketBacklog(lenders.loop, self._egress, network.sizes.value_bytes, machine)
@@ -49,8 +50,8 @@ class EmulatedLender(Lender):
     def ask_index(self, blocks: Sequence[Block]) -> Event | float:
         if self._process.free:
             return super().ask_index(blocks)
-        answered = self._lenders.loop.event()
-        self._index.do(0.0, self._process.do, 0.0, answered.succeed)
+        answered, cost_s = self._lenders.loop.event(), self._machine.index_s
+        self._index.do(cost_s, self._process.do, cost_s, answered.succeed)
         return answered
 
     def store(self, blocks: Iterable[Block]) -> None:

@@ -35,6 +35,10 @@ class Carrier:
             process = self._nodes[name] = Process(self._cpu, machine.host_wake_s, cold)
         return process
 
+    def counted_bit_s(self, link_bit_s: float, header_share: float) -> float:
+        """Of a link's rate what is left for blocks, as hosts count: their frames take a share of it."""
+        return link_bit_s / (1 + header_share) if self.machine.cores else link_bit_s
+
     def timers(self, place: int) -> Timers | None:
         """Of one node; None: what happens happens in time."""
         tick_s = self.machine.timer_s

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from experiments.simulator.emulated.client import EmulatedClient
 from experiments.simulator.emulated.cpu import Process, Timers
+from experiments.simulator.emulated.lenders import EmulatedLender
 from experiments.simulator.emulated.machine import Carrier
 from experiments.simulator.events import Steps
 from experiments.simulator.node import Node
+from hostlib.gate import Load
 
 
 class EmulatedNode(Node):
@@ -21,6 +28,20 @@ class EmulatedNode(Node):
         """It does from now on, by its name; before, nothing of it takes time."""
         self._process, self._timers = carrier.node_process(name), carrier.timers(self._place)
         self._prepare_block_s = carrier.machine.node_block_s
+
+    def _load_now(self, home_s: Callable[[Any], float]) -> Load:
+        """As hosts count: on the link, and at least at each home, is what has not come of what the node is
+        fetching."""
+        load, fetcher = super()._load_now(home_s), self.fetcher
+        client = fetcher.client if isinstance(fetcher, EmulatedLender) else fetcher
+        if self._process.free or not isinstance(client, EmulatedClient):
+            return load
+        waiting, block_s = client.outstanding(), self.block_s
+        return replace(
+            load,
+            link_s=sum(waiting.values(), 0.0) * block_s,
+            home_s=lambda home: max(home_s(home), waiting.get(home, 0.0) * block_s),
+        )
 
     def _before(self, blocks: int) -> Steps:
         if self._timers is not None:

@@ -44,13 +44,10 @@ class ReportedCluster(SimulatedCluster):
         parts: ClusterParts,
         machine: Machine,
         seed: int,
-        header_share: float = 0.0,
         past: Iterable[Block] = (),
     ) -> None:
-        """`header_share`: of a block, which the router counts as what a link has to carry, as a node's gate
-        does not. `past`: what storage nodes hold from the start, as the router is told."""
+        """`past`: what storage nodes hold from the start, as the router is told."""
         super().__init__(loop, parts)
-        self._frames = 1 + header_share
         self._known = {block.key for block in past}
         """Of blocks that storage nodes hold."""
         self._machine = machine
@@ -72,9 +69,7 @@ class ReportedCluster(SimulatedCluster):
         blocks = self._parts.library.chain(request)[first:end]
         homes = [None if self._pooled(block) else block.home for block in blocks]
         link_s = max(0.0, told.link_free_s - now_s)
-        return transfer_s(
-            homes, self._frames * asker.block_s, link_s, lambda home: told.homes.wait_s(home, now_s)
-        )
+        return transfer_s(homes, asker.block_s, link_s, lambda home: told.homes.wait_s(home, now_s))
 
     def prefilled(self, node: int) -> None:
         """Said at once, and before it what the node then holds."""
@@ -102,6 +97,6 @@ class ReportedCluster(SimulatedCluster):
         if isinstance(node.fetcher, EmulatedClient):
             self._known.update(block.key for block in node.fetcher.newly_stored())
             waiting = node.fetcher.waiting_blocks()
-        told.link_free_s = now_s + waiting * self._frames * node.block_s
+        told.link_free_s = now_s + waiting * node.block_s
         for store in self._parts.stores:
             told.homes.report(store.name, node.home_backlog_s(store.name), now_s)

@@ -93,11 +93,11 @@ def lenders(**machine: Any) -> tuple[System, list[EmulatedLender]]:
 
 
 def test_the_question_to_the_index_wakes_the_index_and_its_answer_the_node() -> None:
-    system, (asker, *_) = lenders(cores=2, host_wake_s=0.25)
+    system, (asker, *_) = lenders(cores=2, host_wake_s=0.25, index_s=0.125)
     answered = asker.ask_index(())
     assert isinstance(answered, Event)
     system.loop.run(until=answered)
-    assert system.loop.now == 0.5
+    assert system.loop.now == 0.75
 
 
 def test_what_a_node_is_asked_for_waits_until_its_process_has_come_to_it() -> None:
@@ -154,6 +154,29 @@ def test_hosts_fixed_times_are_longer_by_the_emulations_pace() -> None:
     assert stretched.merged_backlog_ms == 3 * plain.merged_backlog_ms
     assert stretched.min_timeout_s == 3 * plain.min_timeout_s
     assert stretched.initial_window == plain.initial_window
+
+
+def test_hosts_count_frames_and_what_has_not_come_of_what_they_fetch() -> None:
+    framed = BUSY.changed(network={"header_share": 0.25})
+    system, plain = (
+        System(*prepare(framed.changed(machine=machine))) for machine in ({"cores": 2}, TIMELESS)
+    )
+    node, block_s = system.nodes[0], system.nodes[0].block_s
+    assert block_s == pytest.approx(1.25 * plain.nodes[0].block_s)
+    chain = system.library.chain(system.demand.requests[0])[:3]
+    homes = {block.home for block in chain}
+    first, all_three = system.loop.event(), system.loop.event()
+    assert node.fetcher is not None
+    node.fetcher.fetch(chain[:1], lambda sources: first.succeed())
+    node.fetcher.fetch(chain, lambda sources: all_three.succeed())
+    asked = node._load_now(lambda home: 0.0)
+    assert asked.link_s == pytest.approx(3 * block_s)
+    assert sum(asked.home_s(home) for home in homes) == pytest.approx(3 * block_s)
+    system.loop.run(until=first)
+    assert 0 < node._load_now(lambda home: 0.0).link_s <= 2 * block_s
+    system.loop.run(until=all_three)
+    idle = node._load_now(lambda home: 9.0)
+    assert (idle.link_s, {idle.home_s(home) for home in homes}) == (0.0, {9.0})
 
 
 def test_a_node_subscribes_again_by_its_hosts_clock() -> None:

@@ -63,8 +63,8 @@ def test_a_streams_levels_have_the_emulators_lengths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tables", "reason"),
     [
-        ({"storage": {"kind": "direct"}}, "storage nodes only"),
-        ({"storage": {"kind": "peers"}}, "storage nodes only"),
+        ({"storage": {"kind": "direct"}}, "storage nodes, or nodes that lend"),
+        ({"storage": {"kind": "peers"}}, "storage nodes, or nodes that lend"),
         ({"nodes": {"tiers": "inclusive"}}, "exclusive tiers only"),
         ({"nodes": {"asking": "block"}}, "exclusive tiers only"),
         ({"decoders": {"count": 2}}, "no decoders"),
