@@ -6,7 +6,7 @@ from experiments.study.panels import compared, deciding, swept
 from experiments.study.panels.budgets import budgets
 from experiments.study.panels.joining import joining
 from experiments.study.panels.live import live
-from experiments.study.panels.panel import Found, Panel, places
+from experiments.study.panels.panel import Found, Panel, part, places
 from experiments.study.plan import AXES
 from experiments.study.played import gains
 from experiments.study.rivals import fan_ins, purchases
@@ -21,7 +21,7 @@ def panels(found: Found) -> list[Panel]:
     made += _budgets(found)
     made += [deciding.settings(found)] if found.verdicts else []
     made += [deciding.space(done)] if SPACE in played else []
-    made += [compared.gate(done, nodes) for nodes in places(done, "gate")]
+    made += [compared.gate(done, nodes, found.live) for nodes in places(done, "gate")]
     made += [compared.designs(done, nodes) for nodes in places(done, "designs")]
     made += [live(found.live)] if any(gains(found.live)) else []
     made += [compared.codec(done, nodes) for nodes in places(done, "codec")]
@@ -45,7 +45,11 @@ def _budgets(found: Found) -> list[Panel]:
     mapped = [one.bought for one in found.verdicts]
     made = []
     if all(any(one.system == "recompute" for one in place) for place in bought) and bought:
-        made.append(budgets(bought, f"{', '.join(map(str, nodes))} nodes", "budgets"))
+        made.append(
+            budgets(bought, f"{', '.join(map(str, nodes))} nodes", "budgets", part(found.done, "rivals"))
+        )
     if mapped:
-        made.append(budgets(mapped, f"{len(mapped)} settings of the map", "map_budgets"))
+        made.append(
+            budgets(mapped, f"{len(mapped)} settings of the map", "map_budgets", part(found.done, "map"))
+        )
     return made

@@ -6,21 +6,27 @@ from collections.abc import Sequence
 
 from experiments.intervals import Interval
 from experiments.study import figures
+from experiments.study.against import all_of, favoured, inference, scenarios_of
 from experiments.study.budget import Place, Score, budget_claim, scores
-from experiments.study.panels.panel import FAVOURED, Panel
+from experiments.study.panels.panel import Panel
+from experiments.study.rivals import Done
 from experiments.study.table import budget_table
 
 
-def budgets(places: Sequence[Place], what: str, name: str) -> Panel:
-    """Over all of these places; `what` they are, and `name` of the table."""
+def budgets(places: Sequence[Place], what: str, name: str, played: Done) -> Panel:
+    """Over all of these places; `what` they are, `name` of the table, and what was `played` there."""
     found = scores(places)
     counts = {one.name: _exact(one.whole.fastest) for one in found}
     steady = {one.name: _exact(one.steady.fastest) for one in found}
     return Panel(
         f"Who is best by budget: {what}",
         budget_claim(found, len(places)),
-        f"{FAVOURED}; the fastest by its mean may be so by a hair, so what is sure stands beside it; places "
-        "count alike, whatever is gained there.",
+        all_of(
+            favoured(scenarios_of(played)),
+            inference(scenarios_of(played)),
+            "the fastest by its mean may be so by a hair, so what is sure stands beside it",
+            "places count alike, whatever is gained there",
+        ),
         [
             figures.dots("places in which it is the fastest", {"whole run": counts, "steady state": steady}),
             figures.dots("mean and p99 sooner than recomputing by this share, over places", _gains(found)),

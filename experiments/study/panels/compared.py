@@ -6,6 +6,16 @@ from collections.abc import Iterable, Mapping
 
 from experiments.intervals import Interval
 from experiments.study import figures
+from experiments.study.against import (
+    all_of,
+    asked,
+    favoured,
+    held_by_warm,
+    inference,
+    queues,
+    racks,
+    scenarios_of,
+)
 from experiments.study.claims import joined
 from experiments.study.design_rules import (
     Labelled,
@@ -17,8 +27,6 @@ from experiments.study.design_rules import (
 )
 from experiments.study.designs import BLIND, CODECS, DECODERS, ENGINES, GATES, NO_CHOICE, WARMTHS
 from experiments.study.panels.panel import (
-    FAVOURED,
-    ORACLE,
     TAIL,
     TTFT,
     Panel,
@@ -27,6 +35,7 @@ from experiments.study.panels.panel import (
     part,
     tail_marked,
 )
+from experiments.study.played import Live
 from experiments.study.point import label
 from experiments.study.rivals import Done, purchases, rivals_claim
 from experiments.study.sample import MEAN, P99, hour_sample
@@ -40,7 +49,7 @@ Pairs = Iterable[tuple[str, str]]
 def rivals(done: Done, nodes: int) -> Panel:
     """Purchases by their cost."""
     bought = purchases(done, nodes)
-    mine = labelled(done, "rivals", nodes)
+    mine, played = labelled(done, "rivals", nodes), scenarios_of(part(done, "rivals", nodes))
     plots, means = dots(mine, steady=True)
     for what, path in ((TTFT, MEAN), (TAIL, P99)):
         costs = {one.label: (one.sample.cost, one.sample.interval(*path), one.label) for one in bought}
@@ -52,15 +61,21 @@ def rivals(done: Done, nodes: int) -> Panel:
     return Panel(
         f"What to buy for {nodes} nodes",
         rivals_claim(bought),
-        f"{FAVOURED}; {ORACLE}; the bound ({NAMES[BOUND]}) can't be bought; prices of hardware are assumed "
-        f"(below: what the decision depends on), and what software costs is not in them.",
+        all_of(
+            favoured(played),
+            asked(played),
+            inference(played),
+            f"the bound ({NAMES[BOUND]}) can't be bought",
+            "prices of hardware are assumed (below: what the decision depends on), and what software costs "
+            "is not in them",
+        ),
         plots,
         means,
         points_table(part(done, "rivals", nodes), f"rivals_{nodes}"),
     )
 
 
-def gate(done: Done, nodes: int) -> Panel:
+def gate(done: Done, nodes: int, live: Live) -> Panel:
     """What a node knows before it fetches, and what overtakes what."""
     first, *others = GATES
     pairs = [
@@ -73,7 +88,7 @@ def gate(done: Done, nodes: int) -> Panel:
         labelled(done, "gate", nodes),
         pairs,
         f"What the gate knows, and requests before blocks: {nodes} nodes, 2 storage nodes",
-        f"{ORACLE}; a second queue at each port is common in switches, but the emulator here has one.",
+        all_of(asked(scenarios_of(part(done, "gate", nodes))), queues(live)),
         points_table(part(done, "gate", nodes), f"gate_{nodes}"),
         recompute=True,
     )
@@ -110,7 +125,7 @@ def designs(done: Done, nodes: int) -> Panel:
         labelled(done, "designs", nodes),
         [*pairs, *_blind(name)],
         f"The switch in front of each kind of memory: {nodes} nodes",
-        f"{FAVOURED}; it is one for all reads.",
+        all_of(*(told(scenarios_of(part(done, "designs", nodes))) for told in (favoured, asked, inference))),
         points_table(part(done, "designs", nodes), f"designs_{nodes}"),
     )
 
@@ -161,7 +176,7 @@ def engine(done: Done, nodes: int) -> Panel:
         labelled(done, "engine", nodes),
         pairs,
         f"Engines that decode on the same GPUs: {nodes} nodes",
-        "chunks of 8,192 tokens, and 64 GB for requests that run; loads of blocks do not hold up decoding.",
+        all_of(inference(scenarios_of(part(done, "engine", nodes)))),
         points_table(part(done, "engine", nodes), f"engine_{nodes}"),
     )
 
@@ -179,8 +194,10 @@ def decoders(done: Done, nodes: int) -> Panel:
         labelled(done, "decoders", nodes),
         pairs,
         f"Who decodes, chosen by the network (NetKV-like): {nodes} nodes and as many decoders",
-        "KV moves over links of its own, whole and first come first served; with one switch all decoders are "
-        "equally near.",
+        all_of(
+            "KV moves over links of its own, whole and first come first served",
+            racks(scenarios_of(part(done, "decoders", nodes))),
+        ),
         points_table(part(done, "decoders", nodes), f"decoders_{nodes}"),
     )
 
@@ -198,9 +215,11 @@ def cold(done: Done, nodes: int) -> Panel:
     return Panel(
         f"A cold start of {nodes} nodes",
         joined([cold_claim(costs), tails_claim(mine, warmed.items())]),
-        "the same requests on nodes that hold 16 GB of the past's hottest blocks are what is compared "
-        "with; a push knows "
-        "these blocks from the past.",
+        all_of(
+            "what is compared with are the same requests on nodes that "
+            f"{held_by_warm(scenarios_of(part(done, 'cold', nodes)))} in the past",
+            "a push knows these blocks from the past",
+        ),
         [
             figures.dots("waiting of all requests beyond that on warm nodes, s, once", {"cold": costs}),
             figures.dots(TAIL, {"cold and warm": {name: one.interval(*P99) for name, one in mine.items()}}),

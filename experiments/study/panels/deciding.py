@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from experiments.intervals import Interval
 from experiments.study import figures
-from experiments.study.atlas import Standing
+from experiments.study.against import all_of, favoured, inference, scenarios_of
+from experiments.study.atlas import AXES, CHOICES, Standing
 from experiments.study.claims import EVEN, ZERO
 from experiments.study.design_rules import (
     DEARER,
@@ -18,7 +19,7 @@ from experiments.study.design_rules import (
     tornado_claim,
 )
 from experiments.study.ledger import Entry, entry
-from experiments.study.panels.panel import FAVOURED, Found, Panel, part, places
+from experiments.study.panels.panel import Found, Panel, part, places
 from experiments.study.point import Point
 from experiments.study.rivals import Done
 from experiments.study.rules import MEAN_MARK
@@ -44,6 +45,7 @@ def settings(found: Found) -> Panel:
     """Who is best where."""
     overall, central, tails = _Leads(), _Leads(), _Leads()
     plotted = {EVEN: ZERO}
+    played = scenarios_of(part(found.done, "map"))
     for one in found.verdicts:
         at = one.setting
         who = f"{at.model}, {at.shape}: {one.pool.label} against {one.rival.label}"
@@ -60,9 +62,14 @@ def settings(found: Found) -> Panel:
     return Panel(
         "Who is best where",
         map_claim(found.verdicts, found.steady, found.around),
-        f"{FAVOURED}; settings are few for a space of seven axes, and what lies between them was not "
-        f"simulated; the pool that is judged is the one of several that came nearest, and at 95 % one lead "
-        f"in forty is taken for sure by chance, both of which favour it.",
+        all_of(
+            favoured(played),
+            inference(played),
+            f"settings are few for a space of {len(AXES) + len(CHOICES)} axes, and what lies between them "
+            "was not simulated",
+            "the pool that is judged is the one of several that came nearest, and at 95 % one lead in forty "
+            "is taken for sure by chance, both of which favour it",
+        ),
         [
             figures.scatter("nodes", "lead over the best at that cost, %", overall.groups, zero=True),
             figures.scatter(

@@ -22,12 +22,6 @@ from experiments.study.tails import TAIL_MARK
 
 TTFT = "mean time to first token, s"
 TAIL = "p99 of the time to first token, s"
-FAVOURED = (
-    "the CXL pool waits at no CPU and in no fabric here, and a switch in front of it or of distributed DRAM "
-    "has neither digests nor limits of its tables, which favours them (DRAM that is lent by GETs has the "
-    "switches' own)"
-)
-ORACLE = "what homes and switches answer before a fetch takes a round trip and no CPU"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from typing import Any
 from experiments.intervals import Interval
 from experiments.page.report import Plot
 from experiments.study import figures
+from experiments.study.against import all_of, around, favoured, inference, scenarios_of, switches
 from experiments.study.benefit import benefit
 from experiments.study.claims import EVEN, ZERO, joined
-from experiments.study.panels.panel import FAVOURED, TAIL, TTFT, Panel, by_system, part, tail_marked
+from experiments.study.panels.panel import TAIL, TTFT, Panel, by_system, part, tail_marked
 from experiments.study.plan import Axis
 from experiments.study.rivals import STEADY_MARK, Done
 from experiments.study.rules import (
@@ -48,7 +49,7 @@ def systems(done: Done) -> Panel:
     return Panel(
         "Against the three baselines, by traffic",
         claim,
-        f"{FAVOURED}.",
+        all_of(*(told(scenarios_of(part(done, "shape"))) for told in (favoured, inference))),
         [figures.dots(TTFT, values), figures.dots(TAIL, tails)],
         plotted,
         shares_table(part(done, "shape")),
@@ -74,8 +75,15 @@ def axis(axis: Axis, done: Done) -> Panel:
     return Panel(
         f"By {axis.label}",
         joined(claims),
-        f"{FAVOURED}; one axis at a time around 16 nodes and 2 storage nodes; nothing is said of two; lent "
-        "DRAM, which costs nothing, is not on the axes: whether a pool pays beside it, the purchases say.",
+        all_of(
+            favoured(scenarios_of(part(done, axis.field))),
+            inference(scenarios_of(part(done, axis.field))),
+            around(part(done, axis.field), axis.field),
+            ""
+            if "lent" in found
+            else "lent DRAM, which costs nothing, is not on the axes: whether a pool pays beside it, the "
+            "purchases say",
+        ),
         [
             *(
                 _along(axis, {name: _of(mine, path) for name, mine in found.items()}, what)
@@ -137,7 +145,7 @@ def control(done: Done) -> Panel:
     return Panel(
         "What a slow control plane changes",
         control_claim(mine),
-        "one setting, one switch; the controller of several has not been simulated here.",
+        all_of(switches(done, "control")),
         [
             figures.dots(TTFT, {"mean": means}),
             figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),

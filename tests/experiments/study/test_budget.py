@@ -65,7 +65,7 @@ def test_what_is_said_of_a_budget_is_what_its_figures_are_whatever_these_are() -
             ]
             for _ in range(5)
         ]
-        panel = budgets(places, "5 places", "budgets")
+        panel = budgets(places, "5 places", "budgets", [])
         for budget in BUDGETS:
             best = [
                 min(
