@@ -18,27 +18,29 @@ def opening(done: Done) -> list[str]:
     where = [nodes for nodes in fan_ins(done) if any(one.pooled for one in purchases(done, nodes))]
     if not where:
         return []
-    told = [_all_leads(done, where)]
-    told += [text for text in (_bound(done, where), _stores(done, where)) if text]
-    return told
+    return [_all_leads(done, where), *_stores(done, where)]
 
 
 def _all_leads(done: Done, where: Sequence[int]) -> str:
-    """With the cold start and in steady state."""
+    """How many there are, with the cold start and in steady state, and the bound that says why so few."""
     out_of = sum(one.pooled for nodes in where for one in purchases(done, nodes))
     names = _list([str(nodes) for nodes in where])
-    text = (
-        f"Of {out_of} purchases with a pool or merging in the switch, with {names} nodes, none is surely "
-        "sooner to the first token than everything that costs no more"
-    )
     whole, steady = _leads(done, where, MEAN), _leads(done, where, STEADY)
-    if not whole and not steady:
-        return f"{text}, neither with the cold start nor in steady state."
+    text = (
+        f"Of {out_of} purchases with a pool or merging in the switch, with {names} nodes, "
+        f"{_are(len(whole))} surely sooner to the first token than everything that costs no more, "
+        f"in steady state {_are(len(steady))}{_bound(done, where)}."
+    )
     parts = [
-        f"{when}: {'; '.join(found) if found else 'none'}."
+        f" {when}: {'; '.join(found)}."
         for when, found in (("With the cold start", whole), ("In steady state", steady))
+        if found
     ]
-    return f"{text.replace('none is', 'these are')}. {' '.join(parts)}"
+    return text + "".join(parts)
+
+
+def _are(count: int) -> str:
+    return "none is" if not count else f"{count} is" if count == 1 else f"{count} are"
 
 
 def _leads(done: Done, where: Sequence[int], path: tuple[str, str]) -> list[str]:
@@ -61,21 +63,21 @@ def _bound(done: Done, where: Sequence[int]) -> str:
     if not found:
         return ""
     return (
-        f"Why: {NAMES['lent']}, costs nothing, and the bound on all switches that merge or keep blocks in "
-        f"front of it leads it by {_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 "
-        f"by {_widest(found, P99)}."
+        f": {NAMES['lent']}, costs nothing, and the bound on all switches that merge or keep blocks in front "
+        f"of it leads it by {_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 by "
+        f"{_widest(found, P99)}"
     )
 
 
-def _stores(done: Done, where: Sequence[int]) -> str:
+def _stores(done: Done, where: Sequence[int]) -> list[str]:
     """What a pool is worth where blocks have to lie on two storage nodes."""
     found = _changes(done, where, "switch", "stores")
     if not found:
-        return ""
-    return (
+        return []
+    return [
         f"Where blocks have to lie on {STORES} storage nodes, a pool before these is sooner by "
         f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 by {_widest(found, P99)}."
-    )
+    ]
 
 
 def opening_table(done: Done) -> Table:

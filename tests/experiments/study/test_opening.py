@@ -26,25 +26,31 @@ def at(**times: float) -> list[tuple[Point, Sample]]:
 def test_a_pool_that_leads_everything_at_its_cost_is_named_and_no_other() -> None:
     ahead = opening(at(recompute=0.2, lent=0.18, lent_pool=0.17, switch=0.19))
     assert ahead[0].startswith(
-        "Of 2 purchases with a pool or merging in the switch, with 16 nodes, these are"
+        "Of 2 purchases with a pool or merging in the switch, with 16 nodes, 1 is surely sooner to the first "
+        "token than everything that costs no more, in steady state 1 is. "
     )
     name = "the nodes' own DRAM, lent, pool in front"
     lead = f"{name} with 16 nodes by 5.56% ± 0.00% (p99 +5.56% ± 0.00%; 0.49 $/h)."
     assert f"With the cold start: {lead} In steady state: {lead}" in ahead[0]
     behind = opening(at(recompute=0.2, lent=0.17, lent_pool=0.18, switch=0.19))
     assert "with 16 nodes, none is surely sooner" in behind[0]
-    assert behind[0].endswith("neither with the cold start nor in steady state.")
+    assert behind[0].endswith("than everything that costs no more, in steady state none is.")
     cold = opening(bought({"recompute": sample(0.2, 0.0), "switch": sample(0.19, 1.96, steady_s=0.25)}))
-    assert cold[0].endswith("In steady state: none.")
+    assert "1 is surely sooner" in cold[0]
+    assert "in steady state none is." in cold[0]
+    assert "In steady state:" not in cold[0]
 
 
 def test_the_bound_and_storage_nodes_are_told_where_they_were_played() -> None:
-    told = opening(at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171, **{BOUND: 0.1782}))
-    assert told[1].endswith(
-        "leads it by +1.00% ± 0.00% with 16 nodes; in steady state by +1.00% ± 0.00% with 16 nodes; p99 by "
-        "+1.00% ± 0.00% with 16 nodes."
+    told = opening(at(recompute=0.2, lent=0.18, stores=0.19, switch=0.181, **{BOUND: 0.1782}))
+    one = "+1.00% ± 0.00% with 16 nodes"
+    assert told[0].endswith(
+        "the bound on all switches that merge or keep blocks in front of it leads it by "
+        f"{one}; in steady state by {one}; p99 by {one}."
     )
-    assert "a pool before these is sooner by +10.00% ± 0.00% with 16 nodes;" in told[2]
+    assert told[0].count(". ") == 0  # the bound is in the first sentence
+    told = opening(at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171))
+    assert "a pool before these is sooner by +10.00% ± 0.00% with 16 nodes;" in told[1]
     more = {"stores": sample(0.19, 1.47), "switch": sample(0.152, 5.36)}
     both = [*at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171), *bought(more, 60)]
     assert "sooner by +10.00% ± 0.00% with 16 nodes to +20.00% ± 0.00% with 60 nodes;" in opening(both)[1]
