@@ -48,7 +48,7 @@ def asked(scenarios: Iterable[Scenario]) -> str:
             f"what nodes ask homes and switches before a fetch waits at links ({words}), and takes no CPU"
         )
     if any(one.storage.kind == "peers" and not one.lends for one in asking):
-        parts.append("what they ask who reads over RDMA takes a round trip, whatever waits")
+        parts.append("what nodes ask that read one another's memory takes a round trip, whatever waits")
     return "; ".join(parts)
 
 
@@ -94,7 +94,7 @@ def switches(done: Done, sweep: str) -> str:
     text = f"one setting, with {_number(mine, 'switch')}"
     if most > mine:
         elsewhere = list(dict.fromkeys(name for count, name in pooled if count == most))
-        text += f"; {most} with their controllers are in the sweep {' and '.join(elsewhere)}"
+        text += f"; {most} with their controllers are in: {', '.join(elsewhere)}"
     return text
 
 

@@ -77,7 +77,7 @@ def _published(rows: Sequence[Judged], when: str) -> Iterator[tuple[str, str]]:
             f"readers ask in another order than the pool was filled in; interleaved over not: {said} {when}"
         )
         yield "Readers of a pool that is not interleaved met at one device", text
-    said = f"of published rows, none fitted, {near(counted)} {when}"
+    said = f"of published rows, without those used to fit, {near(counted)} {when}"
     sources = {row["source"]: [one for one in counted if one["source"] == row["source"]] for row in counted}
     if len(sources) > 1:  # one source may have most rows
         said += f"; {'; '.join(f'{name}: {near(own)}' for name, own in sources.items())}"

@@ -40,7 +40,10 @@ def test_questions_wait_at_links_where_they_are_messages_and_a_round_trip_where_
     both = asked([played("stores", requests_first=False), played("stores")])
     assert "(behind blocks or before blocks)" in both
     assert asked([played("answered")]).startswith("what nodes ask homes and switches")
-    assert asked([played("lent")]) == "what they ask who reads over RDMA takes a round trip, whatever waits"
+    assert (
+        asked([played("lent")])
+        == "what nodes ask that read one another's memory takes a round trip, whatever waits"
+    )
     assert asked([played("recompute"), played("stores", asks_first=False)]) == ""
 
 
@@ -89,7 +92,7 @@ def test_several_controllers_are_said_to_be_simulated_where_they_were() -> None:
     one = [of_sweep("control", "switch")]
     assert switches(one, "control") == "one setting, with 1 switch"
     more = [*one, of_sweep("rivals", "switch", nodes=60), of_sweep("nodes", "recompute", nodes=256)]
-    assert switches(more, "control").endswith("; 8 with their controllers are in the sweep rivals")
+    assert switches(more, "control").endswith("; 8 with their controllers are in: rivals")
 
 
 def test_the_place_that_an_axis_goes_through_is_that_of_its_points() -> None:

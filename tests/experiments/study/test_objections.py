@@ -132,7 +132,7 @@ def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None
     assert emulated.startswith("in 1 of 2 plays all figures agree within")
     assert emulated.endswith("(make validate, revision def)")
     said = rows["Published figures were met by fits, or not compared"]
-    assert said.startswith("of published rows, none fitted, 1 of 2 w")
+    assert said.startswith("of published rows, without those used to fit, 1 of 2 w")
     assert "1 of 2 within 15 %, 2 within 25 % (make validate, revision abc); one: 1 of 1 within 15 %" in said
     assert said.endswith("another: 0 of 1 within 15 %, 1 within 25 %")
 
