@@ -40,14 +40,14 @@ def favoured(scenarios: Iterable[Scenario]) -> str:
 def asked(scenarios: Iterable[Scenario]) -> str:
     """What nodes ask before they fetch, and what that waits for."""
     asking = [one for one in scenarios if one.nodes.hints != ANSWERS and one.nodes.gate == "compare"]
-    messages = [one for one in asking if one.storage.kind == "stores" or one.lends]
+    messages = [one for one in asking if one.storage.kind == "stores"]
     parts = []
     if messages:
         words = _each("before blocks" if one.network.requests_first else "behind blocks" for one in messages)
         parts.append(
             f"what nodes ask homes and switches before a fetch waits at links ({words}), and takes no CPU"
         )
-    if any(one.storage.kind == "peers" and not one.lends for one in asking):
+    if any(one.storage.kind == "peers" for one in asking):
         parts.append("what nodes ask that read one another's memory takes a round trip, whatever waits")
     return "; ".join(parts)
 
