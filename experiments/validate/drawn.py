@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from experiments.simulator.scenario import GB, Scenario
-from workload.schedule import SCHEDULERS
+from experiments.simulator.scenario import GB, SWITCHES, Scenario
+from hostlib.gate import ANSWERS, HINTS, HOMES
+from workload.schedule import CONDUCTOR, SCHEDULERS
 from workload.shapes import SHAPES
 
 BLOCK_GB = 512 * 163_840 / GB
 """Of llama3-70b-fp8: 512 tokens of 160 KiB."""
+FIRST_BEYOND = 76
+"""Numbers from here on also draw what the study's settings have: nodes that ask first, or that lend, a queue
+for requests, leaves and spines. Of those before, which are as they were, some have been played."""
+LEAVES, SPINES = (2, 3), (1, 2)
+"""Few: every switch takes CPU time of the two cores."""
 
 
 def draw(number: int) -> Scenario:
@@ -19,7 +25,7 @@ def draw(number: int) -> Scenario:
     shape = random.choice(list(SHAPES))
     nodes = random.randint(2, 8)
     named = replace(Scenario(), name=f"drawn {number}: {shape}, {nodes} nodes")
-    return named.changed(
+    drawn = named.changed(
         workload={
             "shape": shape,
             "requests": random.randint(100, 300),
@@ -37,6 +43,23 @@ def draw(number: int) -> Scenario:
         storage={"count": random.randint(1, 3), "dram_gb": _blocks(50_000), "ssd_gb": _blocks(100_000)},
         pool={"size_gb": _blocks(random.choice((128, 512, 2048))), "policy": random.choice(("lru", "reuse"))},
     )
+    return drawn if number < FIRST_BEYOND else _beyond(drawn, random)
+
+
+def _beyond(drawn: Scenario, random: Random) -> Scenario:
+    """With more drawn: whoever asks first, or lends, decides by a gate, and the conductor does neither."""
+    kind, hints = random.choice(("stores", "peers")), random.choice(HINTS)
+    topology = random.choice(("star", "leafspine"))
+    leaves, spines = random.choice(LEAVES), random.choice(SPINES)
+    found = drawn.changed(network={"requests_first": random.choice((False, True)), "topology": topology})
+    if topology == "leafspine":
+        found = found.changed(network={"leaves": leaves, "spines": spines})
+    if drawn.workload.scheduler == CONDUCTOR:
+        return found
+    if kind == "peers":
+        lent = found.changed(storage={"kind": kind}, direct={"front": SWITCHES})
+        return lent.changed(nodes={"gate": "compare", "hints": HOMES})
+    return found if hints == ANSWERS else found.changed(nodes={"gate": "compare", "hints": hints})
 
 
 def _blocks(count: int) -> float:
