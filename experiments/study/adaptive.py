@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from experiments.simulator.scenario import Scenario
+from experiments.study.hours import HOUR, hour_seeds
 from experiments.study.point import Point
 from experiments.study.results import Figures
 from experiments.study.sample import Sample, seeded
@@ -36,8 +37,8 @@ class Group:
     """By seed, of each point."""
     seed_offset: int = 0
     """Added to its seeds: settings that are no pairs of one another see different traffic."""
-    exhausted: bool = False
-    """More seeds would say nothing: a trace is one sample of traffic."""
+    most: int | None = None
+    """Seeds, where it gets no more than these: a trace is one sample of traffic, an hour takes long."""
 
     @property
     def sweep(self) -> str:
@@ -53,7 +54,7 @@ class Group:
     def spread(self) -> float:
         """The widest half interval among the watched pairs; infinite where nothing is known yet."""
         if len(self.runs) < 2:
-            return 0.0 if self.exhausted else float("inf")
+            return 0.0 if self.most == 1 else float("inf")
         return spread(self.points, self.samples)
 
     @property
@@ -64,13 +65,12 @@ class Group:
     @property
     def decided(self) -> bool:
         """Whether it has seeds enough and is as narrow as wanted."""
-        if self.exhausted:
-            return bool(self.runs)
-        return len(self.runs) >= FIRST_SEEDS and self.spread <= self.wanted
+        few = FIRST_SEEDS if self.most is None else min(self.most, FIRST_SEEDS)
+        return len(self.runs) >= few and self.spread <= self.wanted
 
     def lacks(self, seeds: int) -> bool:
         """Whether it has fewer than so many, and more of them would say anything."""
-        return len(self.runs) < (1 if self.exhausted else seeds)
+        return len(self.runs) < (seeds if self.most is None else min(self.most, seeds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,17 @@ def grouped(points: Iterable[Point]) -> list[Group]:
             f"{sweep} {place}".strip(),
             members,
             seed_offset=members[0].value if sweep == SPACE else 0,
-            exhausted=bool(members[0].setting.trace) or sweep in ("hour", SPACE),
+            most=_most(members[0]),
         )
         for (sweep, place), members in found.items()
     ]
+
+
+def _most(point: Point) -> int | None:
+    """Seeds that a point's group gets at most; None: as many as all."""
+    if point.setting.trace or point.sweep == SPACE:
+        return 1
+    return hour_seeds(point.setting.nodes) if point.sweep == HOUR else None
 
 
 def play(groups: Sequence[Group], first_seed: int, seeds: int, some: Some, deadline_s: float) -> None:

@@ -122,10 +122,11 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
     text = (
         f"With {last.nodes} nodes and {told(last.requests, '', 0)} requests an hour controllers and switches "
         f"handle {told(last.digests, '', 0)} digests and make {told(last.updates, '', 0)} table updates in "
-        f"{told(last.writes, '', 0)} Writes an hour, {told(last.messages_mb, 'MB', 0)} of messages, which "
-        f"takes {told(last.cpu_s, 's', 1)} of CPU, {last.cpu_s.mean / 3600:.2%} of a core; tables take "
-        f"{last.table_mb:.1f} MB. In steady state the pool saves {told(last.saved_s, 's', 0)} of waiting an "
-        "hour against the same storage nodes"
+        f"{told(last.writes, '', 0)} Writes an hour, {told(last.messages_mb, 'MB', 0)} of messages, and "
+        f"controllers read {told(last.reads, '', 0)} hit counters, which takes {last.cpu_s:.0f} s of CPU, "
+        f"{last.cpu_s / 3600:.1%} of a core ({told(last.reading_s, 's', 0)} of it for the counters); tables "
+        f"take {last.table_mb:.1f} MB. The pool saves {told(last.saved_s, 's', 0)} of waiting an hour, its "
+        "first twelfth left out, against the same storage nodes"
     )
     facts: list[Shown] = []
     names = f"{last.nodes}{EARNED}", f"{last.nodes}{DEARER}"
@@ -143,8 +144,8 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
         text += f"; against recomputing it loses {told(0 - last.against_recompute_s, 's', 0)}"
     facts += against_even(str(last.nodes), last.sooner) + against_even(f"{last.nodes}{TAIL_MARK}", last.tail)
     text += (
-        f". Cold start included, its mean first token is sooner (below 0: later) by {share(last.sooner)} "
-        f"than theirs, p99 by {share(last.tail)}."
+        f". Its mean first token is sooner (below 0: later) by {last.sooner:+.2%} than theirs, p99 by "
+        f"{last.tail:+.2%}; cold start included, the mean by {last.whole:+.2%}."
     )
     return Claim(text, tuple(facts))
 

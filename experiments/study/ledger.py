@@ -1,36 +1,27 @@
-"""What managing the pool costs by the number of nodes, against what it earns."""
+"""What managing the pool costs in an hour by the number of nodes, against what it earns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from experiments.intervals import Interval, mean_interval
-from experiments.simulator.measured import digests_cpu_s
+from experiments.simulator.measured import SWITCH_DIGEST_CPU_S
+from experiments.simulator.scenario import Control
 from experiments.study.benefit import SECOND_DOLLARS
-from experiments.study.point import Point
-from experiments.study.sample import MEAN, P99, STEADY, Sample, figure, ratio
-from experiments.study.systems import Setting, system
+from experiments.study.hours import hour_sample, saved_s
+from experiments.study.sample import MEAN, P99, Sample, ratio
 
-FAN_INS = (4, 16, 64, 256)
-QUICK_FAN_INS = (4, 16)
-REQUESTS_A_NODE = 25
 ENTRY_BYTES = 128
 """Of a table entry in the embedded switch (docs/performance.md), and a block has one."""
-
-
-def ledger_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Two storage nodes with a pool and without."""
-    for nodes in QUICK_FAN_INS if quick else FAN_INS:
-        requests = centre.requests if quick else max(centre.requests, REQUESTS_A_NODE * nodes)
-        setting = replace(centre, nodes=nodes, requests=requests)
-        for name in ("recompute", "stores", "switch"):
-            yield Point("ledger", nodes, name, setting, system(name, setting))
+READ_S = Control().read_entry_s
+"""Of the controller, for a hit counter."""
+NEEDED = ("recompute", "stores", "switch")
+"""Systems whose hours an entry is made of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the ledger; everything per hour but `table_mb`."""
+    """A row of the ledger: counts of an hour that was played; with one seed they have no interval."""
 
     nodes: int
     seeds: int
@@ -39,63 +30,85 @@ class Entry:
     writes: Interval
     """P4Runtime Write requests."""
     updates: Interval
+    reads: Interval
+    """Hit counters that were read."""
     messages_mb: Interval
-    cpu_s: Interval
-    """Measured cost of a digest at controller and switch, times their number, without reading counters."""
+    controller_s: Interval
+    """CPU of the controllers, as the simulator counts it: digests, and reading counters."""
+    reading_s: Interval
+    """Of that, for reading counters."""
+    switch_s: Interval
+    """CPU of the switches' own processors: the measured cost of a digest and its entry, times their count."""
     table_mb: float
     """Entries of all switches, full pools."""
     extra_dollars: float
     saved_s: Interval
-    """Of waiting, against the same storage nodes without a pool, in steady state."""
+    """Of waiting, against the same storage nodes without a pool, the first twelfth as the others."""
     saved_gpu_s: Interval
     against_recompute_s: Interval
     sooner: Interval
-    """Share of the mean first token of the same storage nodes, cold start included."""
+    """Share of the mean first token of the same storage nodes, without the first twelfth."""
     tail: Interval
     """The same of p99."""
+    whole: Interval
+    """The same of the mean of the whole hour."""
 
     @property
     def saved_dollars(self) -> Interval:
         """Saved waiting at the price of a node's second."""
         return SECOND_DOLLARS * self.saved_s
 
+    @property
+    def cpu_s(self) -> float:
+        """Of controllers and switches."""
+        return self.controller_s.mean + self.switch_s.mean
+
+    @property
+    def earned_ms(self) -> dict[str, Interval | None]:
+        """Waiting saved for one of each that management takes, milliseconds; None where there was none."""
+        spent = {
+            "digest": self.digests.mean,
+            "write": self.writes.mean,
+            "update": self.updates.mean,
+            "counter_read": self.reads.mean,
+            "message_mb": self.messages_mb.mean,
+            "cpu_s": self.cpu_s,
+            "table_mb": self.table_mb,
+        }
+        return {name: 1e3 / count * self.saved_s if count else None for name, count in spent.items()}
+
 
 def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
-    """The row of one number of nodes."""
+    """The row of one number of nodes; `found`: the hours of NEEDED."""
     pool, stores, none = found["switch"], found["stores"], found["recompute"]
+    mine, theirs = hour_sample(pool), hour_sample(stores)
 
     def counted(name: str) -> Interval:
         return mean_interval([run[name] * 3600 / run["duration_s"] for run in pool.runs])
 
     return Entry(
-        nodes,
-        len(pool.runs),
-        counted("completed"),
-        counted("digests"),
-        counted("table_writes"),
-        counted("table_updates"),
-        1e-6 * counted("control_bytes"),
-        digests_cpu_s(1.0) * counted("digests"),
-        switches * pool.mean("pool_blocks") * ENTRY_BYTES / 1e6,
-        pool.cost - stores.cost,
-        saved(pool, stores),
-        mean_interval(
+        nodes=nodes,
+        seeds=len(pool.runs),
+        requests=counted("completed"),
+        digests=counted("digests"),
+        writes=counted("table_writes"),
+        updates=counted("table_updates"),
+        reads=counted("entries_read"),
+        messages_mb=1e-6 * counted("control_bytes"),
+        controller_s=counted("control_cpu_s"),
+        reading_s=READ_S * counted("entries_read"),
+        switch_s=SWITCH_DIGEST_CPU_S * counted("digests"),
+        table_mb=switches * pool.mean("pool_blocks") * ENTRY_BYTES / 1e6,
+        extra_dollars=pool.cost - stores.cost,
+        saved_s=saved_s(pool, stores),
+        saved_gpu_s=mean_interval(
             [
-                (other["prefill_s"] - mine["prefill_s"]) * 3600 / other["duration_s"]
-                for mine, other in zip(pool.runs, stores.runs, strict=True)
+                (other["prefill_s"] - own["prefill_s"]) * 3600 / other["duration_s"]
+                for own, other in zip(pool.runs, stores.runs, strict=True)
             ]
         ),
-        saved(pool, none),
-        1 - ratio(pool, stores, *MEAN),
-        1 - ratio(pool, stores, *P99),
-    )
-
-
-def saved(mine: Sample, other: Sample) -> Interval:
-    """Seconds of waiting that an hour of steady state saves, seed by seed."""
-    return mean_interval(
-        [
-            (figure(theirs, STEADY) - figure(own, STEADY)) * theirs["completed"] * 3600 / theirs["duration_s"]
-            for own, theirs in zip(mine.runs, other.runs, strict=True)
-        ]
+        against_recompute_s=saved_s(pool, none),
+        sooner=1 - ratio(mine, theirs, *MEAN),
+        tail=1 - ratio(mine, theirs, *P99),
+        whole=1 - ratio(pool, stores, *MEAN),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from experiments.intervals import Interval
+from experiments.study.hours import HOUR, hour_sample
 from experiments.study.rivals import Done, fan_ins, led, purchases
 from experiments.study.sample import MEAN, P50, P99, STEADY, Sample, ratio
 from experiments.study.systems import BOUND, NAMES
@@ -18,7 +19,7 @@ def opening(done: Done) -> list[str]:
     where = [nodes for nodes in fan_ins(done) if any(one.pooled for one in purchases(done, nodes))]
     if not where:
         return []
-    return [_all_leads(done, where), *_stores(done, where)]
+    return [_all_leads(done, where), *_stores(done, where), *_hours(done)]
 
 
 def _all_leads(done: Done, where: Sequence[int]) -> str:
@@ -80,6 +81,34 @@ def _stores(done: Done, where: Sequence[int]) -> list[str]:
     ]
 
 
+def _hours(done: Done) -> list[str]:
+    """Steady state proper: the other runs are of half a minute or so."""
+    hours = _of_hours(done)
+    told = [
+        f"{what} is sooner by {_widest(found, MEAN)} (p99 {_widest(found, P99)})"
+        for what, one, other in (
+            (f"the bound in front of {NAMES['lent']}", BOUND, "lent"),
+            (f"{NAMES['answered_pool']}, against {NAMES['lent']}", "answered_pool", "lent"),
+            (f"a pool before {STORES} storage nodes", "switch", "stores"),
+        )
+        if (found := _changed(hours, one, other))
+    ]
+    if not told:
+        return []
+    return [
+        f"In an hour, its first twelfth left out, {'; '.join(told)}. The other runs last half a minute or so."
+    ]
+
+
+def _of_hours(done: Done) -> dict[int, dict[str, Sample]]:
+    """By number of nodes and system, without the first twelfth."""
+    found: dict[int, dict[str, Sample]] = {}
+    for point, sample in done:
+        if point.sweep == HOUR and point.setting.stores == STORES:
+            found.setdefault(point.value, {})[point.system] = hour_sample(sample)
+    return found
+
+
 def opening_table(done: Done) -> Table:
     """By number of nodes, what the sentences above sum up: each share sooner, with its interval."""
     columns = ["nodes", "seeds"]
@@ -89,15 +118,16 @@ def opening_table(done: Done) -> Table:
         ("pool over 2 storage nodes", "switch", "stores"),
     )
     for name, _, _ in pairs:
-        columns += [name, f"{name}, steady", f"{name}, p50", f"{name}, p99"]
+        columns += [f"{name}{what}" for what in ("", ", second half", ", an hour", ", p50", ", p99")]
     rows = []
     where = fan_ins(done)
-    changes = [_changes(done, where, one, other) for _, one, other in pairs]
+    hours = _of_hours(done)
+    changes = [(_changes(done, where, one, other), _changed(hours, one, other)) for _, one, other in pairs]
     for nodes in where:
         cells: list[object] = [nodes, max(len(one.sample.runs) for one in purchases(done, nodes))]
-        for found in changes:
-            mine = found.get(nodes)
-            cells += [f"{mine[path]:+.2%}" if mine else None for path in (MEAN, STEADY, P50, P99)]
+        for found, steady in changes:
+            shown = [(found, MEAN), (found, STEADY), (steady, MEAN), (found, P50), (found, P99)]
+            cells += [f"{one[nodes][path]:+.2%}" if nodes in one else None for one, path in shown]
         rows.append((*cells, *_costs(done, nodes)))
     return Table("first", (*columns, "$/h of 2 storage nodes", "with pool"), tuple(rows))
 
@@ -112,14 +142,16 @@ Changes = dict[int, dict[tuple[str, str], Interval]]
 
 
 def _changes(done: Done, where: Sequence[int], one: str, other: str) -> Changes:
-    found: Changes = {}
-    for nodes in where:
-        mine = _by_system(done, nodes)
-        if one in mine and other in mine:
-            found[nodes] = {
-                path: 1 - ratio(mine[one], mine[other], *path) for path in (MEAN, STEADY, P50, P99)
-            }
-    return found
+    return _changed({nodes: _by_system(done, nodes) for nodes in where}, one, other)
+
+
+def _changed(by_nodes: Mapping[int, Mapping[str, Sample]], one: str, other: str) -> Changes:
+    """Of one system over another."""
+    return {
+        nodes: {path: 1 - ratio(mine[one], mine[other], *path) for path in (MEAN, STEADY, P50, P99)}
+        for nodes, mine in by_nodes.items()
+        if one in mine and other in mine
+    }
 
 
 def _widest(found: Changes, path: tuple[str, str]) -> str:

@@ -26,8 +26,7 @@ SHARES = {
     "gate": 5.0,
     "cold": 4.0,
     "joining": 4.0,
-    "hour": 15.0,
-    "ledger": 5.0,
+    "hour": 20.0,
     "designs": 10.0,
     "codec": 4.0,
     "engine": 3.0,
@@ -48,7 +47,6 @@ RESTED_FIRST = (
     "engine",
     "cold",
     "joining",
-    "ledger",
     "shape",
     "scheduler",
 )

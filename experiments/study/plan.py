@@ -16,7 +16,7 @@ from experiments.study.designs import (
     joining_points,
     warm_points,
 )
-from experiments.study.ledger import ledger_points
+from experiments.study.hours import hour_points
 from experiments.study.point import Point
 from experiments.study.space import space_points
 from experiments.study.systems import (
@@ -36,7 +36,6 @@ from experiments.study.systems import (
 from experiments.study.tornado import tornado_points
 from workload.cost import MODELS
 from workload.schedule import SCHEDULERS
-from workload.shapes import ALL_SHAPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,6 @@ ABLATION: dict[str, Parts] = {
     "stores that forget, no reclaim": {"storage": {"dram_gb": 10.0}},
     "LRU instead of reuse value": {"pool": {"policy": "lru"}},
 }
-SHAPE_RATE = ALL_SHAPES["agents"].requests_per_s
 ABLATION_POOL_GB = 4.0
 """Small enough to fill."""
 
@@ -146,9 +144,8 @@ def points(centre: Setting, trace: Path | None, quick: bool, space: int = 0) -> 
     yield from decoder_points(centre, quick)
     yield from warm_points(centre, quick)
     yield from joining_points(centre, quick)
-    yield from ledger_points(centre, quick)
     yield from tornado_points(centre, quick)
-    yield from _hour(centre, quick)
+    yield from hour_points(centre, quick)
     yield from _shapes(centre, trace, quick)
     for axis in AXES:
         for value in axis.quick if quick else axis.values:
@@ -188,26 +185,6 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
             split = replace(setting, stores=stores)
             for name in ("stores", "switch", "smartnic"):
                 yield Point("rivals", nodes, name, split, system(name, split))
-
-
-HOURS = {16: 4.0, 256: 0.5}
-"""Nodes -> load. 256 nodes at four times the generator's rate would be 1.5 million requests; at half of it
-they are 187,200, nearly those of Mooncake's trace."""
-HOUR_S, QUICK_HOUR_S = 3600.0, 60.0
-
-
-def _hour(centre: Setting, quick: bool) -> Iterator[Point]:
-    """An hour of agents: its twelfths are compared, the first left out as cold."""
-    seconds = QUICK_HOUR_S if quick else HOUR_S
-    for nodes in (16,) if quick else HOURS:
-        requests = round(seconds * SHAPE_RATE * HOURS[nodes] * nodes / 16)
-        setting = replace(centre, nodes=nodes, load=HOURS[nodes], requests=requests, reuse=1.0)
-        for name in ("recompute", "lent", "stores", "switch"):
-            yield Point("hour", nodes, name, setting, system(name, setting))
-        if nodes == 16:
-            for name, stores in (("distributed", 2), ("cxl", 2), ("stores", 4)):
-                split = replace(setting, stores=stores)
-                yield Point("hour", nodes, name, split, system(name, split))
 
 
 def _shapes(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:

@@ -118,9 +118,3 @@ def _open(change: Interval) -> str:
     """No difference where one that counts is ruled out; else it is only not known."""
     word = "no different" if (1 - change).within(SAME_SHARE) else "not told apart"
     return f"{word} (time {change - 1:+.1%})"
-
-
-def hour_sample(sample: Sample) -> Sample:
-    """The parts of one long run as if they were runs, without the first, which is cold."""
-    (run,) = sample.runs
-    return Sample(tuple({**run, TTFT: part} for part in run["parts_ttft_s"][1:]))

@@ -9,9 +9,10 @@ from typing import Any
 
 from experiments.intervals import Interval
 from experiments.study.adaptive import Coarse
+from experiments.study.hours import HOUR, hour_sample
 from experiments.study.point import Point
 from experiments.study.references import References
-from experiments.study.sample import START, STEADY, TTFT, Sample, hour_sample, ratio
+from experiments.study.sample import START, STEADY, TTFT, Sample, ratio
 from experiments.study.table import PARTS, Table, parts
 
 Numbers = dict[str, float | None]
@@ -86,7 +87,7 @@ def _point(point: Point, sample: Sample, first_seed: int, references: References
         **{name: _time(sample, path) for name, path in TIMES.items()},
         "start_extra_wait_s": _interval(sample.start_wait_s),
         **_compared(point, sample, references),
-        **({"hour_without_its_start": _time(hour_sample(sample), TTFT)} if point.sweep == "hour" else {}),
+        **({"hour_without_its_start": _time(hour_sample(sample), TTFT)} if point.sweep == HOUR else {}),
         "cost_per_hour": sample.cost,
         "total_cost_per_hour": sample.total_cost,
     }

@@ -206,16 +206,19 @@ def space_table(found: Sequence[Gain]) -> Table:
 
 
 def ledger_table(entries: Sequence[Entry]) -> Table:
-    """Per hour, but the tables and shares."""
+    """Of an hour, but for the tables and shares; what is saved for one of each in milliseconds of waiting."""
     columns = (
-        "nodes", "seeds", "requests", "digests", "writes", "table_updates", "messages_mb", "cpu_s",
-        "tables_mb", "extra_dollars", "saved_wait_s", "saved_gpu_s", "saved_dollars",
-        "saved_against_recompute_s", "sooner", "p99_sooner",
+        "nodes", "seeds", "requests", "digests", "writes", "table_updates", "counters_read", "messages_mb",
+        "controller_cpu_s", "of_which_reading_s", "switch_cpu_s", "tables_mb", "extra_dollars",
+        "saved_wait_s", "saved_gpu_s", "saved_dollars", "saved_against_recompute_s", "sooner", "p99_sooner",
+        "sooner_from_start",
+        *(f"saved_ms_a_{name}" for name in entries[0].earned_ms),
     )  # fmt: skip
     rows = [
-        (one.nodes, one.seeds, one.requests, one.digests, one.writes, one.updates, one.messages_mb,
-         one.cpu_s, one.table_mb, one.extra_dollars, one.saved_s, one.saved_gpu_s, one.saved_dollars,
-         one.against_recompute_s, one.sooner, one.tail)
+        (one.nodes, one.seeds, one.requests, one.digests, one.writes, one.updates, one.reads,
+         one.messages_mb, one.controller_s, one.reading_s, one.switch_s, one.table_mb, one.extra_dollars,
+         one.saved_s, one.saved_gpu_s, one.saved_dollars, one.against_recompute_s, one.sooner, one.tail,
+         one.whole, *one.earned_ms.values())
         for one in entries
     ]  # fmt: skip
     return Table("ledger", columns, tuple(rows))

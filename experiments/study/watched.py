@@ -15,8 +15,8 @@ MAP_SHARE = 0.005
 """In the map, where leads of less than that make no difference."""
 WATCHED = 3
 """Pairs of a group without a pool."""
-LEDGER, TORNADO = "ledger", "tornado"
-"""Sweeps of pools that are compared with everything beside them, or with their rivals in CONTESTS."""
+TORNADO = "tornado"
+"""Whose pools are compared with their rivals in CONTESTS."""
 MAP = "map"
 
 Pair = tuple[int, int]
@@ -38,9 +38,8 @@ def spread(points: Sequence[Point], samples: Sequence[Sample]) -> float:
 def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
     """Each system with a pool, with the same one without and with its strongest rivals at its cost.
 
-    Of the rivals these are the fastest of all and the fastest of CENTRAL. In the ledger it is all that
-    stands beside the pool, in the tornado what it contends with; where there is no pool, neighbours by mean,
-    the fastest first.
+    Of the rivals these are the fastest of all and the fastest of CENTRAL. In the tornado it is what the
+    pool contends with; where there is no pool, neighbours by mean, the fastest first.
     """
     order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
     names = [point.system for point in points]
@@ -48,9 +47,6 @@ def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
     if not pools:
         yield from list(pairwise(order))[:WATCHED]
     for pool in pools:
-        if points[pool].sweep == LEDGER:
-            yield from ((pool, other) for other in order if other != pool)
-            continue
         if points[pool].sweep == TORNADO:
             contested = CONTESTS.get(names[pool], ())
             beside = [(names[at], points[at].setting.stores) for at in range(len(points))]

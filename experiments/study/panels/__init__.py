@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from experiments.study.hours import HOUR
 from experiments.study.panels import compared, deciding, swept
 from experiments.study.panels.budgets import budgets
 from experiments.study.panels.joining import joining
@@ -29,9 +30,9 @@ def panels(found: Found) -> list[Panel]:
     made += [compared.decoders(done, nodes) for nodes in places(done, "decoders")]
     made += [compared.cold(done, nodes) for nodes in places(done, "cold")]
     made += [joining(done, place) for place in places(done, "joining")]
-    made += [compared.hour(done, nodes) for nodes in places(done, "hour")]
+    made += [compared.hour(done, nodes) for nodes in places(done, HOUR)]
     made += deciding.tornado(done) if "tornado" in played else []
-    made += [deciding.ledger(done)] if "ledger" in played else []
+    made += [deciding.ledger(done)] if HOUR in played else []
     made += [swept.systems(done)] if "shape" in played else []
     made += [swept.axis(axis, done) for axis in AXES if axis.field in played]
     made += [swept.ablation(done)] if "ablation" in played else []

@@ -26,6 +26,7 @@ from experiments.study.design_rules import (
     tails_claim,
 )
 from experiments.study.designs import BLIND, CODECS, DECODERS, ENGINES, GATES, NO_CHOICE, WARMTHS
+from experiments.study.hours import HOUR, compared_by, hour_sample
 from experiments.study.panels.panel import (
     TAIL,
     TTFT,
@@ -38,10 +39,17 @@ from experiments.study.panels.panel import (
 from experiments.study.played import Live
 from experiments.study.point import label
 from experiments.study.rivals import Done, purchases, rivals_claim
-from experiments.study.sample import MEAN, P99, hour_sample
+from experiments.study.sample import MEAN, P99
 from experiments.study.systems import BOUND, NAMES, SHARES
 from experiments.study.table import Table, beside_table, points_table, waits_table
 
+AGAINST_AN_HOUR = {
+    "seeds": "few seeds, each by its mean over eleven twelfths of the hour, the first being left out as "
+    "cold; p99 is the mean of the twelfths' own.",
+    "twelfths": "one seed: intervals are over eleven twelfths of the hour, which have the same nodes and "
+    "pool and so are not independent, the first being left out as cold.",
+}
+"""By what intervals are over."""
 Pairs = Iterable[tuple[str, str]]
 """Labels of what is compared with what."""
 
@@ -237,17 +245,18 @@ def hour(done: Done, nodes: int) -> Panel:
         (label("switch", 2), NAMES["distributed"]),
         (label("switch", 2), NAMES["lent"]),
         (label("switch", 2), NAMES["recompute"]),
+        *((NAMES[name], NAMES["lent"]) for name in ("lent_pool", "answered_pool", BOUND)),
     ]
-    played = part(done, "hour", nodes)
+    played = part(done, HOUR, nodes)
     requests = played[0][1].mean("completed")
     mine = {point.label: hour_sample(sample) for point, sample in played}
+    unit = compared_by(played[0][1])
     return _compared(
         mine,
         pairs,
         f"An hour of steady state on {nodes} nodes, {requests:,.0f} requests",
-        "one seed: intervals are over eleven twelfths of the hour, which have the same nodes and pool and so "
-        "are not independent, the first being left out as cold.",
-        beside_table(f"hour_{nodes}", mine, NAMES["recompute"], "twelfths"),
+        AGAINST_AN_HOUR[unit],
+        beside_table(f"hour_{nodes}", mine, NAMES["recompute"], unit),
         recompute=True,
     )
 

@@ -11,7 +11,7 @@ SPREAD = (-0.001, 0.0, 0.001)
 
 COUNTS = (
     "requests_per_s", "saved_prefill_s", "storage_busy_share", "switch_served_bytes", "merged", "digests",
-    "table_updates", "control_bytes", "control_cpu_s",
+    "table_writes", "table_updates", "entries_read", "control_bytes", "control_cpu_s",
 )  # fmt: skip
 
 
@@ -35,6 +35,7 @@ def run(mean_s: float, cost: float = 0.0, steady_s: float | None = None, **chang
         "ttft_s": {"mean": mean_s, "p50": mean_s, "p99": 3 * mean_s},
         "start_ttft_s": {"mean": 2 * mean_s - steady, "p50": mean_s, "p99": 3 * mean_s},
         "steady_ttft_s": {"mean": steady, "p50": steady, "p99": 3 * steady},
+        "parts_ttft_s": [{"mean": one, "p50": one, "p99": 3 * one} for one in (2 * mean_s, steady, steady)],
         "prefill_s": 100.0,
         "storage_egress_bytes": 1e9,
         "blocks": {"gpu": 1, "dram": 0, "pool": 0, "remote": 999, "recomputed": 0},

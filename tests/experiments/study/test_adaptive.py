@@ -87,13 +87,23 @@ def test_nothing_is_begun_after_the_deadline() -> None:
     assert [one.seeds for one in coarse(groups)] == [0]
 
 
-@pytest.mark.parametrize("sweep", ["hour", "rivals"])
-def test_what_more_seeds_would_not_change_is_played_once(sweep: str) -> None:
-    setting = Setting(trace="" if sweep == "hour" else "conversation.jsonl")
-    points = [Point(sweep, 1, kind, setting, system(kind, setting)) for kind in ("recompute", "cxl")]
+def test_what_more_seeds_would_not_change_is_played_once() -> None:
+    setting = Setting(trace="conversation.jsonl")
+    points = [Point("rivals", 1, kind, setting, system(kind, setting)) for kind in ("recompute", "cxl")]
     world, groups = World(noise=0.1), grouped(points)
     play(groups, 1, ALL_SEEDS, world.some, FOREVER)
     assert len(world.seeds) == 2
+    assert coarse(groups) == []
+
+
+@pytest.mark.parametrize(("nodes", "seeds"), [(16, 3), (256, 1)])
+def test_an_hour_that_takes_long_gets_few_seeds(nodes: int, seeds: int) -> None:
+    setting = Setting(nodes=nodes)
+    points = [Point("hour", nodes, kind, setting, system(kind, setting)) for kind in ("recompute", "cxl")]
+    world, groups = World(noise=0.0001), grouped(points)
+    play(groups, 1, FIRST_SEEDS, world.some, FOREVER)
+    play(groups, 1, ALL_SEEDS, world.some, FOREVER)
+    assert [len(group.runs) for group in groups] == [seeds]
     assert coarse(groups) == []
 
 

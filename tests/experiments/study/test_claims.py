@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.intervals import Interval
-from experiments.simulator.measured import DIGEST_CPU_S, SWITCH_DIGEST_CPU_S
+from experiments.simulator.measured import SWITCH_DIGEST_CPU_S
 from experiments.study.claims import EVEN, Claim, ContradictionError, Fact, contradictions, must_hold
 from experiments.study.design_rules import (
     change_claim,
@@ -20,7 +20,7 @@ from experiments.study.design_rules import (
     tails_claim,
 )
 from experiments.study.designs import JOINED
-from experiments.study.ledger import ENTRY_BYTES, Entry, entry
+from experiments.study.ledger import ENTRY_BYTES, READ_S, Entry, entry
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found, Panel
 from experiments.study.point import Point
@@ -99,7 +99,15 @@ def test_what_is_open_is_told_after_what_is_decided() -> None:
 def entry_with(saved_s: float, against_s: float) -> Entry:
     found = {
         name: sample(
-            0.3, cost, steady_s=mean_s, digests=10, table_writes=4, table_updates=20, control_bytes=1e6
+            0.3,
+            cost,
+            steady_s=mean_s,
+            digests=10,
+            table_writes=4,
+            table_updates=20,
+            control_bytes=1e6,
+            entries_read=50_000,
+            control_cpu_s=7,
         )
         for name, cost, mean_s in (
             ("switch", 2.0, 0.3),
@@ -112,40 +120,53 @@ def entry_with(saved_s: float, against_s: float) -> Entry:
 
 def test_the_ledger_says_what_is_lost_against_buying_nothing() -> None:
     losing = ledger_claim([entry_with(saved_s=0.1, against_s=-0.1)])
-    assert "saves 100 ± 0 s of waiting" in losing.text
+    assert "saves 100 ± 0 s of waiting an hour, its first twelfth left out" in losing.text
     assert "less than its 0.50 $/h" not in losing.text
     assert "against recomputing it loses 100 ± 0 s" in losing.text
     gaining = ledger_claim([entry_with(saved_s=0.01, against_s=0.1)])
     assert "less than its 0.50 $/h" in gaining.text
     assert "loses" not in gaining.text
-    assert gaining.facts == (Fact("64 nodes: waiting saved, $", "64 nodes: dearer by, $"),)
-    assert losing.facts == (Fact("64 nodes: dearer by, $", "64 nodes: waiting saved, $"),)
+    assert gaining.facts[0] == Fact("64 nodes: waiting saved, $", "64 nodes: dearer by, $")
+    assert losing.facts[0] == Fact("64 nodes: dearer by, $", "64 nodes: waiting saved, $")
 
 
 def test_the_ledger_is_held_to_its_plot_where_mean_or_p99_move() -> None:
     row = replace(entry_with(0.1, 0.1), sooner=Interval(0.02, 0.01, 0.03), tail=Interval(-0.02, -0.03, -0.01))
     claim = ledger_claim([row])
-    assert "sooner (below 0: later) by +2.0% ± 1.0% than theirs, p99 by -2.0% ± 1.0%." in claim.text
+    assert "sooner (below 0: later) by +2.00% ± 1.00% than theirs, p99 by -2.00% ± 1.00%;" in claim.text
     assert claim.facts[1:] == (Fact(EVEN, "64"), Fact("64 (p99)", EVEN))
 
 
 def test_all_that_the_ledger_counts_has_its_interval() -> None:
     counted = {"table_writes": 4, "table_updates": 20, "control_bytes": 1e6, "pool_blocks": 12}
-    pool = of_runs([run(0.3, 2.0, digests=digests, **counted) for digests in (10, 12, 14)])
+    pool = of_runs(
+        [
+            run(0.3, 2.0, digests=some, entries_read=9 * some, control_cpu_s=some, **counted)
+            for some in (10, 12, 14)
+        ]
+    )
     row = entry(64, 12, {"switch": pool, "stores": sample(0.3, 1.5), "recompute": sample(0.3)})
-    assert row.cpu_s.half == pytest.approx((DIGEST_CPU_S + SWITCH_DIGEST_CPU_S) * row.digests.half)
+    assert row.switch_s.half == pytest.approx(SWITCH_DIGEST_CPU_S * row.digests.half)
     assert row.digests.half > 0
     table = ledger_table([row])
     cells = dict(zip(table.columns, table.rows[0], strict=True))
     assert cells["seeds"] == 3
-    for name in ("requests", "digests", "messages_mb", "cpu_s", "saved_wait_s", "sooner", "p99_sooner"):
+    for name in (
+        "requests", "digests", "counters_read", "messages_mb", "controller_cpu_s", "of_which_reading_s",
+        "switch_cpu_s", "saved_wait_s", "sooner", "p99_sooner", "saved_ms_a_digest",
+    ):  # fmt: skip
         assert isinstance(cells[name], Interval), name
 
 
 def test_the_ledger_multiplies_measured_costs_with_counts() -> None:
     row = entry_with(0.1, 0.1)
     assert row.digests.mean == 10  # a run of an hour
-    assert row.cpu_s.mean == pytest.approx(10 * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S))
+    assert row.switch_s.mean == pytest.approx(10 * SWITCH_DIGEST_CPU_S)
+    assert row.controller_s.mean == 7  # what the simulator counted, reading counters included
+    assert row.reading_s.mean == pytest.approx(5e4 * READ_S)
+    each = row.earned_ms
+    assert each["digest"] is not None
+    assert each["digest"].mean == pytest.approx(1e3 * row.saved_s.mean / 10)
     assert row.table_mb == pytest.approx(12 * 12 * ENTRY_BYTES / 1e6)
 
 

@@ -77,3 +77,22 @@ def test_who_is_named_leads_in_what_is_drawn_whatever_is_drawn() -> None:
             named += 1
             assert pool < min(mine["lent"].mean("ttft_s", "mean"), mine["recompute"].mean("ttft_s", "mean"))
     assert named > 3
+
+
+def test_an_hour_is_told_beside_the_halves_of_short_runs() -> None:
+    halves = at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171)
+    setting = Setting(nodes=16)
+    hours = [
+        (Point("hour", 16, name, setting, system(name, setting)), sample(mean_s, COSTS[name]))
+        for name, mean_s in (("stores", 0.2), ("switch", 0.198))
+    ]
+    assert "In an hour" not in opening(halves)[-1]
+    said = opening([*halves, *hours])[-1]
+    assert said.startswith(
+        "In an hour, its first twelfth left out, a pool before 2 storage nodes is sooner by"
+    )
+    assert "+1.00% ± 0.00% with 16 nodes (p99 +1.00% ± 0.00% with 16 nodes)" in said
+    table = opening_table([*halves, *hours])
+    cells = dict(zip(table.columns, table.rows[0], strict=True))
+    assert cells["pool over 2 storage nodes, second half"] == "+10.00% ± 0.00%"
+    assert cells["pool over 2 storage nodes, an hour"] == "+1.00% ± 0.00%"
