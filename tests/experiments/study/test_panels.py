@@ -100,5 +100,5 @@ def test_a_time_that_was_played_more_than_once_has_a_finite_interval(made: list[
                 "controller_cpu_s",
                 "messages_mb",
             ):
-                if name in cells:
+                if name in cells and cells.get("seeds") != 1:
                     assert isfinite(cells[name].half), (panel.title, name)
