@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.study.believed import believed
 from experiments.study.design_rules import cold_cost
-from experiments.study.designs import CODECS, ENGINES, GATES, WARMTHS
+from experiments.study.designs import BLIND, CODECS, ENGINES, GATES, WARMTHS
 from experiments.study.opening import STORES as FEW_STORES
 from experiments.study.panels.panel import Found, Panel, by_system, labelled, part, places
 from experiments.study.point import label
@@ -285,6 +285,15 @@ def _designs(done: Done) -> Iterator[Row]:
             )
     if told:
         yield "A switch in front of lent DRAM was an idealised one", "; ".join(told)
+    blind = [
+        f"{nodes} nodes: {_change(mine, label('cxl', 2, BLIND), other)} than {other}"
+        for nodes, mine in _by_nodes(done, "designs")
+        for other in (NONE, STORES, NAMES["cxl"])
+        if {label("cxl", 2, BLIND), other} <= mine.keys()
+    ]
+    if blind:
+        said = f"{label('cxl', 2, BLIND)}, against locality: {'; '.join(blind)}"
+        yield "Round robin with a pool was not tried on Beluga's own pool", said
     coded = []
     for nodes, mine in _by_nodes(done, "codec"):
         pairs = {name: (label("switch", 2, name), label("stores", 2, name)) for name in CODECS}

@@ -20,7 +20,7 @@ MAP = "map"
 REST = "rest"
 SHARES = {
     "rivals": 15.0,
-    "tornado": 6.0,
+    "tornado": 10.0,
     **dict.fromkeys((axis.field for axis in AXES), 3.0),
     MAP: 20.0,
     "gate": 5.0,

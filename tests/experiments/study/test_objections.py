@@ -109,6 +109,17 @@ def test_a_real_switch_in_front_of_lent_dram_is_told_at_every_fan_in_that_it_was
     assert "60 nodes, against none: with the switches' own pool and control plane 3.0% ± 0.0% later" in told
 
 
+def test_belugas_claim_is_tried_on_belugas_pool() -> None:
+    done = of_sweep("designs", 32, recompute=0.2, stores=0.16, cxl=0.1)
+    setting = Setting(nodes=32, scheduler="round_robin")
+    blind = Point("designs", 32, "cxl", setting, system("cxl", setting), "round robin")
+    rows = dict(objections(Found([*done, (blind, sample(0.4))]), NOTHING).rows)
+    told = rows["Round robin with a pool was not tried on Beluga's own pool"]
+    assert "32 nodes: 100.0% ± 0.0% later (p99: time +100.0% ± 0.0%) than recompute always" in told
+    assert "150.0% ± 0.0% later" in told
+    assert told.endswith("than CXL pool (Beluga-like)")
+
+
 def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
     figures = [("a", True), ("a", True), ("b", True), ("b", False), ("c", None), ("d", False)]
