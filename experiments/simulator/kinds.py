@@ -125,6 +125,15 @@ def kinds() -> dict[str, Scenario]:
         "the emulator's machine": Emulator(Scenario().changed(workload={"requests": 60}), 20_000.0).matched(
             pool=True
         ),
+        "the emulator's machine, on which nodes lend": Emulator(
+            Scenario().changed(
+                workload={"requests": 60},
+                storage={"kind": "peers"},
+                direct={"front": "switches"},
+                nodes={"gate": "compare", "hints": "homes"},
+            ),
+            20_000.0,
+        ).matched(pool=True),
         **{name: _example(name) for name in sorted(path.stem for path in EXAMPLES.glob("*.toml"))},
     }
 
