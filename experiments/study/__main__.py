@@ -17,6 +17,7 @@ from experiments.run.result import revision
 from experiments.simulator.checks import check
 from experiments.study.against import inference
 from experiments.study.answers import answers
+from experiments.study.believed import missing
 from experiments.study.compute import Computer, cluster
 from experiments.study.objections import objections
 from experiments.study.opening import opening, opening_table
@@ -53,6 +54,9 @@ def _run(screen: Screen, options: StudyOptions) -> int:
 
 def _study(options: StudyOptions, screen: Screen) -> Path:
     began_s = time.monotonic()
+    unanswered = missing(options.validated)
+    if unanswered:
+        screen.say(unanswered)
     centre = Setting(requests=options.requests_played, seed=options.seed)
     space = options.points if SPACE in options.sweeps else 0
     planned = [

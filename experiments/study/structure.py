@@ -15,8 +15,18 @@ from experiments.simulator.scenario import Direct
 from experiments.study.results import ROOT
 
 EXPERIMENTS = ROOT / "experiments"
-QUEUES = ("heapq", "simpy", "sched", "asyncio")
-"""Modules of which an event simulator is made."""
+QUEUES = ("heapq", "simpy", "sched", "selectors")
+"""Modules of which an event simulator is made, or time that waits for nobody."""
+SIMULATOR = "experiments/simulator/"
+OTHER_QUEUES = {
+    "experiments/policies/told.py": "what a controller's pool is told in a replay: sketch cells and late "
+    "reports, no nodes, GPUs or links",
+    "experiments/simulate_faults/virtual_time.py": "hosts, controller and pipeline themselves in virtual "
+    "time, to look for broken promises",
+    "experiments/faults/shim.py": "frames that a live link holds back",
+    "experiments/run/traces/files.py": "captures of several links, in order of time",
+}
+"""Files besides the simulator's that have a queue by time, and what for."""
 BLOCK_BYTES = 84e6
 LAYERED = "machine that an emulation runs on"
 """Part of the name of the contract in pyproject.toml that keeps the emulator's machine out of the parts."""
@@ -25,7 +35,7 @@ LAYERED = "machine that an emulation runs on"
 def structure() -> Iterator[tuple[str, str]]:
     """Objections and figures."""
     yield "A direct pool reserved adapters before its lookup, and reads and writes shared a link", _direct()
-    yield "make tiers was a second simulator", _one_simulator()
+    yield "make tiers was a second simulator", one_simulator()
     yield "Options were parsed in several places", _one_parser()
     yield "Four modules drew plots, each with helpers of its own", _one_plotter()
     yield "The emulator's machine ran through every simulated part", _layered()
@@ -79,15 +89,16 @@ def _direct() -> str:
     )
 
 
-def _one_simulator() -> str:
+def one_simulator() -> str:
+    """Who has a queue of events."""
     tiers = EXPERIMENTS / "tiers"
     own, playing = importing(tiers, *QUEUES), importing(tiers, "experiments.simulator")
-    replays = importing(EXPERIMENTS / "policies", *QUEUES)
+    others = [path for path in importing(EXPERIMENTS, *QUEUES) if not path.startswith(SIMULATOR)]
+    told = "; ".join(f"{path} ({OTHER_QUEUES.get(path, 'another simulator')})" for path in others)
     return (
         f"its scenarios are played by experiments/simulator ({', '.join(playing)}); {len(own)} of its "
         f"{len(list(tiers.glob('*.py')))} modules have a queue of events (tests/experiments/tiers/"
-        f"test_scenarios.py); replays of what policies are told, block by block without a simulator, have "
-        f"one in {', '.join(replays) or 'none'}"
+        f"test_scenarios.py). Of all of experiments/ besides the simulator have one: {told or 'none'}"
     )
 
 

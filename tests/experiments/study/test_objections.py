@@ -9,7 +9,7 @@ import pytest
 from experiments.intervals import Interval
 from experiments.study.adaptive import Coarse
 from experiments.study.answers import answers
-from experiments.study.believed import believed
+from experiments.study.believed import OBJECTIONS, RELATIVE, believed, missing
 from experiments.study.claims import Claim, Fact
 from experiments.study.objections import objections
 from experiments.study.panels import panels
@@ -47,7 +47,7 @@ def test_objections_are_answered_with_what_was_played(tmp_path: Path) -> None:
     )
     assert "(1.96 and 0.00 $/h)" in pool
     assert rows["Recomputing was billed for storage"] == "0.00 $/h"
-    assert not any("emulator relative" in objection for objection in rows)
+    assert rows[RELATIVE].startswith("not answered: ")
 
 
 def test_a_pool_stands_beside_the_storage_nodes_that_cost_as_much() -> None:
@@ -148,11 +148,17 @@ def test_what_validation_left_is_told_by_play_and_by_row(tmp_path: Path) -> None
     assert said.endswith("another: 0 of 1 within 15 %, 1 within 25 %")
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}"])
-def test_a_damaged_validation_says_nothing(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", [None, "", "{", "{}"])
+def test_what_was_not_validated_is_said_where_an_objection_needs_it(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "summary.json"
-    file.write_text(text)
-    assert list(believed(file)) == []
+    if text is not None:
+        file.write_text(text)
+    rows = dict(believed(file))
+    assert list(rows) == list(OBJECTIONS)
+    assert all(said.startswith("not answered:") and "make validate" in said for said in rows.values())
+    told = missing(file)
+    assert told is not None
+    assert f"{len(OBJECTIONS)} of the report's objections" in told
 
 
 def of_sweep(sweep: str, value: object, **times: float) -> list[tuple[Point, Sample]]:

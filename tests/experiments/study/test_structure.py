@@ -36,7 +36,11 @@ def test_each_is_done_in_one_place() -> None:
     told = dict(rows())
     simulator = told["make tiers was a second simulator"]
     assert "; 0 of its " in simulator
-    assert simulator.endswith("have one in experiments/policies/told.py")
+    assert "experiments/policies/told.py (what a controller's pool is told in a replay:" in simulator
+    assert (
+        "experiments/simulate_faults/virtual_time.py (hosts, controller and pipeline themselves" in simulator
+    )
+    assert "another simulator" not in simulator
     assert told["Options were parsed in several places"] == (
         "options are parsed by 1 module of experiments/: experiments/options.py"
     )
@@ -45,3 +49,15 @@ def test_each_is_done_in_one_place() -> None:
         "(experiments/page/document.py)"
     )
     assert told["The emulator's machine ran through every simulated part"].startswith("0 of 31 modules")
+
+
+def test_a_queue_of_events_anywhere_that_nobody_named_is_called_a_simulator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "experiments" / "elsewhere"
+    own.mkdir(parents=True)
+    (own / "second.py").write_text("from heapq import heappush")
+    monkeypatch.setattr(structure, "ROOT", tmp_path)
+    monkeypatch.setattr(structure, "EXPERIMENTS", tmp_path / "experiments")
+    told = structure.one_simulator()
+    assert told.endswith("have one: experiments/elsewhere/second.py (another simulator)")
