@@ -56,7 +56,7 @@ class ClientGate:
         if self._asks:
             with suppress(TransferError):  # a home is silent: as good as not asked
                 found = await self._found(missing)
-                return self._admits_found(missing[: len(found)], found, self._load(gpu_wait_s()))
+                return self._admits_found(missing, found, self._load(gpu_wait_s()))
         homes = [self._client.home(block) for block in missing]
         return self._admits(missing, homes, self._load(gpu_wait_s()))
 
@@ -79,11 +79,12 @@ class ClientGate:
         return self._admits(missing, places, replace(load, home_s=home_s))
 
     def _admits(self, missing: Sequence[BlockRef], places: Sequence[str], load: Load) -> Admitted:
-        if not missing:
+        """Of the first of these, as many as there are places."""
+        if not places:
             return Admitted(0, 0)
         depths = [block.depth for block in missing]
         admitted = self._gate.admits(depths, places, missing[0].chain_blocks, load)
-        return Admitted(admitted, len(missing) - admitted)
+        return Admitted(admitted, len(places) - admitted)
 
     def blends(
         self, blending: Blending, plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float

@@ -93,9 +93,11 @@ class Gate:
     def admits(self, depths: Sequence[int], homes: Sequence[Hashable], chain_blocks: int, load: Load) -> int:
         """How many of the missing blocks, from the first on, to fetch; by place in the chain and by home.
 
-        What is held behind a block that is not fetched is of no use: it would be computed with it.
+        What is held behind a block that is not fetched is of no use: it would be computed with it. Where
+        only the first of the missing blocks are known to be somewhere, `homes` has no more than these: what
+        is missing behind them is computed in any case.
         """
-        if not depths:
+        if not homes:
             return 0
         best, best_s = 0, 0.0
         first, tokens = depths[0], self._block_tokens
@@ -105,7 +107,7 @@ class Gate:
             saved_s = computed_s - max(0.0, ready_s - load.gpu_s)
             if saved_s >= best_s:
                 best, best_s = count, saved_s
-        self._count(best, len(depths))
+        self._count(best, len(homes))
         return best
 
     def blends(

@@ -359,7 +359,6 @@ class Node:
         home_s: Callable[[Any], float] = fetcher.backlog_s
         if self._hints is not None:
             places, home_s = self._hints.places(missing), self._hints.wait_s
-            missing = missing[: len(places)]
         depths = [block.depth for block in missing]
         admitted = self._gate.admits(depths, places, chain_blocks, self._load_now(home_s))
         if self._hints is not None:

@@ -160,6 +160,17 @@ def test_asked_first_a_home_says_what_it_holds_and_has_promised(hints: str, flag
     run_virtual(main())
 
 
+def test_what_nobody_has_is_computed_in_any_case() -> None:
+    """A block that takes longer to fetch than to compute is not fetched for what is missing behind it."""
+
+    async def main() -> None:
+        gate, _, home = make(SLOW_BIT_S, HOMES)
+        home.held = 1
+        assert await gate(chain(40), idle) == (0, 1)
+
+    run_virtual(main())
+
+
 def test_what_a_pool_holds_waits_for_nobody() -> None:
     async def main() -> None:
         gate, _, home = make(FAST_BIT_S, SWITCH)

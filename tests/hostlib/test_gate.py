@@ -87,6 +87,12 @@ def test_a_block_that_closes_a_hole_saves_what_is_held_behind_it() -> None:
     assert gate().admits([0], ["a"], 20, wait) == 1
 
 
+def test_what_is_nowhere_behind_a_block_is_not_saved_with_it() -> None:
+    wait = Load(lambda home: 0.1)
+    assert gate().admits(list(range(20)), ["a"], 20, wait) == 0
+    assert gate().admits([0, *range(19, 40)], ["a"], 40, wait) == 1  # 18 blocks behind it are held
+
+
 def test_decisions_are_counted() -> None:
     counted = gate()
     waits = Load(lambda home: 2.0 if home == "busy" else 0.0)

@@ -39,6 +39,20 @@ def test_nodes_that_ask_first_do_not_fetch_from_a_jammed_home() -> None:
     assert told.blocks["remote"] < blind.blocks["remote"]
 
 
+def test_nodes_that_ask_first_over_slow_links_are_no_later_than_if_they_computed() -> None:
+    """Where a block takes longer to fetch than to compute, whatever of the chain nobody has."""
+    traffic = {"shape": "rag", "reuse": 0.85, "load": 1.2}
+    changed: dict[str, dict[str, Any]] = {
+        "workload": traffic,
+        "model": {"name": "qwen3-32b"},
+        "network": {"link_gbit_s": 62.0, "requests_first": True},
+    }
+    lent = {"storage": {"kind": "peers"}, "direct": {"peer_share": 0.98}}
+    few = {"count": 6, "hints": "homes"}
+    fetching = play(nodes=few, **changed, **lent)
+    assert fetching.ttft_s.mean < 1.001 * play(nodes={"count": 6, "gate": "never"}, **changed).ttft_s.mean
+
+
 def test_what_is_asked_first_waits_at_links_as_anything_else_does() -> None:
     nodes = {"hints": "homes"}
     behind, before = play(nodes=nodes), play(nodes=nodes, network={"requests_first": True})
