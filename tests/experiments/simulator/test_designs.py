@@ -41,14 +41,14 @@ def test_nodes_that_ask_first_do_not_fetch_from_a_jammed_home() -> None:
 
 def test_nodes_that_ask_first_over_slow_links_are_no_later_than_if_they_computed() -> None:
     """Where a block takes longer to fetch than to compute, whatever of the chain nobody has."""
-    traffic = {"shape": "rag", "reuse": 0.85, "load": 1.2}
+    traffic: dict[str, Any] = {"shape": "rag", "reuse": 0.85, "load": 1.2}
     changed: dict[str, dict[str, Any]] = {
         "workload": traffic,
         "model": {"name": "qwen3-32b"},
         "network": {"link_gbit_s": 62.0, "requests_first": True},
     }
-    lent = {"storage": {"kind": "peers"}, "direct": {"peer_share": 0.98}}
-    few = {"count": 6, "hints": "homes"}
+    lent: dict[str, dict[str, Any]] = {"storage": {"kind": "peers"}, "direct": {"peer_share": 0.98}}
+    few: dict[str, Any] = {"count": 6, "hints": "homes"}
     fetching = play(nodes=few, **changed, **lent)
     assert fetching.ttft_s.mean < 1.001 * play(nodes={"count": 6, "gate": "never"}, **changed).ttft_s.mean
 
