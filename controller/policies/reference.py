@@ -10,8 +10,8 @@ from controller.policies.events import Key
 from controller.policies.learned import LearnedValue
 from controller.policies.native import IN_POOL, LEARNED, UNKNOWN, Facts
 from controller.policies.reuse_history import History
-from controller.policies.reuse_model import ReuseModel
-from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_model import Learner, ReuseModel
+from controller.policies.reuse_prior import Counts
 from controller.policies.room import Room
 from controller.policies.shadows import Shadow, make_shadows
 
@@ -131,9 +131,12 @@ class Reference:
     def set_worths(self, seconds: list[float], steps: list[int], /) -> None:
         self._seconds, self._learned.steps = list(seconds), list(steps)
 
-    def refresh(self, ticks: float, parts: Parts, tuning: Tuning) -> None:
-        self._model.refresh(ticks, parts, tuning)
+    def refresh(self, ticks: float, learner: Learner) -> None:
+        self._model.refresh(ticks, learner)
         self._learned.learned_anew()
+
+    def counts(self) -> Counts:
+        return self._model.counts
 
     def enter(self, key: Key, /) -> None:
         if key not in self._pool:

@@ -14,8 +14,9 @@ from controller.policies.events import Admit, Decision, Evict, Found, Hits, Home
 from controller.policies.explain import Account, Standing
 from controller.policies.native import IN_POOL, UNKNOWN, compiled
 from controller.policies.reference import Reference
-from controller.policies.reuse_model import TICK_ACCESSES
+from controller.policies.reuse_model import TICK_ACCESSES, Learner
 from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_prior import Counts
 from controller.policies.shadows import EXPERTS, MIN_BLOCKS
 from controller.policies.tenants import Shares
 from controller.policies.votes import Votes
@@ -48,11 +49,14 @@ class Reuse(Policy):
         link_bit_s: float = DEFAULT_LINK_BIT_S,
         tuning: Tuning | None = None,
         capacity_slots: int | None = None,
+        known: Counts | None = None,
     ) -> None:
+        """`known` is what is known of reuse beforehand, unless that of the conversation trace."""
         super().__init__(capacity_blocks, capacity_slots)
         parts = parts or Parts()
         tuning = tuning or Tuning()
-        self._parts, self._tuning = parts, tuning
+        self._parts = parts
+        self._learner = Learner(parts, tuning, known)
         self._worth = Worth(cost or CostModel(), link_bit_s, uniform=not parts.worth)
         shadows = parts.experts and capacity_blocks >= MIN_BLOCKS
         remembered = max(HISTORY_BLOCKS, HISTORY_PER_SLOT * capacity_blocks) if parts.memory else 0
@@ -65,7 +69,7 @@ class Reuse(Policy):
         silent = 0 if parts.learned or not shadows else 1
         self.votes = Votes(len(self._names), silent)
         self.core.set_order(self.votes.order)
-        self.core.refresh(0.0, parts, tuning)
+        self.core.refresh(0.0, self._learner)
         self._accesses_left = TICK_ACCESSES
         """Until this tick ends."""
         self._tick = self._refreshed_at = 0
@@ -188,7 +192,7 @@ class Reuse(Policy):
         if ticks >= REFRESH_TICKS or is_more:
             self._refreshed_at, self._reused_then = self._tick, reused
             if self._parts.learning:
-                core.refresh(ticks, self._parts, self._tuning)
+                core.refresh(ticks, self._learner)
             self._worth.refresh()
             self._tell_worths()
 

@@ -13,6 +13,8 @@ a group seen seldom borrows the shape of all. Of ages near, as short gaps tell o
 was not asked for again in many minutes is much like others. The hazard of a class is that of its group, times
 how much more it was reused at ages near: alone, what the blocks of a few requests did passes for a habit.
 
+Where what is known of another trace fits (`reuse_prior.py`), its counts are added.
+
 The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block
 on can reach, over all ages until which one might hold it. Unlike the hazard it looks ahead: a turn that comes
 in a minute is worth waiting for. Only the next hit counts: from then on the future is the same whether the
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 
 from controller.policies.reuse_classes import CLASSES, FIRST_GAP_CLASS, LAST, LEVELS
 from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_prior import KNOWN_REUSES, Counts, Trust, conversation
 
 TICK_ACCESSES = 64
 """The grain of ages: a few requests' worth of blocks."""
@@ -87,7 +90,7 @@ class ReuseModel:
         self._reuses = _table()
         self._exposure = _table()
         self._at_risk = [[0] * BUCKETS for _ in range(CLASSES)]
-        self.refresh(0.0)
+        self.refresh(0.0, Learner())
 
     def entered(self, kind: int) -> None:
         """A block was asked for and is of this class now, at age 0."""
@@ -126,25 +129,45 @@ class ReuseModel:
                 exposure[:] = map(add, exposure, at_risk)
                 exposure[0] = at_age_0
 
-    def refresh(self, ticks: float, parts: Parts | None = None, tuning: Tuning | None = None) -> None:
+    @property
+    def counts(self) -> Counts:
+        """What was seen."""
+        return Counts(np.array(self._reuses), np.array(self._exposure))
+
+    def refresh(self, ticks: float, learner: Learner) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""
-        reuses, exposure, index, chance = learn(
-            np.array(self._reuses), np.array(self._exposure), ticks, parts or Parts(), tuning or Tuning()
+        reuses, exposure, index, chance = learner.learn(
+            np.array(self._reuses), np.array(self._exposure), ticks
         )
         self._reuses, self._exposure = reuses.tolist(), exposure.tolist()
         self.index, self.chance = index.tolist(), chance.tolist()
 
 
-def learn(
-    reuses: Floats, exposure: Floats, ticks: float, parts: Parts, tuning: Tuning
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Counts faded by `ticks`, and the index and the chance of reuse that follow, each [class, bucket]."""
-    fade = math.exp(-ticks / tuning.fade_ticks)
-    reuses, exposure = reuses * fade, exposure * fade
-    hazard = _hazards(reuses, exposure, tuning.prior_reuses)
-    risk = hazard * _WIDTHS
-    index = _best_hit_rate(hazard, risk) if parts.lookahead else hazard
-    return reuses, exposure, index, 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
+class Learner:
+    """Makes tables of counts, and knows some beforehand (`reuse_prior.py`); one for each model."""
+
+    def __init__(
+        self, parts: Parts | None = None, tuning: Tuning | None = None, known: Counts | None = None
+    ) -> None:
+        self._parts, self._tuning = parts or Parts(), tuning or Tuning()
+        self._known = (known or conversation(BUCKETS)).scaled(KNOWN_REUSES)
+        known_hazard = _hazards(self._known.reuses, self._known.exposure, self._tuning.prior_reuses)
+        self.trust = Trust(known_hazard)
+        """Whether what is known counts."""
+
+    def learn(self, reuses: Floats, exposure: Floats, ticks: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """Counts faded by `ticks`, and the index and the chance of reuse that follow: [class, bucket]."""
+        trust, known, prior_reuses = self.trust, self._known, self._tuning.prior_reuses
+        trust.see(reuses, exposure)
+        fade = math.exp(-ticks / self._tuning.fade_ticks)
+        reuses, exposure = reuses * fade, exposure * fade
+        hazard = _hazards(reuses, exposure, prior_reuses)
+        trust.go_on(reuses, exposure, hazard)
+        if self._parts.known and trust.is_given:
+            hazard = _hazards(reuses + known.reuses, exposure + known.exposure, prior_reuses)
+        risk = hazard * _WIDTHS
+        index = _best_hit_rate(hazard, risk) if self._parts.lookahead else hazard
+        return reuses, exposure, index, 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
 
 
 def _table() -> list[list[float]]:

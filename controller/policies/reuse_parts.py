@@ -16,6 +16,8 @@ class Parts:
     """The learned value votes; without, the published policies do alone."""
     learning: bool = True
     """Hazards are learned; without, they are what is assumed before anything is seen."""
+    known: bool = True
+    """What is known of another trace counts where it fits; without, all is learned here."""
     memory: bool = True
     """Blocks that the learned value does not hold are remembered."""
     lookahead: bool = True

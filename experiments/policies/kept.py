@@ -17,6 +17,7 @@ import controller.policies
 import workload
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Tuning
+from controller.policies.reuse_prior import Counts
 from experiments.policies.pools import PolicyPool, Pool, make_pool
 from experiments.policies.replay import Prices, play
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
@@ -36,6 +37,8 @@ class Member:
     identity: str
     """Changes when what is in the trace does."""
     make: Callable[[], Trace]
+    known: Counts | None = None
+    """What the policy knows of reuse beforehand, unless what it always does."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,12 @@ def generated(shape: str, seed: int, requests: int) -> Member:
     return Member(shape, name, _sources(workload), partial(generate, shape, seed, requests))
 
 
-def of_file(family: str, number: int, trace: Trace) -> Member:
+def of_file(family: str, number: int, trace: Trace, known: Counts | None = None) -> Member:
     """A trace that is there already."""
-    content = repr([(request.arrival_s, request.blocks) for request in trace.requests])
-    return Member(family, f"{family}-{number}", sha256(content.encode()).hexdigest()[:16], lambda: trace)
+    content = repr([(request.arrival_s, request.blocks) for request in trace.requests]).encode()
+    if known is not None:
+        content += known.reuses.tobytes() + known.exposure.tobytes()
+    return Member(family, f"{family}-{number}", sha256(content).hexdigest()[:16], lambda: trace, known)
 
 
 def label(contender: Contender) -> str:
@@ -90,7 +95,9 @@ def measure(
             if isinstance(contender, str):
                 found = _of_baseline(trace, worths_s, make_pool(contender, size, trace, cost))
             else:
-                ledger = play(trace, PolicyPool(Reuse(size, cost, tuning=contender)), own_cost)
+                ledger = play(
+                    trace, PolicyPool(Reuse(size, cost, tuning=contender, known=member.known)), own_cost
+                )
                 found = _outcome(trace, ledger.saved_s, ledger.hits)
             kept[size, label(contender)] = found
             row = {"blocks": size, "contender": label(contender), "saved_s": found.saved_s}
@@ -145,6 +152,6 @@ def _sources(package: ModuleType) -> str:
     folder = Path(str(package.__file__)).parent
     digest = sha256()
     for path in sorted(folder.rglob("*")):
-        if path.suffix in (".py", ".c", ".h"):
+        if path.suffix in (".py", ".c", ".h", ".csv"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

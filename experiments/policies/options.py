@@ -34,6 +34,7 @@ class Options:
     ablation: bool
     cross: bool
     seeds: int
+    others: bool
     live: bool
     plays: int
     turns: int
@@ -83,6 +84,12 @@ _OPTIONS = (
         "leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time",
     ),
     Option("SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS compares, from SEED on"),
+    Option(
+        "OTHERS",
+        yes_or_no,
+        False,
+        "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters tell",
+    ),
     Option("LIVE", yes_or_no, False, "compare with a policy that is told only what a switch tells"),
     Option(
         "PLAYS",

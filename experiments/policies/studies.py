@@ -39,7 +39,7 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     """Leave each family of traces out in turn."""
     shapes = tuple(ALL_SHAPES) if options.shapes_are_default else options.shapes
     trace = load_trace(options.trace) if options.trace else None
-    members = members_of(options.seed, options.seeds, options.requests, trace, shapes)
+    members = members_of(options.seed, options.seeds, options.requests, trace, shapes, others=options.others)
     done = progress(len(members))
     held = cross(members, options.blocks, cost, options.processes, done, options.results / "cross")
     write_cross(options.results / "cross.json", held)

@@ -16,8 +16,8 @@ import numpy as np
 
 from controller.policies.events import Key
 from controller.policies.reuse_classes import CLASSES
-from controller.policies.reuse_model import BUCKETS, learn
-from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_model import BUCKETS, Learner
+from controller.policies.reuse_prior import Counts, Floats
 from hostlib.native import extension
 from hostlib.native.build import build
 
@@ -64,8 +64,11 @@ class Core(Protocol):
     def set_worths(self, seconds: list[float], steps: list[int], /) -> None:
         """What a hit saves by place, as Worth has it."""
 
-    def refresh(self, ticks: float, parts: Parts, tuning: Tuning) -> None:
+    def refresh(self, ticks: float, learner: Learner) -> None:
         """Put to use what was learned in so many ticks."""
+
+    def counts(self) -> Counts:
+        """What was learned: counts of reuse and exposure, faded."""
 
     def enter(self, key: Key, /) -> None:
         """A block enters the pool."""
@@ -119,10 +122,16 @@ def _core(module: Any) -> MakeCore:
         def __iter__(self) -> Iterator[Key]:
             return (key for key, _ in self.least(len(self)))
 
-        def refresh(self, ticks: float, parts: Parts, tuning: Tuning) -> None:
-            shape = (CLASSES, BUCKETS)
-            reuses, exposure, index, chance = (np.frombuffer(t).reshape(shape) for t in self.tables())
-            reuses[:], exposure[:], index[:], chance[:] = learn(reuses, exposure, ticks, parts, tuning)
+        def refresh(self, ticks: float, learner: Learner) -> None:
+            reuses, exposure, index, chance = self._tables()
+            reuses[:], exposure[:], index[:], chance[:] = learner.learn(reuses, exposure, ticks)
+
+        def counts(self) -> Counts:
+            reuses, exposure, *_ = self._tables()
+            return Counts(reuses.copy(), exposure.copy())
+
+        def _tables(self) -> list[Floats]:
+            return [np.frombuffer(table).reshape(CLASSES, BUCKETS) for table in self.tables()]
 
     return Compiled
 

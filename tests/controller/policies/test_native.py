@@ -3,14 +3,17 @@
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
-from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin, native
+from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin, native, reuse_prior
 from controller.policies import reuse as module
 from controller.policies.checked import Checked
 from controller.policies.reference import Reference
 from controller.policies.reuse import Reuse
-from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_model import Learner
+from controller.policies.reuse_parts import Parts
+from experiments.policies.known import counts_of
 from hostlib.native.build import BuildError
 from workload.generate import generate
 
@@ -105,7 +108,7 @@ def test_same_decisions_whatever_happens(
     assert ours.known() < 400 or seed % 2
 
 
-@pytest.mark.parametrize("part", ["experts", "learned", "memory", "lookahead", "prefix", "worth"])
+@pytest.mark.parametrize("part", ["experts", "learned", "known", "memory", "lookahead", "prefix", "worth"])
 def test_same_decisions_without_a_part(
     compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -115,11 +118,26 @@ def test_same_decisions_without_a_part(
         same(policies, Hits(block, now_s) if block in policies[0] else event)
 
 
+def test_same_decisions_by_what_is_known_beforehand(
+    compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reuse_prior, "LEAD_NATS", 20.0)
+    trace = generate("chat", 13, 400)
+    policies = both(compiled, monkeypatch, capacity_blocks=100, known=counts_of(trace))
+    trusted = 0
+    for block, now_s, depth, length, parent in accesses("chat", 12, 300):
+        event = Miss(block, now_s, depth, length, parent)
+        same(policies, Hits(block, now_s) if block in policies[0] else event)
+        trusted += policies[0].policy._learner.trust.is_given  # type: ignore[attr-defined]
+    assert trusted > 1000
+    assert np.array_equal(*(policy.policy.core.counts().reuses for policy in policies))  # type: ignore[attr-defined]
+
+
 def test_numbers_of_forgotten_blocks_are_used_again(
     compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     core = compiled(20, 0, True, 100, 1.01, True)
-    core.refresh(0.0, Parts(), Tuning())
+    core.refresh(0.0, Learner())
     core.set_worths([0.01], [0])
     for number in range(100_000):
         core.ask(number, number - 1 if number % 10 else None, False, 0, 1, 1)

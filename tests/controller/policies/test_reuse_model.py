@@ -13,7 +13,7 @@ from controller.policies.reuse_classes import (
     new_class,
 )
 from controller.policies.reuse_history import Block, History
-from controller.policies.reuse_model import AGE_EDGES, BUCKETS, TICK_ACCESSES, ReuseModel, bucket_of
+from controller.policies.reuse_model import AGE_EDGES, BUCKETS, TICK_ACCESSES, Learner, ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 
 YOUNG = new_class(0, is_last=False)
@@ -82,7 +82,7 @@ def test_what_a_request_did_is_no_habit_of_its_lineage() -> None:
     before = model.index[YOUNG]
     then = bucket_of(60)
     model._exposure[seldom][then] = model._reuses[seldom][then] = 20.0
-    model.refresh(0.0)
+    model.refresh(0.0, Learner())
     assert 2 * before[then] < model.index[seldom][then] < 20 * before[then]
     assert model.index[seldom][then + 4] < 2 * model.index[YOUNG][then + 4]
 
@@ -107,7 +107,7 @@ def learned(parts: Parts, reuse_bucket: int, share: float) -> ReuseModel:
             for _ in range(reused):
                 model.moved(YOUNG, edge, FIRST_GAP_CLASS)
             blocks -= reused
-    model.refresh(0.0, parts)
+    model.refresh(0.0, Learner(parts))
     return model
 
 
@@ -131,8 +131,9 @@ def test_chance_of_reuse_is_the_share_that_was_reused() -> None:
 def test_what_was_learned_fades() -> None:
     model = learned(Parts(), reuse_bucket=10, share=0.5)
     assert model.index[YOUNG][6] > model.index[YOUNG][2]
+    learner = Learner()
     for _ in range(5):
-        model.refresh(10_000.0)
+        model.refresh(10_000.0, learner)
     assert model.index[YOUNG][6] < model.index[YOUNG][2]
 
 
@@ -177,5 +178,5 @@ def learned_at_all_ages(share: float) -> ReuseModel:
         model._exposure[YOUNG][bucket_of(age)] += left
         model._reuses[YOUNG][bucket_of(age)] += share / 10 * left
         left *= 1 - share / 10
-    model.refresh(0.0)
+    model.refresh(0.0, Learner())
     return model

@@ -3,20 +3,25 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from controller.policies import Hits, Miss
 from controller.policies.eventlog import to_line
 from controller.policies.reuse import Reuse
+from controller.policies.reuse_model import BUCKETS
 from controller.policies.reuse_parts import Tuning
+from controller.policies.reuse_prior import read_counts
 from experiments.policies.__main__ import main
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, members_of, quarters
 from experiments.policies.explain import ExplainError, explain_log, explain_trace
 from experiments.policies.kept import Member, label, measure
+from experiments.policies.known import counts_of
+from experiments.policies.known import main as write_known
 from experiments.policies.live import TELLINGS
-from experiments.policies.pools import BELADY, make_pool
+from experiments.policies.pools import BELADY, PolicyPool, make_pool
 from experiments.policies.reclaim import Spent, spend
 from experiments.policies.replay import replay
 from workload.cost import CostModel
@@ -94,6 +99,37 @@ def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     # The two residuals of a ratio of two sums are each other's opposite.
     off = abs(ours[0] - rag.early[0] * best[0]) / (sum(best) / 2)
     assert rag.early_interval[0] == pytest.approx(12.706 * off, rel=1e-3)
+
+
+def test_all_that_comes_again_is_counted() -> None:
+    trace = generate("rag", 1, 60)
+    blocks = [block for request in trace.requests for block in request.blocks]
+    counts = counts_of(trace)
+    assert counts.reuses.sum() == len(blocks) - len(set(blocks)) > 0
+    assert counts.exposure.sum() > 0
+
+
+def test_of_each_quarter_what_the_others_tell_is_known(tmp_path: Path) -> None:
+    trace = generate("chat", 1, 80)
+    reuses = [counts_of(part).reuses for part in quarters(trace)]
+    members = members_of(5, 0, 40, trace, (), others=True)
+    for number, member in enumerate(members):
+        assert member.known is not None
+        assert np.array_equal(member.known.reuses, sum(reuses) - reuses[number])
+    plain = members_of(5, 0, 40, trace, ())
+    assert all(member.known is None for member in plain)
+    assert {member.identity for member in plain}.isdisjoint(member.identity for member in members)
+    kept = measure(members[0], (30,), (Tuning(),), COST, tmp_path)
+    pool = PolicyPool(Reuse(30, COST, known=members[0].known))
+    hit = replay(members[0].make(), "reuse", 30, pool, COST).block_hit
+    assert kept[30, label(Tuning())].block_hit == hit
+
+
+def test_counts_of_a_trace_are_written(tmp_path: Path) -> None:
+    options = ["--shapes=rag", "--seed=1", "--requests=60", f"--results={tmp_path}"]
+    assert write_known(options) == 0
+    read = read_counts(next(tmp_path.glob("rag*.csv")), BUCKETS)
+    assert read.reuses.sum() == counts_of(generate("rag", 1, 60)).reuses.sum()
 
 
 def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
