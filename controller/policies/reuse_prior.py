@@ -28,8 +28,8 @@ CONVERSATION = Path(__file__).with_name("conversation.csv")
 """Counts of the conversation trace published with Mooncake (`experiments/policies/known.py`)."""
 KNOWN_REUSES = 10_000.0
 """What is known weighs as so many reuses, half of what a quarter of an hour of that trace has. With 3,000
-its quarters, each with the counts of the other three, save 1.077 instead of 1.092 of the best of four
-baselines, with 30,000 as much as with 10,000."""
+its quarters, each with the counts of the other three, save 1.077 instead of 1.091 of the best of 14
+baselines."""
 LEAD_NATS = 500.0
 """So much likelier must what was seen be by what is known. Blocks of a request come again together, so that
 is what some twenty requests tell. With 300 the same quarters save 1.089; generated shapes that are unlike
