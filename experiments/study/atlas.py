@@ -150,7 +150,7 @@ class Verdicts:
 
 
 def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str, str] = MEAN) -> Verdicts:
-    """Of one setting, from all that was simulated there, by the whole run's mean or that of steady state."""
+    """Of one setting, from all that was played there, by the mean of whole runs or of second halves."""
     bought = [
         Purchase(point.system, point.setting.stores, sample)
         for point, sample in zip(points, samples, strict=True)

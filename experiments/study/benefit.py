@@ -15,10 +15,10 @@ SECOND_DOLLARS = Prices().node_per_hour / 3600
 
 @dataclass(frozen=True, slots=True)
 class Benefit:
-    """Of a system over a reference, in steady state, per hour; 95 % intervals over pairs of the same seed."""
+    """Over a reference, in the second half, per hour; 95 % intervals over pairs of the same seed."""
 
     saved_ttft_s: Interval
-    """Of all requests of an hour of steady state. A cold start is no rate: see Sample.start_wait_s."""
+    """Of all requests of an hour like the second half. A cold start is no rate: see Sample.start_wait_s."""
     saved_gpu_s: Interval
     extra_dollars: float
     """Hardware that caches, beyond the reference's."""
@@ -62,7 +62,7 @@ def benefit(sample: Sample, reference: Sample) -> Benefit:
 
 
 def saved_an_hour_s(mine: Figures, other: Figures) -> float:
-    """What all requests of an hour of steady state wait less, by two runs of one seed. The cold start is left
-    out: it comes once, however long the hours after it go on."""
+    """What all requests of an hour like the second half wait less, by two runs of one seed. The cold start
+    is left out: it comes once, however long the hours after it go on."""
     hourly = other["completed"] * 3600 / other["duration_s"]
     return float((figure(other, STEADY) - figure(mine, STEADY)) * hourly)

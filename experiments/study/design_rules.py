@@ -188,7 +188,7 @@ def tornado_claim(made: Sequence[Bar], contest: str) -> Claim:
     ahead = [name for name, bar in changed.items() if bar.net_dollars.low > 0]
     behind = [name for name, bar in changed.items() if bar.net_dollars.high < 0]
     text = (
-        f"At a node's price for a second of waiting {base.pool} is worth, in steady state, "
+        f"At a node's price for a second of waiting {base.pool} is worth, in the second half, "
         f"{told(base.net_dollars, '$/h', 2)} against {base.rival}{_of_zero(base.net_dollars)}; its mean "
         f"first token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most "
         "depends "
@@ -224,9 +224,9 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
     text = (
         f"In {len(found)} settings, {searched} of them chosen where a pool came nearest, a "
         "purchase with a pool is, against everything that costs no more, "
-        f"{_counts([one.standing for one in found])}; in steady state "
+        f"{_counts([one.standing for one in found])}; in the second half "
         f"{_counts([one.standing for one in steady])}. Against storage nodes and recomputing alone it is "
-        f"{_counts([one.central_standing for one in found])}; in steady state "
+        f"{_counts([one.central_standing for one in found])}; in the second half "
         f"{_counts([one.central_standing for one in steady])}."
     )
     best = [one for one in found if one.standing is Standing.BEST]

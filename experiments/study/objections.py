@@ -78,7 +78,7 @@ def _by_nodes(done: Done, sweep: str) -> Iterator[tuple[int, dict[str, Sample]]]
 
 def _purchases(done: Done) -> Iterator[Row]:
     told = [
-        f"{nodes} nodes, against {other}: {_change(mine, POOL, other)}, in steady state "
+        f"{nodes} nodes, against {other}: {_change(mine, POOL, other)}, in the second half "
         f"{_change(mine, POOL, other, STEADY)} ({mine[POOL].cost:.2f} and {mine[other].cost:.2f} $/h)"
         for nodes, mine in _by_nodes(done, "rivals")
         if POOL in mine
@@ -91,7 +91,7 @@ def _purchases(done: Done) -> Iterator[Row]:
     if billed:
         yield "Recomputing was billed for storage", f"{max(billed):.2f} $/h"
     queues = [
-        f"{nodes} nodes: {_change(mine, label('lent', 2, 'conductor'), LENT)}; in steady state "
+        f"{nodes} nodes: {_change(mine, label('lent', 2, 'conductor'), LENT)}; in the second half "
         f"{_change(mine, label('lent', 2, 'conductor'), LENT, STEADY)}"
         for nodes, mine in _by_nodes(done, "rivals")
         if label("lent", 2, "conductor") in mine
@@ -156,7 +156,7 @@ def _dollars(done: Done) -> Iterator[Row]:
     if told:
         yield (
             "A pool was said to be worth 132 $/h, against two jammed storage nodes",
-            f"{NODES} nodes, steady state: {'; '.join(told)}",
+            f"{NODES} nodes, second half: {'; '.join(told)}",
         )
 
 

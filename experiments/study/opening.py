@@ -23,18 +23,18 @@ def opening(done: Done) -> list[str]:
 
 
 def _all_leads(done: Done, where: Sequence[int]) -> str:
-    """How many there are, with the cold start and in steady state, and the bound that says why so few."""
+    """How many there are, with the cold start and in the second half, and the bound that says why so few."""
     out_of = sum(one.pooled for nodes in where for one in purchases(done, nodes))
     names = _list([str(nodes) for nodes in where])
     whole, steady = _leads(done, where, MEAN), _leads(done, where, STEADY)
     text = (
         f"Of {out_of} purchases with a pool or merging in the switch, with {names} nodes, "
         f"{_are(len(whole))} surely sooner to the first token than everything that costs no more, "
-        f"in steady state {_are(len(steady))}{_bound(done, where)}."
+        f"in the second half {_are(len(steady))}{_bound(done, where)}."
     )
     parts = [
         f" {when}: {'; '.join(found)}."
-        for when, found in (("With the cold start", whole), ("In steady state", steady))
+        for when, found in (("With the cold start", whole), ("In the second half", steady))
         if found
     ]
     return text + "".join(parts)
@@ -65,7 +65,7 @@ def _bound(done: Done, where: Sequence[int]) -> str:
         return ""
     return (
         f": {NAMES['lent']}, costs nothing, and the bound on all switches that merge or keep blocks in front "
-        f"of it leads it by {_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 by "
+        f"of it leads it by {_widest(found, MEAN)}; in the second half by {_widest(found, STEADY)}; p99 by "
         f"{_widest(found, P99)}"
     )
 
@@ -77,7 +77,8 @@ def _stores(done: Done, where: Sequence[int]) -> list[str]:
         return []
     return [
         f"Where blocks have to lie on {STORES} storage nodes, a pool before these is sooner by "
-        f"{_widest(found, MEAN)}; in steady state by {_widest(found, STEADY)}; p99 by {_widest(found, P99)}."
+        f"{_widest(found, MEAN)}; in the second half by {_widest(found, STEADY)}; p99 by "
+        f"{_widest(found, P99)}."
     ]
 
 

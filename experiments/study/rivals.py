@@ -86,7 +86,7 @@ class Verdict(Enum):
 def verdict(switch: Sample, stores: Sample, others: Mapping[str, Sample]) -> tuple[Verdict, list[str]]:
     """Against the same storage nodes without a pool, and against all `others` that cost no more.
 
-    The second value names those others whose steady state is faster, the fastest first.
+    The second value names those others whose the second half is faster, the fastest first.
     """
     found: Benefit = benefit(switch, stores)
     if not found.pays:
@@ -98,15 +98,15 @@ def verdict(switch: Sample, stores: Sample, others: Mapping[str, Sample]) -> tup
     return (Verdict.BEATEN if better else Verdict.PAYS), [rival.label for rival in better]
 
 
-STEADY_MARK = " (steady)"
-"""Behind the names of values that a plot shows of steady state."""
+STEADY_MARK = " (second half)"
+"""Behind the names of values that a plot shows of the second half."""
 
 
 def rivals_claim(bought: Sequence[Purchase]) -> Claim:
     """Which pools nothing beats at their price: against everything, and against storage nodes alone."""
     central = [one for one in bought if one.system in CENTRAL]
     claims = []
-    for path, when in ((MEAN, "Cold start included"), (STEADY, "In steady state")):
+    for path, when in ((MEAN, "Cold start included"), (STEADY, "In the second half")):
         everything, alone = _fan_in(bought, path), _fan_in(central, path)
         claims += [
             Claim(f"{when}, against everything: {everything.text}", everything.facts),

@@ -50,7 +50,7 @@ def axis_sentence(places: Mapping[Any, Mapping[str, Sample]]) -> str:
         values = [value for value, (mine, _) in found.items() if mine is kind]
         if not values:
             continue
-        text += f" In steady state it {kind.value} at {', '.join(map(named, values))}"
+        text += f" In the second half it {kind.value} at {', '.join(map(named, values))}"
         better = list(dict.fromkeys(name for value in values for name in found[value][1]))
         text += f" ({', '.join(better)})." if better else "."
     return f"{text} Against the same storage nodes {_axis_tails(places).text}."
@@ -67,7 +67,7 @@ def _tail(one: str, other: str, value: Any, mine: Mapping[str, Sample]) -> Tail:
 
 
 def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
-    """The same, with what plots must show: means at the ends, steady state where something is said of it."""
+    """The same, with what plots must show: means at the ends, second halves where something is said."""
     facts: list[Shown] = [
         fact
         for value in _told(places)
@@ -81,7 +81,7 @@ def axis_claim(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
 
 
 def _paying(pool: str, value: Any, systems: Mapping[str, Sample]) -> list[Shown]:
-    """What plots of steady state must show of a verdict: the time, what is faster, and the dollars."""
+    """What plots of the second half must show of a verdict: the time, what is faster, and the dollars."""
     stores, name = systems["stores"], at(pool, value)
     kind, better = verdict(
         systems[pool], stores, {one: mine for one, mine in systems.items() if one != "sram"}
@@ -221,7 +221,7 @@ def beat_everything(mine: Mapping[str, Sample]) -> list[str]:
 
 
 def sram_claim(value: int, systems: Mapping[str, Sample]) -> Claim:
-    """The same as a sentence of the axis, with what the plots of means and of steady state must show."""
+    """The same as a sentence of the axis, with what the plots of means and of the second half must show."""
     sram, stores = systems["sram"], systems["stores"]
     facts: list[Shown] = [*differing(sram, stores, at("sram", value), at("stores", value))]
     facts += _paying("sram", value, systems)

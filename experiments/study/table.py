@@ -225,7 +225,7 @@ def ledger_table(entries: Sequence[Entry]) -> Table:
 
 
 def tornado_table(name: str, made: Sequence[Bar], contest: str) -> Table:
-    """Every change, prices included; all in steady state."""
+    """Every change, prices included; all in the second half."""
     columns = (
         "change", "seeds", "steady_net_dollars_per_hour", "steady_sooner", "steady_p99_sooner",
     )  # fmt: skip

@@ -95,9 +95,9 @@ class Bar:
     rival: str
     seeds: int
     net_dollars: Interval
-    """An hour of steady state: the waiting that it saves, priced, less what it costs more."""
+    """An hour like the second half: the waiting that it saves, priced, less what it costs more."""
     faster: Interval
-    """Share of the rival's mean first token, in steady state, too; equal for prices."""
+    """Share of the rival's mean first token, in the second half, too; equal for prices."""
     tail: Interval
     """The same of p99."""
 

@@ -28,7 +28,7 @@ def budgets(places: Sequence[Place], what: str, name: str, played: Done) -> Pane
             "places count alike, whatever is gained there",
         ),
         [
-            figures.dots("places in which it is the fastest", {"whole run": counts, "steady state": steady}),
+            figures.dots("places in which it is the fastest", {"whole run": counts, "second half": steady}),
             figures.dots("mean and p99 sooner than recomputing by this share, over places", _gains(found)),
         ],
         counts,

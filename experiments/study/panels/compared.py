@@ -254,7 +254,7 @@ def hour(done: Done, nodes: int) -> Panel:
     return _compared(
         mine,
         pairs,
-        f"An hour of steady state on {nodes} nodes, {requests:,.0f} requests",
+        f"An hour on {nodes} nodes, {requests:,.0f} requests",
         AGAINST_AN_HOUR[unit],
         beside_table(f"hour_{nodes}", mine, NAMES["recompute"], unit),
         recompute=True,

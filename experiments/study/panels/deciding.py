@@ -141,10 +141,10 @@ def tornado(done: Done) -> list[Panel]:
                 "nothing of who waits; two changes at once are not shown.",
                 [
                     figures.swings(
-                        "$/h that the pool is ahead in steady state", rows, (BASE, mine[BASE].net_dollars)
+                        "$/h that the pool is ahead in the second half", rows, (BASE, mine[BASE].net_dollars)
                     ),
                     figures.dots(
-                        "mean and p99 of the first token in steady state sooner by this share",
+                        "mean and p99 of the first token in the second half sooner by this share",
                         {"mean": means, "p99": tails},
                     ),
                 ],

@@ -105,7 +105,7 @@ def dots(mine: Mapping[str, Sample], steady: bool = False) -> tuple[list[Plot], 
         }
     plotted = means | tail_marked(mine)
     if steady:
-        drawn["mean in steady state,<br>s"] = {name: mine[name].interval(*STEADY) for name in means}
+        drawn["mean in the second half,<br>s"] = {name: mine[name].interval(*STEADY) for name in means}
         plotted |= {name + STEADY_MARK: mine[name].interval(*STEADY) for name in means}
     drawn["p99 of the time<br>to first token, s"] = tails
     return [figures.columns(drawn)], plotted

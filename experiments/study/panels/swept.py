@@ -87,9 +87,11 @@ def axis(axis: Axis, done: Done) -> Panel:
         [
             *(
                 _along(axis, {name: _of(mine, path) for name, mine in found.items()}, what)
-                for what, path in ((TTFT, MEAN), ("mean in steady state, s", STEADY), (TAIL, P99))
+                for what, path in ((TTFT, MEAN), ("mean in the second half, s", STEADY), (TAIL, P99))
             ),
-            _along(axis, earned, "$ an hour in steady state: waiting saved, less what the pool costs more"),
+            _along(
+                axis, earned, "$ an hour in the second half: waiting saved, less what the pool costs more"
+            ),
         ],
         {EVEN: ZERO}
         | {at(name, value) + NET_MARK: net for name, mine in earned.items() for value, net in mine.items()}

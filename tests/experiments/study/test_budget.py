@@ -52,7 +52,7 @@ def test_steady_state_is_counted_by_itself() -> None:
     nothing = Purchase("recompute", 2, sample(0.2, 0.0))
     found = scores([[lent, nothing]])
     assert (of(found, 0.0, lent.label).whole.fastest, of(found, 0.0, lent.label).steady.fastest) == (1, 0)
-    assert "In steady state most often recompute always, in 1 (1)." in budget_claim(found, 1).text
+    assert "In the second half most often recompute always, in 1 (1)." in budget_claim(found, 1).text
 
 
 def test_what_is_said_of_a_budget_is_what_its_figures_are_whatever_these_are() -> None:

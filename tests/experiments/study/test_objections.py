@@ -42,8 +42,8 @@ def test_objections_are_answered_with_what_was_played(tmp_path: Path) -> None:
     assert "the widest (map 3) ±3.0%" in rows["One seed, and a noise that nobody measured"]
     pool = rows["The pool was compared with two storage nodes at any fan-in"]
     assert (
-        "against the nodes' own DRAM, lent: 5.0% ± 0.0% sooner (p99: time -5.0% ± 0.0%), in steady state 5.0%"
-        in pool
+        "against the nodes' own DRAM, lent: 5.0% ± 0.0% sooner (p99: time -5.0% ± 0.0%), in the second half "
+        "5.0%" in pool
     )
     assert "(1.96 and 0.00 $/h)" in pool
     assert rows["Recomputing was billed for storage"] == "0.00 $/h"
@@ -184,7 +184,7 @@ def test_dollars_are_told_against_rivals_with_their_interval() -> None:
     told = dict(objections(Found(done), NOTHING).rows)[
         "A pool was said to be worth 132 $/h, against two jammed storage nodes"
     ]
-    assert told.startswith("32 nodes, steady state: 2 storage nodes and pool ")
+    assert told.startswith("32 nodes, second half: 2 storage nodes and pool ")
     assert "against distributed DRAM (Mooncake-like) (mean first token sooner by -26.7% ± 0.0%" in told
 
 

@@ -27,18 +27,18 @@ def test_a_pool_that_leads_everything_at_its_cost_is_named_and_no_other() -> Non
     ahead = opening(at(recompute=0.2, lent=0.18, lent_pool=0.17, switch=0.19))
     assert ahead[0].startswith(
         "Of 2 purchases with a pool or merging in the switch, with 16 nodes, 1 is surely sooner to the first "
-        "token than everything that costs no more, in steady state 1 is. "
+        "token than everything that costs no more, in the second half 1 is. "
     )
     name = "the nodes' own DRAM, lent, pool in front"
     lead = f"{name} with 16 nodes by 5.56% ± 0.00% (p99 +5.56% ± 0.00%; 0.49 $/h)."
-    assert f"With the cold start: {lead} In steady state: {lead}" in ahead[0]
+    assert f"With the cold start: {lead} In the second half: {lead}" in ahead[0]
     behind = opening(at(recompute=0.2, lent=0.17, lent_pool=0.18, switch=0.19))
     assert "with 16 nodes, none is surely sooner" in behind[0]
-    assert behind[0].endswith("than everything that costs no more, in steady state none is.")
+    assert behind[0].endswith("than everything that costs no more, in the second half none is.")
     cold = opening(bought({"recompute": sample(0.2, 0.0), "switch": sample(0.19, 1.96, steady_s=0.25)}))
     assert "1 is surely sooner" in cold[0]
-    assert "in steady state none is." in cold[0]
-    assert "In steady state:" not in cold[0]
+    assert "in the second half none is." in cold[0]
+    assert "In the second half:" not in cold[0]
 
 
 def test_the_bound_and_storage_nodes_are_told_where_they_were_played() -> None:
@@ -46,7 +46,7 @@ def test_the_bound_and_storage_nodes_are_told_where_they_were_played() -> None:
     one = "+1.00% ± 0.00% with 16 nodes"
     assert told[0].endswith(
         "the bound on all switches that merge or keep blocks in front of it leads it by "
-        f"{one}; in steady state by {one}; p99 by {one}."
+        f"{one}; in the second half by {one}; p99 by {one}."
     )
     assert told[0].count(". ") == 0  # the bound is in the first sentence
     told = opening(at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171))
@@ -72,7 +72,7 @@ def test_who_is_named_leads_in_what_is_drawn_whatever_is_drawn() -> None:
             for name, cost in COSTS.items()
         }
         pool = mine["lent_pool"].mean("ttft_s", "mean")
-        (start, *_) = opening(bought(mine))[0].split(" In steady state")
+        (start, *_) = opening(bought(mine))[0].split(" In the second half")
         if "pool in front with 16 nodes" in start:
             named += 1
             assert pool < min(mine["lent"].mean("ttft_s", "mean"), mine["recompute"].mean("ttft_s", "mean"))

@@ -180,7 +180,7 @@ def test_a_pool_that_pays_must_be_seen_to_be_sooner_in_steady_state() -> None:
     place = {"stores": sample(0.198, 1.47, **MANY), "switch": sample(0.191, 1.96, **MANY)}
     assert axis_claim({16: place}).facts == (
         Fact("pool in the switch at 16", "storage nodes, no pool at 16"),
-        Fact("pool in the switch at 16 (steady)", "storage nodes, no pool at 16 (steady)"),
+        Fact("pool in the switch at 16 (second half)", "storage nodes, no pool at 16 (second half)"),
         Fact(EVEN, "pool in the switch at 16 ($)"),
         Fact("pool in the switch at 16 (p99)", "storage nodes, no pool at 16 (p99)"),
     )
