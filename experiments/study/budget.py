@@ -109,8 +109,8 @@ def _of_budget(mine: Sequence[Score], budget: float, places: int) -> Claim:
     told = "; ".join(f"{one.purchase} {one.whole.fastest} ({one.whole.surely})" for one in (first, *others))
     steady = max(mine, key=lambda one: one.steady.fastest)
     text = (
-        f"{budget_text(budget).capitalize()} the fastest in so many of {places} (surely): {told}. In the second "
-        f"half most often {steady.purchase}, in {steady.steady.fastest} ({steady.steady.surely})."
+        f"{budget_text(budget).capitalize()} the fastest in so many of {places} (surely): {told}. In the "
+        f"second half most often {steady.purchase}, in {steady.steady.fastest} ({steady.steady.surely})."
     )
     facts: list[Shown] = [
         Fact(other.name, first.name) for other in others if other.whole.fastest < first.whole.fastest
