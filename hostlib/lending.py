@@ -2,7 +2,7 @@
 
 What it answers is what a storage node would, and `hostlib.storage_node` answers it. What the index does not
 answer in time is computed: an index that is gone, or hangs, costs time, never a request. It is gone back to
-after a second, and after twice as long each time that it does not answer.
+after a quarter of a second, and after twice as long each time that it does not answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hostlib.transfer import BlockRef
 from hostlib.watched_tiers import WatchedTiers
 
 FIND_TIMEOUT_S: Final = 1.0
-REJOIN_S: Final = 1.0
+REJOIN_S: Final = 0.25
 MAX_REJOIN_S: Final = 32.0
 MAX_UNSENT_BYTES: Final = 4 << 20
 """That an index has not taken yet; one that takes less is left."""
@@ -61,13 +61,15 @@ class Lending:
         tiers.on_change = self._tell_soon
         self._tell()
 
-    async def join(self) -> None:
-        """Say what the node holds, now and whenever the index is back; while there is none, others' memory is
-        not asked."""
-        reader = await self._connect()
-        if reader is None:
-            log.warning("no index at %s: what this node does not hold is computed", self._path)
-        self._staying = asyncio.create_task(self._stay(reader))
+    def join(self) -> None:
+        """Say what the node holds, soon and whenever the index is back; while there is none, others' memory
+        is not asked."""
+        self._staying = asyncio.create_task(self._stay())
+
+    @property
+    def joined(self) -> bool:
+        """Whether there is an index that listens."""
+        return self._writer is not None
 
     async def locate(self, missing: Sequence[BlockRef]) -> list[BlockRef]:
         """The longest prefix of these blocks that other nodes hold, each with the node to ask for it."""
@@ -115,15 +117,15 @@ class Lending:
         self._rejoin_s = REJOIN_S
         return [block._replace(homes=(node,)) for block, node in zip(missing, nodes, strict=False)]
 
-    async def _stay(self, reader: asyncio.StreamReader | None) -> None:
+    async def _stay(self) -> None:
         while True:
+            reader = await self._connect()
             if reader is not None:
                 await self._listen(reader)
                 self._leave()
                 log.warning("the index is gone: what this node does not hold is computed")
             await asyncio.sleep(self._rejoin_s)
             self._rejoin_s = min(MAX_REJOIN_S, 2 * self._rejoin_s)
-            reader = await self._connect()
 
     async def _connect(self) -> asyncio.StreamReader | None:
         try:

@@ -8,6 +8,7 @@ See `WorkerConfig` for the file and `hostlib.process` for how it is controlled.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -50,6 +51,8 @@ from workload.blend import DEFAULT_SHARE
 from workload.compression import NONE
 from workload.keys import NO_PARENT, KeySpace
 from workload.levels import ADAPTIVE
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +198,7 @@ class WorkerProcess(HostProcess):
             shared = SharedEndpoint(self._endpoint)
             transport = shared.client
             self._lender = self._lend(config, config.index, shared.answering)
+            self._lender.lending.join()  # before the run begins: its first request may ask
         lending = None if self._lender is None else self._lender.lending
         self._pushed = PushedBlocks(config.seal, self._tiers.__contains__, self._tiers.place)
         self._client = Client(
@@ -266,8 +270,8 @@ class WorkerProcess(HostProcess):
     async def run(self, start_s: float) -> None:
         """Serve all requests."""
         joining = None
-        if self._lender is not None:
-            await self._lender.lending.join()
+        if self._lender is not None and not self._lender.lending.joined:
+            log.warning("no index answers: what this node does not hold is computed")
         if self._joins_s is not None:
             joining = asyncio.create_task(self._join(start_s + self._joins_s))
         try:

@@ -33,7 +33,8 @@ class Lenders:
 
     async def join(self) -> None:
         for node in (self.a, self.b, self.c):
-            await node.lending.join()
+            node.lending.join()
+        await until(lambda: all(node.lending.joined for node in (self.a, self.b, self.c)))
 
     def close(self) -> None:
         for node in (self.a, self.b, self.c):
@@ -103,7 +104,7 @@ def test_a_node_that_goes_away_is_not_named_any_more(tmp_path: Path) -> None:
 def test_without_an_index_nothing_is_located_and_nothing_waits(tmp_path: Path) -> None:
     async def main() -> None:
         nodes = Lenders(tmp_path)
-        await nodes.join()
+        nodes.a.lending.join()
         nodes.b.hold(1)
         assert await nodes.a.lending.locate([ref(1)]) == []
         assert nodes.a.lending.stats.unanswered == 1
@@ -135,7 +136,8 @@ def test_an_index_that_comes_back_learns_everything_again(
 
     async def main() -> None:
         nodes = Lenders(tmp_path)
-        await nodes.join()  # there is none yet
+        for node in (nodes.a, nodes.b, nodes.c):  # there is none yet
+            node.lending.join()
         nodes.b.hold(1)
         for _ in range(2):
             async with index(tmp_path, NODES) as served:
@@ -170,7 +172,8 @@ def test_an_index_that_hangs_is_waited_for_once_and_gone_back_to_less_and_less_o
     async def main() -> None:
         async with await asyncio.start_unix_server(hangs, str(tmp_path / "index")):
             node = LendingNode(MemoryNetwork(), A, NODES, tmp_path / "index")
-            await node.lending.join()
+            node.lending.join()
+            await until(lambda: node.lending.joined)
             assert await node.lending.locate([ref(1)]) == []
             waited_s = node.lending.stats.asked_s
             assert waited_s >= 0.05
@@ -194,17 +197,23 @@ def test_an_index_that_hangs_is_waited_for_once_and_gone_back_to_less_and_less_o
 def test_an_index_that_takes_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_UNSENT_BYTES", 1 << 16)
 
+    came: list[asyncio.StreamWriter] = []
+
     async def takes_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.transport.pause_reading()  # type: ignore[attr-defined]
+        came.append(writer)
 
     async def main() -> None:
         async with await asyncio.start_unix_server(takes_nothing, str(tmp_path / "index")):
             node = LendingNode(MemoryNetwork(), A, NODES, tmp_path / "index")
-            await node.lending.join()
+            node.lending.join()
+            await until(lambda: node.lending.joined)
             for _ in range(10_000):
                 node.lending.promise([ref(1)._replace(homes=(B,))])
-            assert node.lending._writer is None
+            assert not node.lending.joined
             node.close()
+            for writer in came:
+                writer.close()
 
     asyncio.run(main())
 
@@ -247,7 +256,9 @@ def test_an_index_that_says_what_cannot_be_is_as_good_as_none(
 
 
 @pytest.mark.parametrize("line", [b"no JSON\n", b"[]\n", b"x" * (2 << 20)])
-def test_an_index_that_says_nonsense_is_left(tmp_path: Path, line: bytes) -> None:
+def test_an_index_that_says_nonsense_is_left(
+    tmp_path: Path, line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async def talks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(line)
         async for _ in reader:
@@ -256,9 +267,10 @@ def test_an_index_that_says_nonsense_is_left(tmp_path: Path, line: bytes) -> Non
 
     async def main() -> None:
         async with await asyncio.start_unix_server(talks, str(tmp_path / "index")):
-            nodes = Lenders(tmp_path)
-            await nodes.join()
-            assert await nodes.a.lending.locate([ref(1)]) == []
-            nodes.close()
+            node = LendingNode(MemoryNetwork(), A, NODES, tmp_path / "index")
+            node.lending.join()
+            await until(lambda: "the index says nonsense" in caplog.text)
+            assert await node.lending.locate([ref(1)]) == []
+            node.close()
 
     asyncio.run(main())
