@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 
 from hostlib.blending import Blending
 from hostlib.client import Client
@@ -35,8 +36,10 @@ class ClientGate:
         home_s: Callable[[str], float] | None = None,
     ) -> None:
         """`asks`: who holds the blocks, and what is promised there, is asked before anything is fetched.
-        `home_s`: what is known of how long a home is taken; None: what homes last answered."""
+        `home_s`: how long a home is taken, where it is known of each block who has it, if anybody
+        (`BlockRef.homes`); None: homes go by keys, and by what they last answered."""
         self._client = client
+        self._all_known = home_s is not None
         self._home_s = home_s or client.backlog_s
         self._asks = asks
         self._coder = coder
@@ -57,7 +60,8 @@ class ClientGate:
             with suppress(TransferError):  # a home is silent: as good as not asked
                 found = await self._found(missing)
                 return self._admits_found(missing, found, self._load(gpu_wait_s()))
-        homes = [self._client.home(block) for block in missing]
+        there = takewhile(lambda block: block.homes, missing) if self._all_known else missing
+        homes = [self._client.home(block) for block in there]
         return self._admits(missing, homes, self._load(gpu_wait_s()))
 
     async def _found(self, missing: Sequence[BlockRef]) -> list[Found]:

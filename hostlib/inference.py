@@ -212,12 +212,12 @@ class InferenceNode:
         began_s = loop.time()
         if not missing:
             return _Fetched()
+        had = missing
         if self._lending is not None:
-            missing = await self._lending.locate(missing)
-            if not missing:
-                return _Fetched()
+            had = await self._lending.locate(missing)
+            missing = [*had, *missing[len(had) :]]
         admitted, record.refused = await self._gate(missing, self._gpu_wait_s)
-        wanted = missing[:admitted]
+        wanted = had[:admitted]
         if not wanted:
             return _Fetched()
         if self._lending is not None:

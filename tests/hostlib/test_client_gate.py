@@ -171,6 +171,22 @@ def test_what_nobody_has_is_computed_in_any_case() -> None:
     run_virtual(main())
 
 
+def test_of_blocks_of_which_it_is_known_who_has_them_the_others_are_computed_in_any_case() -> None:
+    async def main() -> None:
+        waits_s = {HOME: 0.0}
+        for link_bit_s, admitted in ((SLOW_BIT_S, (0, 1)), (FAST_BIT_S, (1, 0))):
+            _, client, _ = make(link_bit_s)
+            gate = ClientGate(client, COST, SCALE, link_bit_s, home_s=waits_s.__getitem__)
+            blocks = chain(40)
+            located = [blocks[0]._replace(homes=(HOME,)), *blocks[1:]]
+            assert await gate(located, idle) == admitted
+            assert await gate(blocks, idle) == (0, 0)
+        waits_s[HOME] = 10.0
+        assert await gate(located, idle) == (0, 1)
+
+    run_virtual(main())
+
+
 def test_what_a_pool_holds_waits_for_nobody() -> None:
     async def main() -> None:
         gate, _, home = make(FAST_BIT_S, SWITCH)
