@@ -19,6 +19,7 @@ from experiments.study.against import inference
 from experiments.study.answers import answers
 from experiments.study.believed import missing
 from experiments.study.compute import Computer, cluster
+from experiments.study.hours import FEW_SEEDS, HOUR, LARGEST_SEEDED, SEEDS
 from experiments.study.objections import objections
 from experiments.study.opening import opening, opening_table
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
@@ -100,14 +101,15 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
 
 def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, object]:
     """What the figures were made with."""
-    seeds = [len(sample.runs) for point, sample in found.done if point.sweep not in ("hour", SPACE)]
+    seeds = [len(sample.runs) for point, sample in found.done if point.sweep not in (HOUR, SPACE)]
     few, many = (options.seed - 1 + number for number in (min(seeds, default=0), max(seeds, default=0)))
     last = f"{many}" if few == many else f"{few} at least and {many} at most"
     return {
         "revision": revision(),
         "engine": engine(),
-        "seeds": f"{options.seed} to {last}, the same for all that is compared (an hour and each setting "
-        "of the sweep over the whole space: one)",
+        "seeds": f"{options.seed} to {last}, the same for all that is compared (an hour: {SEEDS} with "
+        f"{LARGEST_SEEDED} nodes at most, else {FEW_SEEDS}; each setting of the sweep over the whole space: "
+        "one)",
         "inference": inference(point.scenario for point, _ in found.done),
         "intervals": "95 %, Student's t over the seeds, differences seed by seed; surely: all of the ratio's "
         "interval on one side of 1, its mean by 0.05 % at least; no different: all of it within ±0.5 %; of "
