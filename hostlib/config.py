@@ -69,6 +69,12 @@ def check_address(name: str, address: str) -> None:
         raise ConfigError(f"{name}: {error}") from None
 
 
+def check_each_once(name: str, values: list[str]) -> None:
+    """ConfigError if there are none, or two alike; `name` is that of all."""
+    if not values or len(set(values)) < len(values):
+        raise ConfigError(f"{name} must name at least one {name.removesuffix('s')}, and each once")
+
+
 def check_positive(**values: float) -> None:
     """ConfigError naming the first value that is not above 0."""
     for name, value in values.items():

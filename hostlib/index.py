@@ -24,8 +24,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hostlib.config import ProcessConfig, check_address, check_positive
-from hostlib.errors import ConfigError, LineError
+from hostlib.config import ProcessConfig, check_address, check_each_once, check_positive
+from hostlib.errors import LineError
 from hostlib.holdings import Holdings
 from hostlib.lines import MAX_LINE_BYTES, keys_in, listen_at, read_lines, to_line
 from hostlib.process import HostProcess, main
@@ -50,8 +50,7 @@ class IndexConfig(ProcessConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(block_fragments=self.block_fragments, link_bit_s=self.link_bit_s)
-        if not self.nodes or len(set(self.nodes)) < len(self.nodes):
-            raise ConfigError("nodes must name at least one node, and each once")
+        check_each_once("nodes", self.nodes)
         for node in self.nodes:
             check_address("nodes", node)
 

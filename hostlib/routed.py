@@ -23,7 +23,7 @@ from hostlib.client import Client
 from hostlib.errors import RouterError
 from hostlib.inference import InferenceNode
 from hostlib.lines import MAX_LINE_BYTES, in_lines, read_lines, to_line
-from hostlib.tiers import LocalTiers
+from hostlib.watched_tiers import WatchedTiers
 from workload.trace import Request
 
 REPORT_PERIOD_S = 0.05
@@ -33,14 +33,11 @@ REPORT_PERIOD_S = 0.05
 class RoutedNode:
     """See the module; `name` is the node's, `path` the router's socket."""
 
-    def __init__(self, path: str, name: str, client: Client, tiers: LocalTiers[bytes]) -> None:
+    def __init__(self, path: str, name: str, client: Client, tiers: WatchedTiers) -> None:
         self.received = 0
         """Requests."""
         self._path, self._name = path, name
         self._client, self._tiers = client, tiers
-        self._held: set[bytes] = set()
-        self._seen = 0
-        """Changes of the tiers when they were last looked at."""
         self._stored: list[bytes] = []
         self._lost: list[bytes] = []
         self._load: dict[str, Any] = {}
@@ -81,12 +78,9 @@ class RoutedNode:
             self._report()
 
     def _report(self) -> None:
-        if self._tiers.changes != self._seen:
-            self._seen = self._tiers.changes
-            held = self._tiers.keys()
-            self._say("held", held - self._held)
-            self._say("gone", self._held - held)
-            self._held = held
+        came, left = self._tiers.changed()
+        self._say("held", came)
+        self._say("gone", left)
         for name, keys in (("stored", self._stored), ("lost", self._lost)):
             self._say(name, keys)
             keys.clear()

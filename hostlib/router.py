@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from hostlib.cluster_state import ClusterState
-from hostlib.config import check_positive
-from hostlib.errors import ConfigError, LineError, RouterError
+from hostlib.config import check_each_once, check_positive
+from hostlib.errors import LineError, RouterError
 from hostlib.lines import MAX_LINE_BYTES, listen_at, read_lines, to_line
 from hostlib.process import HostProcess, main
 from hostlib.serving import ServingConfig
@@ -49,8 +49,7 @@ class RouterConfig(ServingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(link_bit_s=self.link_bit_s)
-        if not self.nodes or len(set(self.nodes)) < len(self.nodes):
-            raise ConfigError("nodes must name at least one node, and each once")
+        check_each_once("nodes", self.nodes)
         if self.ttft_slo_s is not None:
             check_positive(ttft_slo_s=self.ttft_slo_s)
 

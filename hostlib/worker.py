@@ -174,7 +174,7 @@ class WorkerConfig(ServingConfig, HostConfig):
             rule = make_rule(self.tiers, self.cost.block_prefill_s)
         except TierRuleError as error:
             raise ConfigError(str(error)) from None
-        kind = LocalTiers[bytes] if self.index is None else WatchedTiers
+        kind = LocalTiers[bytes] if self.index is None and self.router is None else WatchedTiers
         return kind(self.gpu_blocks, self.dram_blocks, rule)
 
 
@@ -238,6 +238,7 @@ class WorkerProcess(HostProcess):
             lending,
         )
         if config.router is not None:
+            assert isinstance(self._tiers, WatchedTiers)
             self._routed = RoutedNode(config.router, config.name, self._client, self._tiers)
 
     def _streaming(self, config: WorkerConfig) -> Streaming | None:

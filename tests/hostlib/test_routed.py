@@ -15,7 +15,7 @@ from hostlib.inference import InferenceNode
 from hostlib.lines import to_line
 from hostlib.members import Members
 from hostlib.routed import RoutedNode
-from hostlib.tiers import LocalTiers
+from hostlib.watched_tiers import WatchedTiers
 
 KEY, PUSHED = b"k" * 16, b"p" * 16
 
@@ -35,7 +35,7 @@ class _IdleClient:
 class _Node:
     """Looks a block up, computes until a report has passed, and keeps it; another was pushed meanwhile."""
 
-    def __init__(self, tiers: LocalTiers[bytes], reported: asyncio.Event) -> None:
+    def __init__(self, tiers: WatchedTiers, reported: asyncio.Event) -> None:
         self._tiers, self._reported = tiers, reported
 
     async def serve(self, arrivals: AsyncIterator[Arrival], start_s: float) -> None:
@@ -54,7 +54,7 @@ def test_what_a_prefill_leaves_is_said_before_its_end_though_a_report_passed_mea
     async def play() -> list[dict[str, Any]]:
         said: list[dict[str, Any]] = []
         reported = asyncio.Event()
-        tiers = LocalTiers[bytes](4, 4)
+        tiers = WatchedTiers(4, 4)
         routed = RoutedNode(str(tmp_path / "router"), "node1", cast(Client, _IdleClient()), tiers)
         report = routed._report
 
