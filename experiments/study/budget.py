@@ -10,7 +10,7 @@ from typing import NamedTuple
 from experiments.intervals import Interval, mean_interval
 from experiments.study.claims import Claim, Fact, Shown, joined
 from experiments.study.rivals import Purchase
-from experiments.study.sample import MEAN, STEADY, below, ratio
+from experiments.study.sample import MEAN, P99, STEADY, below, ratio
 
 BUDGETS = (0.0, 2.0, 5.0, inf)
 """Dollars an hour for what holds blocks beyond the nodes' own memory."""
@@ -77,7 +77,7 @@ def _score(budget: float, label: str, within: Sequence[Place]) -> Score:
     pairs = [(one, place) for place in within for one in place if one.label == label]
     gains, tails = (
         mean_interval([1 - ratio(one.sample, _nothing(place).sample, *path).mean for one, place in pairs])
-        for path in (MEAN, (MEAN[0], "p99"))
+        for path in (MEAN, P99)
     )
     whole, steady = (_count(pairs, path) for path in (MEAN, STEADY))
     return Score(budget, label, len(pairs), whole, steady, gains, tails)

@@ -191,8 +191,8 @@ def tornado_claim(made: Sequence[Bar], contest: str) -> Claim:
         f"At a node's price for a second of waiting {base.pool} is worth, in the second half, "
         f"{told(base.net_dollars, '$/h', 2)} against {base.rival}{_of_zero(base.net_dollars)}; its mean "
         f"first token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most "
-        "depends "
-        f"on {widest}: {told(low.net_dollars, '$/h', 2)} halved, {told(high.net_dollars, '$/h', 2)} doubled. "
+        f"depends on {widest}: {told(low.net_dollars, '$/h', 2)} halved, "
+        f"{told(high.net_dollars, '$/h', 2)} doubled. "
     )
     if base.net_dollars.low > 0:
         text += _turns(behind)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from statistics import fmean
 
 from experiments.intervals import Interval, mean_interval
+from experiments.study.benefit import saved_an_hour_s
 from experiments.study.point import Point
-from experiments.study.sample import MEAN, TTFT, Sample, figure
+from experiments.study.sample import MEAN, TTFT, Sample
 from experiments.study.systems import BOUND, Setting, system
 from workload.shapes import ALL_SHAPES
 
@@ -72,12 +73,7 @@ def compared_by(sample: Sample) -> str:
 def saved_s(mine: Sample, other: Sample) -> Interval:
     """Seconds of waiting that an hour saves, its first twelfth as the others."""
     pairs = zip(hour_sample(mine).runs, hour_sample(other).runs, strict=True)
-    return mean_interval(
-        [
-            (figure(theirs, MEAN) - figure(own, MEAN)) * theirs["completed"] * 3600 / theirs["duration_s"]
-            for own, theirs in pairs
-        ]
-    )
+    return mean_interval([saved_an_hour_s(own, theirs, MEAN) for own, theirs in pairs])
 
 
 def _mean(parts: Sequence[dict[str, float]]) -> dict[str, float]:

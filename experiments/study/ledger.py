@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from experiments.intervals import Interval, mean_interval
 from experiments.simulator.measured import SWITCH_DIGEST_CPU_S
 from experiments.simulator.scenario import Control
-from experiments.study.benefit import SECOND_DOLLARS
+from experiments.study.benefit import SECOND_DOLLARS, saved_gpu_an_hour_s
 from experiments.study.hours import hour_sample, saved_s
 from experiments.study.sample import MEAN, P99, Sample, ratio
 
@@ -102,10 +102,7 @@ def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
         extra_dollars=pool.cost - stores.cost,
         saved_s=saved_s(pool, stores),
         saved_gpu_s=mean_interval(
-            [
-                (other["prefill_s"] - own["prefill_s"]) * 3600 / other["duration_s"]
-                for own, other in zip(pool.runs, stores.runs, strict=True)
-            ]
+            [saved_gpu_an_hour_s(own, other) for own, other in zip(pool.runs, stores.runs, strict=True)]
         ),
         against_recompute_s=saved_s(pool, none),
         sooner=1 - ratio(mine, theirs, *MEAN),

@@ -10,6 +10,13 @@ from experiments.study.systems import NAMES, Setting
 
 ONE_GROUP = ("ablation", "control")
 """Sweeps whose values are compared with one another."""
+_AFTER_STORES = {
+    "stores": "",
+    "switch": " and pool",
+    "merging": ", merging switch",
+    "smartnic": ", coded, adapters decode (ShadowServe-like)",
+}
+"""What a label says after the number of storage nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +46,6 @@ class Point:
 def label(system: str, stores: int, variant: str = "") -> str:
     """A system with its number of storage nodes, where it has any."""
     name = NAMES[system]
-    if system in ("stores", "switch", "merging", "smartnic"):
-        number = f"{stores} storage node{'s' if stores > 1 else ''}"
-        behind = {"stores": "", "switch": " and pool", "merging": ", merging switch"}
-        name = number + behind.get(system, name.removeprefix("2 storage nodes"))
+    if system in _AFTER_STORES:
+        name = f"{stores} storage node{'s' if stores > 1 else ''}{_AFTER_STORES[system]}"
     return f"{name}, {variant}" if variant else name

@@ -133,7 +133,7 @@ def _bar(
     costs = [bill(point.scenario.changed(prices=dict(prices or {})), 1).cache for point, _ in (pool, rival)]
     second = pool[0].scenario.changed(prices=dict(prices or {})).prices.node_per_hour / 3600
     net = [
-        saved_an_hour_s(mine, other) * second - (costs[0] - costs[1])
+        saved_an_hour_s(mine, other, STEADY) * second - (costs[0] - costs[1])
         for mine, other in zip(pool[1].runs, rival[1].runs, strict=True)
     ]
     sooner, tail = (1 - ratio(pool[1], rival[1], *path) for path in (STEADY, STEADY_P99))

@@ -45,7 +45,7 @@ def _budgets(found: Found) -> list[Panel]:
     bought = [purchases(found.done, count) for count in nodes]
     mapped = [one.bought for one in found.verdicts]
     made = []
-    if all(any(one.system == "recompute" for one in place) for place in bought) and bought:
+    if bought and all(any(one.system == "recompute" for one in place) for place in bought):
         made.append(
             budgets(bought, f"{', '.join(map(str, nodes))} nodes", "budgets", part(found.done, "rivals"))
         )
