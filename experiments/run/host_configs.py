@@ -10,6 +10,7 @@ from pathlib import Path
 from experiments.run.scenario import Scenario
 from hostlib.members import Members
 from hostlib.observe import OBSERVE_S
+from hostlib.wire import fingerprint
 from workload.compression import NONE
 from workload.generate import to_line
 from workload.levels import ADAPTIVE
@@ -61,7 +62,7 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
 
 def router_socket(scenario: Scenario, directory: Path) -> Path | None:
     """Where the router of a play listens; None where there is none."""
-    return directory / "router" if scenario.options.scheduler == CONDUCTOR else None
+    return directory / ROUTER if scenario.options.scheduler == CONDUCTOR else None
 
 
 def _index_socket(scenario: Scenario, directory: Path) -> Path | None:
@@ -189,7 +190,7 @@ def _spread(scenario: Scenario, homes: list[str]) -> Preloads:
     held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
     there = len(homes) - scenario.options.joining
     for key in _past(scenario):
-        home = homes[int.from_bytes(key[:4], "big") % there]
+        home = homes[fingerprint(key) % there]
         held[home] += scenario.sizes.stored(key)
     return held
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from experiments.simulator.messages import Block
 from hostlib.tiers import LocalTiers
+from hostlib.wire import fingerprint
 
 
 class Holders:
@@ -26,7 +27,7 @@ class Holders:
     def spread(self, blocks: Iterable[Block], nodes: int) -> None:
         """Into the DRAM of the first so many nodes, the most recently used last."""
         for block in blocks:
-            node = int.from_bytes(block.key[:4], "big") % nodes
+            node = fingerprint(block.key) % nodes
             self._tiers[node].place(block)
             self.note(node, block)
 
