@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from hostlib import lending as module
 from hostlib.content import block_content
 from hostlib.errors import BlockNotFoundError
+from hostlib.index import IndexProcess
 from hostlib.lines import to_line
 from hostlib.transfer import BlockRef
 from tests.hostlib.lenders import LINK_BIT_S, LendingNode, index, known
@@ -39,6 +42,20 @@ class Lenders:
     def close(self) -> None:
         for node in (self.a, self.b, self.c):
             node.close()
+
+
+@asynccontextmanager
+async def one_lent(folder: Path) -> AsyncIterator[tuple[IndexProcess, Lenders]]:
+    """The index and its nodes once it knows that the second holds block 1."""
+    async with index(folder, NODES) as served:
+        nodes = Lenders(folder)
+        try:
+            await nodes.join()
+            nodes.b.hold(1)
+            await known(served, 1)
+            yield served, nodes
+        finally:
+            nodes.close()
 
 
 def test_a_chain_comes_from_the_nodes_that_hold_it(tmp_path: Path) -> None:
@@ -69,11 +86,7 @@ def test_a_chain_comes_from_the_nodes_that_hold_it(tmp_path: Path) -> None:
 
 def test_what_a_node_no_longer_holds_it_neither_lends_nor_is_asked_for(tmp_path: Path) -> None:
     async def main() -> None:
-        async with index(tmp_path, NODES) as served:
-            nodes = Lenders(tmp_path)
-            await nodes.join()
-            nodes.b.hold(1)
-            await known(served, 1)
+        async with one_lent(tmp_path) as (served, nodes):
             (old,) = await nodes.a.lending.locate([ref(1)])
             for number in range(10, 18):  # as many as it has room for
                 nodes.b.hold(number)
@@ -81,22 +94,16 @@ def test_what_a_node_no_longer_holds_it_neither_lends_nor_is_asked_for(tmp_path:
             assert await nodes.a.lending.locate([ref(1)]) == []
             with pytest.raises(BlockNotFoundError):
                 await nodes.a.client.get(old)
-            nodes.close()
 
     asyncio.run(main())
 
 
 def test_a_node_that_goes_away_is_not_named_any_more(tmp_path: Path) -> None:
     async def main() -> None:
-        async with index(tmp_path, NODES) as served:
-            nodes = Lenders(tmp_path)
-            await nodes.join()
-            nodes.b.hold(1)
-            await known(served, 1)
+        async with one_lent(tmp_path) as (served, nodes):
             nodes.b.lending.close()
             await known(served, 0)
             assert await nodes.a.lending.locate([ref(1)]) == []
-            nodes.close()
 
     asyncio.run(main())
 
