@@ -73,7 +73,8 @@ class Measurements:
     cpu: CpuUse = field(default_factory=CpuUse)
     timeline: list[Sample] = field(default_factory=list)
     usage: dict[str, CpuTime] = field(default_factory=dict)
-    """CPU time while the trace was played, by role: node, store, switch, controller, watch (this process)."""
+    """CPU time while the trace was played, by role: node, store, switch, controller, watch (this process),
+    router or index where there is one."""
     usage_s: float = 0.0
     """How long that was: a little more than `wall_s`, from before the start to after the end."""
 
@@ -191,6 +192,7 @@ class _Play:
             "store": [store.process for store in stores],
             "switch": list(self._network.switch_processes.values()),
             "controller": [controller.process],
+            **{name: [process.process] for name, process in beside.items()},
         }
         before, since_s = _used_by(parts), time.monotonic()
         start_s = measured.start_s = monotonic_start(START_DELAY_S)

@@ -132,7 +132,7 @@ class RunResult:
     controller_cpu_s: float = 0.0
     cpu_s: dict[str, float] = field(default_factory=dict)
     """CPU time while the trace was played, by role: all nodes, all storage nodes (store), all switches, the
-    controller, and the run's own process (watch)."""
+    controller, the run's own process (watch), and the router or index where there is one."""
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""
     pool_held: int = 0

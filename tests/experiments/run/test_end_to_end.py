@@ -32,6 +32,8 @@ SMALL = (
     "--scale",
     "5000",
 )
+ROLES = ("node", "store", "switch", "controller", "watch")
+"""Whose CPU time every run says."""
 
 
 def command(*arguments: str) -> list[str]:
@@ -81,6 +83,8 @@ def test_without_stores_nodes_lend_one_another_what_the_pool_does_not_have(tmp_p
         assert run["blocks"]["remote"] > 0
         fetched = run["blocks"]["remote"] + run["blocks"]["pool"]
         assert run["index"]["asked"] > run["index"]["located"] >= run["index"]["promised"] >= fetched
+        assert set(run["cpu_s"]) == {*ROLES, "index"}
+        assert run["cpu_s"]["index"] > 0
     without, pool = summary["runs"]["no_pool"], summary["runs"]["pool"]
     assert without["blocks"]["pool"] == 0
     assert pool["blocks"]["pool"] > 0
@@ -105,6 +109,8 @@ def test_the_conductor_routes_by_what_nodes_and_switch_report(tmp_path: Path) ->
     assert run["completed"] + run["rejected"] == 40
     assert (run["failed"], run["corrupt"]) == (0, 0)
     assert run["blocks"]["pool"] > 0
+    assert set(run["cpu_s"]) == {*ROLES, "router"}
+    assert run["cpu_s"]["router"] > 0
     details = json.loads((tmp_path / "details.json").read_text())
     assert {r["node"] for r in details["runs"]["pool"]["requests"]} == {"node1", "node2", "node3"}
 
