@@ -12,6 +12,7 @@ from rich.progress import TimeRemainingColumn
 
 from experiments.command import Screen, run_command
 from experiments.policies import plots, report
+from experiments.policies.beforehand import in_words
 from experiments.policies.compare import OURS, compare
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
 from experiments.policies.live_study import run_live
@@ -38,6 +39,8 @@ def _run(screen: Screen, options: Options) -> int:
     for trace in traces:
         for warning in trace.warnings:
             screen.warn(warning, "trace")
+    if options.trace is not None and not options.cross and options.events is None:
+        screen.say(in_words(traces[0]))
     console, bar = screen.console, partial(_bar, screen)
     if options.cross:
         run_cross(console, options, cost, bar)

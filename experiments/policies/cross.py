@@ -83,9 +83,9 @@ def quarters(trace: Trace) -> list[Trace]:
 
 
 def members_of(
-    seed: int, seeds: int, requests: int, trace: Trace | None, shapes: Iterable[str], others: bool = False
+    seed: int, seeds: int, requests: int, trace: Trace | None, shapes: Iterable[str], others: bool = True
 ) -> list[Member]:
-    """All traces, by family; `others`: what is known beforehand of each quarter is what the others tell."""
+    """All traces, by family; what is known beforehand of each quarter is what the others tell, or nothing."""
     parts = quarters(trace) if trace is not None else []
     known: Sequence[Counts | None] = of_others(parts) if others else [None] * len(parts)
     return [

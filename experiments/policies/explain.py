@@ -15,6 +15,7 @@ from controller.policies.eventlog import EventLogError, read_events
 from controller.policies.explain import in_words
 from controller.policies.reuse import Reuse
 from experiments.errors import ExperimentError
+from experiments.policies.pools import make_reuse
 from experiments.policies.stores import STORES
 from workload.cost import CostModel
 from workload.keys import home_number
@@ -32,7 +33,7 @@ def explain_trace(console: Console, trace: Trace, key: str, blocks: int, cost: C
     """Replay a trace and tell the story of a block; raises ExplainError."""
     if not key.isdigit():
         raise ExplainError(f"EXPLAIN must be a block's id in the trace, a whole number, not {key!r}")
-    policy = Reuse(blocks, cost)
+    policy = make_reuse(blocks, trace, cost)
     _tell(console, policy, _events(trace, policy), int(key))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import sha256
 from itertools import accumulate
@@ -15,10 +15,9 @@ from types import ModuleType
 
 import controller.policies
 import workload
-from controller.policies.reuse import Reuse
-from controller.policies.reuse_parts import Tuning
+from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
-from experiments.policies.pools import PolicyPool, Pool, make_pool
+from experiments.policies.pools import PolicyPool, Pool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.generate import generate
@@ -38,7 +37,9 @@ class Member:
     """Changes when what is in the trace does."""
     make: Callable[[], Trace]
     known: Counts | None = None
-    """What the policy knows of reuse beforehand, unless what it always does."""
+    """What the policy knows of reuse beforehand, unless what it comes with."""
+    parts: Parts = field(default_factory=Parts)
+    """Of the policy."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,15 @@ def generated(shape: str, seed: int, requests: int) -> Member:
 
 
 def of_file(family: str, number: int, trace: Trace, known: Counts | None = None) -> Member:
-    """A trace that is there already."""
-    content = repr([(request.arrival_s, request.blocks) for request in trace.requests]).encode()
+    """A trace that is there already; without `known`, nothing is known of reuse beforehand."""
+    requests = [(request.arrival_s, request.blocks) for request in trace.requests]
+    content = repr((trace.block_tokens, requests)).encode()
     if known is not None:
         content += known.reuses.tobytes() + known.exposure.tobytes()
-    return Member(family, f"{family}-{number}", sha256(content).hexdigest()[:16], lambda: trace, known)
+    identity = sha256(content).hexdigest()[:16]
+    return Member(
+        family, f"{family}-{number}", identity, lambda: trace, known, Parts(known=known is not None)
+    )
 
 
 def label(contender: Contender) -> str:
@@ -95,9 +100,8 @@ def measure(
             if isinstance(contender, str):
                 found = _of_baseline(trace, worths_s, make_pool(contender, size, trace, cost))
             else:
-                ledger = play(
-                    trace, PolicyPool(Reuse(size, cost, tuning=contender, known=member.known)), own_cost
-                )
+                policy = make_reuse(size, trace, cost, member.parts, tuning=contender, known=member.known)
+                ledger = play(trace, PolicyPool(policy), own_cost)
                 found = _outcome(trace, ledger.saved_s, ledger.hits)
             kept[size, label(contender)] = found
             row = {"blocks": size, "contender": label(contender), "saved_s": found.saved_s}

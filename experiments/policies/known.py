@@ -16,6 +16,7 @@ from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
 from experiments.command import Screen, run_command
+from experiments.policies.beforehand import digest
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import PolicyPool
 from workload.trace import Trace
@@ -34,10 +35,14 @@ def counts_of(trace: Trace) -> Counts:
     return policy.core.counts()
 
 
-def of_others(parts: Sequence[Trace]) -> list[Counts]:
-    """For each part of a trace what all others tell."""
+def of_others(parts: Sequence[Trace]) -> list[Counts | None]:
+    """For each part of a trace what all others tell; None where nothing comes again in them."""
     counts = [counts_of(part) for part in parts]
-    return [reduce(Counts.plus, (*counts[:n], *counts[n + 1 :])) for n in range(len(counts))]
+    return [_sum([*counts[:n], *counts[n + 1 :]]) for n in range(len(counts))]
+
+
+def _sum(counts: Sequence[Counts]) -> Counts | None:
+    return reduce(Counts.plus, counts) if any(one.reuses.any() for one in counts) else None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -51,7 +56,8 @@ def _run(screen: Screen, options: Options) -> int:
         name = options.trace.stem if options.trace else trace.name
         path = options.results / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        counts.write(path, f"of {trace.accesses:,} accesses, {len(trace.requests):,} requests of {name}")
+        source = f"{trace.accesses:,} accesses, {len(trace.requests):,} requests of {name}"
+        counts.write(path, f"of {source}; digest of its blocks (beforehand.py): {digest(trace)}")
         screen.say(f"{counts.reuses.sum():,.0f} reuses: {path}")
     return 0
 

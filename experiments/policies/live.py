@@ -14,9 +14,8 @@ from ipaddress import IPv4Address
 
 from controller.config import PoolSize
 from controller.policies import Policy
-from controller.policies.reuse import Reuse
 from controller.residual_value import ResidualValue
-from experiments.policies.pools import PolicyPool
+from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import Ledger
 from experiments.policies.stores import STORES, Stores
 from experiments.policies.switch_model import Wanted
@@ -170,11 +169,11 @@ def replay_live(trace: Trace, blocks: int, telling: Telling, cost: CostModel, se
     ledger = Ledger(trace, cost, link_bit_s)
     pool: PolicyPool | LivePool
     if telling in (ALL, COMPUTED):
-        policy = Reuse(blocks, cost)
+        policy = make_reuse(blocks, trace, cost)
         pool = PolicyPool(policy) if telling == ALL else ComputedPool(policy, cost)
     else:
         pool = LivePool(
-            lambda most, slots: Reuse(most, cost, capacity_slots=slots), blocks, telling, cost, seed=seed
+            lambda most, slots: make_reuse(most, trace, cost, slots=slots), blocks, telling, cost, seed=seed
         )
     unfilled = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
     stored: set[int] = set()

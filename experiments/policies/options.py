@@ -87,8 +87,9 @@ _OPTIONS = (
     Option(
         "OTHERS",
         yes_or_no,
-        False,
-        "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters tell",
+        True,
+        "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters tell; "
+        "with OTHERS=no, nothing",
     ),
     Option("LIVE", yes_or_no, False, "compare with a policy that is told only what a switch tells"),
     Option(

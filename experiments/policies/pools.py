@@ -7,6 +7,7 @@ block."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import libcachesim
@@ -15,9 +16,11 @@ from controller.policies import OWN_POLICIES, Admit, Hits, HomeLoad, Miss, Polic
 from controller.policies.baseline import BASELINES, MIN_BLOCKS
 from controller.policies.registry import PolicyError
 from controller.policies.reuse import Reuse
-from controller.policies.reuse_parts import Parts
+from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_prior import Counts
+from experiments.policies.beforehand import without_leak
 from experiments.policies.stores import STORES
-from workload.cost import CostModel
+from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.keys import home_number
 from workload.trace import Trace
 
@@ -108,6 +111,31 @@ def next_accesses(trace: Trace) -> list[int]:
     return following
 
 
+def make_reuse(
+    blocks: int,
+    trace: Trace,
+    cost: CostModel,
+    parts: Parts | None = None,
+    *,
+    slots: int | None = None,
+    link_bit_s: float = DEFAULT_LINK_BIT_S,
+    tuning: Tuning | None = None,
+    known: Counts | None = None,
+) -> Reuse:
+    """`reuse` for a replay of a trace: it prices the trace's blocks, and knows nothing that was counted on
+    that trace; `known` is what is known beforehand instead of what it comes with."""
+    parts = parts or Parts()
+    return Reuse(
+        blocks,
+        replace(cost, block_tokens=trace.block_tokens),
+        parts if known is not None else without_leak(parts, trace),
+        link_bit_s,
+        tuning,
+        slots,
+        known,
+    )
+
+
 def make_pool(
     name: str, capacity_blocks: int, trace: Trace, cost: CostModel, parts: Parts | None = None
 ) -> Pool:
@@ -116,8 +144,8 @@ def make_pool(
         raise PolicyError(f"no policy {name!r}: choose one of {', '.join(NAMES)}")
     if capacity_blocks < MIN_BLOCKS:
         raise PolicyError(f"pools are replayed from {MIN_BLOCKS} blocks on, not {capacity_blocks}")
-    if parts is not None:
-        return PolicyPool(Reuse(capacity_blocks, cost, parts))
+    if parts is not None or name == Reuse.name:
+        return PolicyPool(make_reuse(capacity_blocks, trace, cost, parts))
     if name in OWN:
         return PolicyPool(make_policy(name, capacity_blocks, cost=cost))
     return CachePool(name, capacity_blocks, trace)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.policies import Admit, Decision, Evict, Hits, HomeLoad, Miss, Policy
 from controller.policies.fate import Fate, fate_of
@@ -110,6 +110,7 @@ def spend(
     trace: Trace, policy: Policy, home_blocks: int, mode: str, cost: CostModel, link_bit_s: float
 ) -> Spent:
     """Play a whole trace."""
+    cost = replace(cost, block_tokens=trace.block_tokens)
     homes = ForgetfulHomes(policy, home_blocks, mode, cost, link_bit_s)
     for request in trace.requests:
         homes.serve(request)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.table import Table
 
-from controller.policies.reuse import Reuse
 from experiments.parallel import run_all
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, cross, members_of, print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
 from experiments.policies.options import Options
-from experiments.policies.pools import BELADY, make_pool
+from experiments.policies.pools import BELADY, make_pool, make_reuse
 from experiments.policies.reclaim import MODES, spend
 from experiments.policies.replay import replay
 from experiments.policies.stores import STORES
@@ -44,6 +43,9 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     held = cross(members, options.blocks, cost, options.processes, done, options.results / "cross")
     write_cross(options.results / "cross.json", held)
     print_cross(console, held)
+    if trace is not None:
+        of = "what the other quarters tell" if options.others else "nothing"
+        console.print(f"of each quarter of {trace.name} reuse knows beforehand: {of}", highlight=False)
 
 
 def run_bound(
@@ -103,7 +105,7 @@ def run_reclaim(
 
     def run(job: tuple[int, int, int, float, str]) -> tuple[float, int]:
         number, blocks, homes, link_bit_s, mode = job
-        policy = Reuse(blocks, cost, link_bit_s=link_bit_s)
+        policy = make_reuse(blocks, traces[number], cost, link_bit_s=link_bit_s)
         spent = spend(traces[number], policy, max(1, homes * blocks // STORES), mode, cost, link_bit_s)
         return spent.total_s, spent.sent
 

@@ -116,8 +116,9 @@ def test_of_each_quarter_what_the_others_tell_is_known(tmp_path: Path) -> None:
     for number, member in enumerate(members):
         assert member.known is not None
         assert np.array_equal(member.known.reuses, sum(reuses) - reuses[number])
-    plain = members_of(5, 0, 40, trace, ())
-    assert all(member.known is None for member in plain)
+    assert [member.identity for member in members_of(5, 0, 40, trace, ())] == [m.identity for m in members]
+    plain = members_of(5, 0, 40, trace, (), others=False)
+    assert all(member.known is None and not member.parts.known for member in plain)
     assert {member.identity for member in plain}.isdisjoint(member.identity for member in members)
     kept = measure(members[0], (30,), (Tuning(),), COST, tmp_path)
     pool = PolicyPool(Reuse(30, COST, known=members[0].known))

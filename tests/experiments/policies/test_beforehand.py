@@ -1,0 +1,120 @@
+"""No replay goes by counts of its own trace, or prices blocks of another size than the trace's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from controller.policies.reuse import Reuse
+from controller.policies.reuse_parts import Parts, Tuning
+from experiments.policies import beforehand, pools
+from experiments.policies.__main__ import main
+from experiments.policies.beforehand import digest, in_words, without_leak
+from experiments.policies.cross import members_of
+from experiments.policies.explain import explain_trace
+from experiments.policies.kept import measure
+from experiments.policies.known import of_others
+from experiments.policies.live import ALL, AS_IT_IS, replay_live
+from experiments.policies.pools import make_pool, make_reuse
+from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from workload.generate import generate, to_line
+from workload.trace import Trace
+
+COST = CostModel()
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return generate("rag", 1, 40)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[CostModel, Parts]]:
+    """Cost model and parts of every `reuse` that a replay makes."""
+    made: list[tuple[CostModel, Parts]] = []
+
+    class Recorded(Reuse):
+        def __init__(self, blocks: int, cost: CostModel, parts: Parts, *rest: Any) -> None:
+            made.append((cost, parts))
+            super().__init__(blocks, cost, parts, *rest)
+
+    monkeypatch.setattr(pools, "Reuse", Recorded)
+    return made
+
+
+def replay_all_ways(trace: Trace, folder: Path) -> None:
+    make_pool("reuse", 30, trace, COST)
+    make_pool("reuse", 30, trace, COST, Parts(worth=False))
+    (member, *_) = members_of(1, 0, 40, trace, (), others=False)
+    measure(replace(member, make=lambda: trace), (30,), (Tuning(),), COST, folder)
+    explain_trace(Console(quiet=True), trace, "0", 30, COST)
+    for telling in (ALL, AS_IT_IS):
+        replay_live(trace, 30, telling, COST)
+
+
+def test_a_replay_of_the_trace_that_was_counted_goes_without_its_counts(
+    trace: Trace, made: list[tuple[CostModel, Parts]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert without_leak(Parts(), trace) == Parts()
+    monkeypatch.setattr(beforehand, "COUNTED_ON", digest(trace))
+    replay_all_ways(trace, tmp_path)
+    assert len(made) == 6
+    assert not any(parts.known for _, parts in made)
+
+
+def test_a_trace_is_known_by_its_blocks_whenever_they_come(trace: Trace) -> None:
+    later = tuple(replace(request, arrival_s=2 * request.arrival_s) for request in trace.requests)
+    assert digest(replace(trace, requests=later)) == digest(trace)
+    assert digest(replace(trace, requests=trace.requests[1:])) != digest(trace)
+
+
+def test_quarters_go_by_what_the_others_tell_or_by_nothing(trace: Trace) -> None:
+    assert all(member.parts.known and member.known for member in members_of(1, 0, 40, trace, ()))
+    plain = members_of(1, 0, 40, trace, (), others=False)
+    assert not any(member.parts.known or member.known for member in plain)
+
+
+def test_others_of_which_nothing_comes_again_tell_nothing(trace: Trace) -> None:
+    once = replace(trace, requests=trace.requests[:1])
+    first, second = of_others([once, trace])
+    assert first is not None
+    assert np.isfinite(first.scaled(1.0).reuses).all()
+    assert second is None
+    assert of_others([trace]) == [None]
+
+
+def test_every_replay_prices_blocks_of_the_traces_size(
+    trace: Trace, made: list[tuple[CostModel, Parts]], tmp_path: Path
+) -> None:
+    small = replace(trace, schema=replace(trace.schema, block_tokens=16))
+    replay_all_ways(small, tmp_path)
+    assert {cost.block_tokens for cost, _ in made} == {16}
+    own = replace(COST, block_tokens=16)
+    account = make_reuse(30, small, COST).explain(0)
+    assert account.fetch_s == pytest.approx(own.fetch_s(own.block_bytes, DEFAULT_LINK_BIT_S))
+
+
+def test_the_run_says_what_is_known_beforehand(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "some.jsonl"
+    path.write_text("".join(to_line(request) + "\n" for request in trace.requests))
+    small = ("--trace", str(path), "--blocks", "30", "--jobs", "1", "--results", str(tmp_path))
+    usual = (*small, "--policies", "reuse,lru", "--ablation", "no")
+    monkeypatch.setenv("COLUMNS", "300")
+    assert main(usual) == 0
+    assert "counted on the conversation trace" in capsys.readouterr().out
+    monkeypatch.setattr(beforehand, "COUNTED_ON", digest(trace))
+    assert main(usual) == 0
+    assert "reuse knows nothing beforehand" in capsys.readouterr().out
+    assert "nothing" in in_words(trace)
+    monkeypatch.setattr("experiments.policies.cross.BASELINES", ("lru",))
+    for others, said in (("yes", "what the other quarters tell"), ("no", "nothing")):
+        assert main(("--cross", "yes", "--others", others, "--seeds", "1", "--shapes", "rag",
+                     "--requests", "40", *small)) == 0  # fmt: skip
+        assert f"reuse knows beforehand: {said}" in capsys.readouterr().out
