@@ -28,11 +28,13 @@ class Interval:
         return (self.high - self.low) / 2
 
     def __format__(self, spec: str) -> str:
-        """ "mean ± half", both as `spec` says, the sign at the mean alone; one measurement has no half."""
+        """ "mean ± half", both as `spec` says, the sign at the mean alone and never that of -0; one
+        measurement has no half."""
         if not spec:
             return str(self)
-        half = f" ± {format(self.half, spec.replace('+', ''))}" if isfinite(self.half) else ""
-        return format(self.mean, spec) + half
+        sign, unsigned = spec[: spec.startswith("+")], spec.removeprefix("+")
+        half = f" ± {format(self.half, unsigned)}" if isfinite(self.half) else ""
+        return format(self.mean, f"{sign}z{unsigned}") + half
 
     def __rmul__(self, factor: float) -> Interval:
         """In another unit; `factor` is positive."""

@@ -17,13 +17,14 @@ from plotly.offline import get_plotlyjs
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff; margin: 0 auto; max-width: 1360px; padding: 0 12px 48px; }
 h1 { font-size: 1.6em; margin: 24px 0 4px; } h2 { font-size: 1.25em; margin: 36px 0 4px; border-top: 1px solid #ccc; padding-top: 16px; }
-p { max-width: 76ch; margin: 6px 0; white-space: pre-line; } td.words { text-align: left; white-space: normal; min-width: 24ch; } p.lead { font-size: 1.1em; } p.warning { border-left: 6px solid #d55e00; padding-left: 10px; }
+p { max-width: 76ch; margin: 6px 0; white-space: pre-line; } td.words { text-align: left; white-space: pre-line; min-width: 24ch; max-width: 96ch; } p.lead { font-size: 1.1em; } p.warning { border-left: 6px solid #d55e00; padding-left: 10px; }
 .scroll { overflow-x: auto; background: linear-gradient(to right, #fff 30%, #fff0) left / 40px 100% no-repeat local, linear-gradient(to left, #fff 30%, #fff0) right / 40px 100% no-repeat local, radial-gradient(farthest-side at 0 50%, #0004, #0000) left / 12px 100% no-repeat scroll, radial-gradient(farthest-side at 100% 50%, #0004, #0000) right / 12px 100% no-repeat scroll; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92em; }
 th, td { padding: 3px 10px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; } th { white-space: normal; vertical-align: bottom; max-width: 15ch; } th:first-child, td:first-child { text-align: left; }
 thead th { border-bottom: 2px solid #111; } a.download { font-size: .85em; } .plot { min-height: 320px; }
 @media (max-width: 600px) { th, td { padding: 3px 5px; } td:first-child { white-space: normal; min-width: 11ch; } table { font-size: .85em; } }
 .choices { display: flex; flex-wrap: wrap; gap: 8px 20px; margin: 8px 0; } select, input { font: inherit; }
-label.filter { display: block; margin: 6px 0; font-size: .92em; } details { margin: 4px 0; } details li { max-width: 76ch; }
+label.filter { display: block; margin: 6px 0; font-size: .92em; } details { margin: 4px 0; } details li, ul.points li { max-width: 76ch; } ul.points { margin: 6px 0; padding-left: 22px; } ul.points li { margin: 3px 0; }
+nav ul { columns: 24ch; margin: 6px 0; padding-left: 22px; font-size: .92em; }
 .columns > div { min-width: 0; overflow: hidden; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 12px; }
 """  # noqa: E501  (CSS, a line a rule)
@@ -79,16 +80,28 @@ class Page:
     def __init__(self, title: str) -> None:
         self._title = title
         self._parts: list[str] = [f"<h1>{escape(title)}</h1>"]
-        self._plots = self._headings = 0
+        self._plots = 0
+        self._headings: list[str] = []
+        self._contents: int | None = None
+        """Behind so many parts."""
 
     def heading(self, text: str) -> None:
         """Begin a section."""
-        self._headings += 1
-        self._parts.append(f'<h2 id="part{self._headings}">{escape(text)}</h2>')
+        self._headings.append(text)
+        self._parts.append(f'<h2 id="part{len(self._headings)}">{escape(text)}</h2>')
+
+    def contents(self) -> None:
+        """Links to all sections, those that come later too; here."""
+        self._contents = len(self._parts)
 
     def text(self, text: str, kind: str = "") -> None:
         """A paragraph; `kind`: "lead" or "warning"."""
         self._parts.append(f'<p class="{escape(kind)}">{escape(text)}</p>')
+
+    def points(self, lines: Sequence[str]) -> None:
+        """Sentences below one another."""
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        self._parts.append(f'<ul class="points">{items}</ul>')
 
     def plot(self, figure: go.Figure, description: str) -> None:
         """A plot; `description` is what it shows, for those who can't see it."""
@@ -149,13 +162,23 @@ class Page:
         )
         return f'<div class="plot" role="img" aria-label="{escape(description)}">{drawn}</div>'
 
+    def _body(self) -> str:
+        parts = list(self._parts)
+        if self._contents is not None:
+            links = "".join(
+                f'<li><a href="#part{number}">{escape(text)}</a></li>'
+                for number, text in enumerate(self._headings, 1)
+            )
+            parts.insert(self._contents, f'<nav aria-label="contents"><ul>{links}</ul></nav>')
+        return "".join(parts)
+
     def _html(self) -> str:
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self._title)}</title><style>{_STYLE}</style>"
             f"<script>{get_plotlyjs()}</script><script>{_SCRIPT}</script></head>"
-            f"<body>{_NO_SCRIPT}{''.join(self._parts)}</body></html>\n"
+            f"<body>{_NO_SCRIPT}{self._body()}</body></html>\n"
         )
 
 

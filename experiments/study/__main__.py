@@ -24,11 +24,12 @@ from experiments.study.objections import objections
 from experiments.study.opening import opening, opening_table
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
 from experiments.study.panels import panels
+from experiments.study.panels.front import front
 from experiments.study.panels.panel import Found
 from experiments.study.plan import points
 from experiments.study.played import read_records
 from experiments.study.player import Player
-from experiments.study.report import write_page
+from experiments.study.report import Report, write_page
 from experiments.study.results import ResultStore
 from experiments.study.space import SPACE
 from experiments.study.summary import as_text, summary
@@ -136,11 +137,14 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     record = summary(facts, found.done, options.seed, found.coarse, own)
     (options.results / "summary.json").write_text(as_text(record))
     shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
-    first, short = opening(found.done), opening_table(found.done)
     told = answers(found)
     objected = objections(found, options.validated, told, made)
     (options.results / f"{objected.name}.csv").write_text(objected.csv())
-    write_page(options.results / NAME, facts, first, short, told, objected, made, shown, found.coarse)
+    report = Report(
+        opening(found.done), front(found.done), opening_table(found.done), facts, found.coarse, told, made,
+        objected, shown,
+    )  # fmt: skip
+    write_page(options.results / NAME, report)
 
 
 if __name__ == "__main__":

@@ -63,16 +63,16 @@ Shown = Fact | Alike
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence, and what must be seen in the plot under it."""
+    """What is said, a line for each thing, and what must be seen in the plot under it."""
 
     text: str
     facts: tuple[Shown, ...] = ()
 
 
 def joined(claims: Iterable[Claim]) -> Claim:
-    """Several as one."""
+    """Several as one, each on lines of its own."""
     every = list(claims)
-    return Claim(" ".join(one.text for one in every), tuple(fact for one in every for fact in one.facts))
+    return Claim("\n".join(one.text for one in every), tuple(fact for one in every for fact in one.facts))
 
 
 def against_even(name: str, lead: Interval) -> list[Shown]:

@@ -46,7 +46,7 @@ def changes_claim(mine: Labelled, pairs: Sequence[tuple[str, str]]) -> Claim:
     if not open_:
         return decided
     return Claim(
-        f"{decided.text} Within their intervals, or under 0.05 %, are: {open_}.".strip(), decided.facts
+        f"{decided.text}\nWithin their intervals, or under 0.05 %, are: {open_}.".strip(), decided.facts
     )
 
 
@@ -125,7 +125,7 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
         f"{told(last.writes, '', 0)} Writes an hour, {told(last.messages_mb, 'MB', 0)} of messages, and "
         f"controllers read {told(last.reads, '', 0)} hit counters, which takes {last.cpu_s:.0f} s of CPU, "
         f"{last.cpu_s / 3600:.1%} of a core ({told(last.reading_s, 's', 0)} of it for the counters); tables "
-        f"take {last.table_mb:.1f} MB. The pool saves {told(last.saved_s, 's', 0)} of waiting an hour, its "
+        f"take {last.table_mb:.1f} MB.\nThe pool saves {told(last.saved_s, 's', 0)} of waiting an hour, its "
         "first twelfth left out, against the same storage nodes"
     )
     facts: list[Shown] = []
@@ -144,7 +144,7 @@ def ledger_claim(entries: Sequence[Entry]) -> Claim:
         text += f"; against recomputing it loses {told(0 - last.against_recompute_s, 's', 0)}"
     facts += against_even(str(last.nodes), last.sooner) + against_even(f"{last.nodes}{TAIL_MARK}", last.tail)
     text += (
-        f". Its mean first token is sooner (below 0: later) by {last.sooner:+.2%} than theirs, p99 by "
+        f".\nIts mean first token is sooner (below 0: later) by {last.sooner:+.2%} than theirs, p99 by "
         f"{last.tail:+.2%}; cold start included, the mean by {last.whole:+.2%}."
     )
     return Claim(text, tuple(facts))
@@ -190,9 +190,9 @@ def tornado_claim(made: Sequence[Bar], contest: str) -> Claim:
     text = (
         f"At a node's price for a second of waiting {base.pool} is worth, in the second half, "
         f"{told(base.net_dollars, '$/h', 2)} against {base.rival}{_of_zero(base.net_dollars)}; its mean "
-        f"first token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}. Most "
+        f"first token is sooner by {share(base.faster)} (below 0: later), p99 by {share(base.tail)}.\nMost "
         f"depends on {widest}: {told(low.net_dollars, '$/h', 2)} halved, "
-        f"{told(high.net_dollars, '$/h', 2)} doubled. "
+        f"{told(high.net_dollars, '$/h', 2)} doubled.\n"
     )
     if base.net_dollars.low > 0:
         text += _turns(behind)
@@ -225,7 +225,7 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
         f"In {len(found)} settings, {searched} of them chosen where a pool came nearest, a "
         "purchase with a pool is, against everything that costs no more, "
         f"{_counts([one.standing for one in found])}; in the second half "
-        f"{_counts([one.standing for one in steady])}. Against storage nodes and recomputing alone it is "
+        f"{_counts([one.standing for one in steady])}.\nAgainst storage nodes and recomputing alone it is "
         f"{_counts([one.central_standing for one in found])}; in the second half "
         f"{_counts([one.central_standing for one in steady])}."
     )
@@ -233,15 +233,15 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
     if best:
         names = ", ".join(f"{name} ({n})" for name, n in Counter(one.pool.label for one in best).items())
         text += (
-            f" Surely fastest of all at their cost are {names}: {_where(best, [one.lead for one in best])}."
+            f"\nSurely fastest of all at their cost are {names}: {_where(best, [one.lead for one in best])}."
         )
     central = [one for one in found if one.central_standing is Standing.BEST]
     if central:
         leads = [one.central_lead for one in central]
-        text += f" Surely faster than storage nodes and recomputing they are in {_where(central, leads)}."
+        text += f"\nSurely faster than storage nodes and recomputing they are in {_where(central, leads)}."
     apart_in = [one for one in found if apart(1 - one.tail)]
     moved = [one.tail.mean for one in apart_in]
-    text += f" p99 differs from the rival's, beyond its interval and by more than 0.5 %, in {len(moved)}"
+    text += f"\np99 differs from the rival's, beyond its interval and by more than 0.5 %, in {len(moved)}"
     if moved:
         later = sum(gain < 0 for gain in moved)
         text += f": sooner in {len(moved) - later}, later in {later}, by {max(map(abs, moved)):.1%} at most"
@@ -249,7 +249,7 @@ def map_claim(found: Sequence[Verdicts], steady: Sequence[Verdicts], searched: i
     rooms = sorted((one.headroom for one in found), key=lambda room: room.mean)
     most = max((one.headroom_tail for one in found), key=lambda room: room.mean)
     text += (
-        " The bound (distributed DRAM behind a switch that has all of it) leads the fastest purchase "
+        "\nThe bound (distributed DRAM behind a switch that has all of it) leads the fastest purchase "
         f"over the same links whose switch only forwards by {median(room.mean for room in rooms):.1%} in the "
         f"median and {rooms[-1]:.1%} at most, in p99 by {most:.1%} at most: no pool of any design could lead "
         "that by more."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from statistics import quantiles
+from textwrap import wrap
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -14,6 +16,15 @@ from experiments.page.report import Plot
 
 Series = Mapping[str, tuple[Sequence[float], Sequence[Interval]]]
 """Name -> x, and y with its interval."""
+NAME_CHARACTERS = 48
+"""Of a line of a name beside a plot: longer ones take two."""
+FAR_OUT = 3.0
+"""Times the interquartile range beyond a quartile (Tukey, Exploratory Data Analysis, 1977): what lies further
+out would leave no room for what lies between, and stands at the edge of its plot with its figure."""
+FEW = 8
+"""Values of which none is far out, because quartiles of so few say little."""
+NEARLY = 0.1
+"""Of the median: what is no further from it is never far out, however close most lie together."""
 
 
 def dots(what: str, values: Mapping[str, Mapping[str, Interval]], log: bool = False) -> Plot:
@@ -27,7 +38,7 @@ def dots(what: str, values: Mapping[str, Mapping[str, Interval]], log: bool = Fa
         figure.add_scatter(
             x=[value.mean for value in mine.values()],
             y=list(mine),
-            error_x={"array": _halves(mine.values()), "visible": True, "thickness": 1.2},
+            error_x={"array": halves(mine.values()), "visible": True, "thickness": 1.2},
             mode="markers",
             marker=looks["marker"],
             name=series,
@@ -39,25 +50,68 @@ def dots(what: str, values: Mapping[str, Mapping[str, Interval]], log: bool = Fa
     return figure, f"{what}: {', '.join(names)}"
 
 
-def columns(values: Mapping[str, Mapping[str, Interval]]) -> Plot:
-    """What -> name -> value with its interval: side by side, each with its own axis, names once."""
+def columns(
+    values: Mapping[str, Mapping[str, Interval]], kinds: Mapping[str, Sequence[str]] | None = None
+) -> Plot:
+    """What -> name -> value with its interval: side by side, each with its own axis, names once.
+
+    `kinds`: kind -> names, each kind in a colour of its own and in the legend; without it all are alike.
+    """
     names = list(dict.fromkeys(name for mine in values.values() for name in mine))
-    figure = make_subplots(rows=1, cols=len(values), shared_yaxes=True, horizontal_spacing=0.03)
-    figure.update_layout(base_layout(height=170 + 24 * len(names), showlegend=False))
-    for number, (what, mine) in enumerate(values.items()):
-        figure.add_scatter(
-            x=[value.mean for value in mine.values()],
-            y=list(mine),
-            error_x={"array": _halves(mine.values()), "visible": True, "thickness": 1.2},
-            mode="markers",
-            marker=series_style(number)["marker"],
-            name=what,
-            row=1,
-            col=number + 1,
-        )
-        figure.update_xaxes(title_text=what, title_font_size=12, nticks=5, row=1, col=number + 1)
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], tickfont_size=11, automargin=True)
+    of_kind = kinds or {"": names}
+    figure = make_subplots(rows=1, cols=len(values), shared_yaxes=True, horizontal_spacing=0.02)
+    figure.update_layout(base_layout(height=190 + 29 * len(names), showlegend=kinds is not None))
+    for number, (what, mine) in enumerate(values.items(), 1):
+        low, high = near([value.mean for value in mine.values()])
+        inside = {name: value for name, value in mine.items() if low <= value.mean <= high}
+        for style, (kind, members) in enumerate(of_kind.items()):
+            drawn = {name: inside[name] for name in members if name in inside}
+            figure.add_scatter(
+                x=[value.mean for value in drawn.values()],
+                y=[_wrapped(name) for name in drawn],
+                error_x={"array": halves(drawn.values()), "visible": True, "thickness": 1.2},
+                mode="markers",
+                marker=series_style(style)["marker"],
+                name=kind,
+                legendgroup=kind,
+                showlegend=number == 1,
+                row=1,
+                col=number,
+            )
+        for name in mine.keys() - inside.keys():
+            _at_the_edge(figure, number, name, mine[name], mine[name].mean > high)
+        figure.update_xaxes(title_text=what, title_font_size=12, nticks=5, row=1, col=number)
+    order = [_wrapped(name) for name in names[::-1]]
+    figure.update_yaxes(categoryorder="array", categoryarray=order, tickfont_size=10, automargin=True)
+    figure.update_yaxes(showgrid=True, gridcolor="#eee")
     return figure, f"{'; '.join(values)}: {', '.join(names)}".replace("<br>", " ")
+
+
+def near(values: Sequence[float]) -> tuple[float, float]:
+    """Between what all values lie that are not far out."""
+    if len(values) < FEW:
+        return min(values), max(values)
+    first, middle, third = quantiles(values, n=4)
+    reach, beside = FAR_OUT * (third - first), NEARLY * abs(middle)
+    return min(first - reach, middle - beside), max(third + reach, middle + beside)
+
+
+def _at_the_edge(figure: go.Figure, number: int, name: str, value: Interval, beyond: bool) -> None:
+    """The figure of what is not drawn, where it would lie."""
+    figure.add_annotation(
+        xref=f"x{number} domain" if number > 1 else "x domain",
+        yref="y",
+        x=1 if beyond else 0,
+        xanchor="right" if beyond else "left",
+        y=_wrapped(name),
+        text=f"{value.mean:.3g} \u2192" if beyond else f"\u2190 {value.mean:.3g}",
+        showarrow=False,
+        font_size=10,
+    )
+
+
+def _wrapped(name: str) -> str:
+    return "<br>".join(wrap(name, NAME_CHARACTERS)) or name
 
 
 def lines(what: str, x_title: str, series: Series, log_x: bool = False) -> Plot:
@@ -67,7 +121,7 @@ def lines(what: str, x_title: str, series: Series, log_x: bool = False) -> Plot:
         figure.add_scatter(
             x=list(xs),
             y=[y.mean for y in ys],
-            error_y={"array": _halves(ys), "visible": True, "thickness": 1.2},
+            error_y={"array": halves(ys), "visible": True, "thickness": 1.2},
             name=name,
             mode="lines+markers",
             **series_style(number),
@@ -86,7 +140,7 @@ def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tupl
     figure.add_scatter(
         x=[value.mean],
         y=[assumed],
-        error_x={"array": _halves([value]), "visible": True, "thickness": 1.2},
+        error_x={"array": halves([value]), "visible": True, "thickness": 1.2},
         mode="markers",
         marker={"color": "#111", "symbol": "line-ns-open", "size": 14},
         name=assumed,
@@ -97,7 +151,7 @@ def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tupl
         figure.add_scatter(
             x=[value.mean for value in values],
             y=names[1:],
-            error_x={"array": _halves(values), "visible": True, "thickness": 1.2},
+            error_x={"array": halves(values), "visible": True, "thickness": 1.2},
             mode="markers",
             marker={"color": looks.colour, "symbol": looks.marker, "size": 9},
             name=word,
@@ -112,13 +166,16 @@ def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tupl
 def scatter(
     what: str, y_title: str, groups: Mapping[str, Sequence[tuple[float, Interval, str]]], zero: bool = False
 ) -> Plot:
-    """Group -> points (x, y with its interval, what it is); `zero`: a line at y = 0."""
+    """Group -> points (x, y with its interval, what it is); `zero`: a line at y = 0. A group looks the same
+    in all plots that have the same groups, those without points included."""
     figure = go.Figure(layout=base_layout(xaxis_title=what, yaxis_title=y_title))
     for number, (name, points) in enumerate(groups.items()):
+        if not points:
+            continue
         figure.add_scatter(
             x=[point[0] for point in points],
             y=[point[1].mean for point in points],
-            error_y={"array": _halves(point[1] for point in points), "visible": True, "thickness": 1.2},
+            error_y={"array": halves(point[1] for point in points), "visible": True, "thickness": 1.2},
             hovertext=[point[2] for point in points],
             hoverinfo="text",
             mode="markers",
@@ -131,6 +188,6 @@ def scatter(
     return figure, f"{y_title} over {what}"
 
 
-def _halves(values: Iterable[Interval]) -> list[float]:
+def halves(values: Iterable[Interval]) -> list[float]:
     """For error bars; one run has no finite interval and gets none."""
     return [value.half if isfinite(value.half) else 0.0 for value in values]

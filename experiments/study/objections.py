@@ -60,6 +60,11 @@ def objections(found: Found, validated: Path, told: Sequence[str] = (), made: Se
     return Table("objections", ("objection", "figures"), tuple(rows))
 
 
+def _lines(of_what: str, told: Sequence[str]) -> str:
+    """Figures of one thing, a line for each place."""
+    return "\n".join((f"{of_what}:", *told))
+
+
 def _change(mine: Mapping[str, Sample], one: str, other: str, path: tuple[str, str] = MEAN) -> str:
     return _both(mine[one], mine[other], path)
 
@@ -86,7 +91,7 @@ def _purchases(done: Done) -> Iterator[Row]:
         if other in mine
     ]
     if told:
-        yield "The pool was compared with two storage nodes at any fan-in", f"{POOL}: {'; '.join(told)}"
+        yield "The pool was compared with two storage nodes at any fan-in", _lines(POOL, told)
     billed = {mine[NONE].cost for _, mine in _by_nodes(done, "rivals") if NONE in mine}
     if billed:
         yield "Recomputing was billed for storage", f"{max(billed):.2f} $/h"
@@ -97,7 +102,7 @@ def _purchases(done: Done) -> Iterator[Row]:
         if label("lent", 2, "conductor") in mine
     ]
     if queues:
-        said = f"Mooncake's conductor with {LENT}, against the cache-aware one: {'; '.join(queues)}"
+        said = _lines(f"Mooncake's conductor with {LENT}, against the cache-aware one", queues)
         yield "The scheduler had no estimates of queues and transfers", said
     bound = [
         f"{nodes} nodes: the bound is {_change(mine, NAMES[BOUND], LENT)}"
@@ -110,7 +115,7 @@ def _purchases(done: Done) -> Iterator[Row]:
         if NAMES[BOUND] in mine and LENT in mine
     ]
     if bound:
-        yield "Distributed DRAM had no queues", "; ".join(bound)
+        yield "Distributed DRAM had no queues", "\n".join(bound)
 
 
 def _memory(done: Done) -> Iterator[Row]:
@@ -141,7 +146,7 @@ def _fan_in(done: Done) -> Iterator[Row]:
         if nodes >= LARGE
     ]
     if told:
-        yield "A pool was said to pay where recomputing was better than both", f"{POOL}: {'; '.join(told)}"
+        yield "A pool was said to pay where recomputing was better than both", _lines(POOL, told)
 
 
 def _dollars(done: Done) -> Iterator[Row]:
@@ -156,7 +161,7 @@ def _dollars(done: Done) -> Iterator[Row]:
     if told:
         yield (
             "A pool was said to be worth 132 $/h, against two jammed storage nodes",
-            f"{NODES} nodes, second half: {'; '.join(told)}",
+            _lines(f"{NODES} nodes, second half", told),
         )
 
 
@@ -185,7 +190,7 @@ def _gate(done: Done) -> Iterator[Row]:
                 f"asked and requests go first, recomputing {_timed(mine[NONE])}"
             )
     if told:
-        yield "The gate fetched from jammed homes", "; ".join(told)
+        yield "The gate fetched from jammed homes", "\n".join(told)
 
 
 def _timed(sample: Sample) -> str:
@@ -204,14 +209,14 @@ def _tails(done: Done) -> Iterator[Row]:
         if others:
             told.append(f"{nodes} nodes: {tails_from('recomputing', others).text}")
     if told:
-        yield "Means only; p99 was the same", "; ".join(told)
+        yield "Means only; p99 was the same", "\n".join(told)
     middle = [
         f"{nodes} nodes: p50 {told_change(mine[LENT], mine[NONE], *P50)}, mean {_change(mine, LENT, NONE)}"
         for nodes, mine in _by_nodes(done, "rivals")
         if {LENT, NONE} <= mine.keys()
     ]
     if middle:
-        yield "p50 was not told", f"{LENT}, against recomputing: {'; '.join(middle)}"
+        yield "p50 was not told", _lines(f"{LENT}, against recomputing", middle)
 
 
 def _seeds(found: Found) -> Iterator[Row]:
@@ -223,7 +228,7 @@ def _seeds(found: Found) -> Iterator[Row]:
     text = f"{numbers} seeds, the same for all that is compared"
     if wide:
         widest = max(wide, key=lambda one: one.spread)
-        text += f"; {len(wide)} comparisons of means are wider than wanted, "
+        text += f"\n{len(wide)} comparisons of means are wider than wanted, "
         text += f"the widest ({widest.name}) ±{widest.spread:.1%}"
     yield "One seed, and a noise that nobody measured", text + _single(found.done)
 
@@ -238,7 +243,7 @@ def _single(done: Done) -> str:
             ]
             whole = 1 - ratio(mine[POOL], mine[STORES], *MEAN)
             return (
-                f"; {nodes} nodes, {POOL} against {STORES}: single seeds say {min(gains):+.1%} to "
+                f"\n{nodes} nodes, {POOL} against {STORES}: single seeds say {min(gains):+.1%} to "
                 f"{max(gains):+.1%} sooner, all {len(gains)} {whole:+.1%}"
             )
     return ""
@@ -255,7 +260,7 @@ def _cold(done: Done) -> Iterator[Row]:
         ]
         told += [f"{nodes} nodes: {', '.join(costs)}"] if costs else []
     if told:
-        said = f"waiting of all requests together, once, no dollars an hour: {'; '.join(told)}"
+        said = _lines("waiting of all requests together, once, no dollars an hour", told)
         largest = _largest_start(done)
         yield "A cold start was told as dollars an hour", said + largest
 
@@ -271,7 +276,7 @@ def _largest_start(done: Done) -> str:
         for name, mine in found.items()
         if nodes in mine
     ]
-    return f"; {nodes} nodes, the first half of the requests beyond the second's mean: {', '.join(waits)}"
+    return f"\n{nodes} nodes, the first half of the requests beyond the second's mean: {', '.join(waits)}"
 
 
 def _designs(done: Done) -> Iterator[Row]:
@@ -284,7 +289,7 @@ def _designs(done: Done) -> Iterator[Row]:
                 f"{_change(mine, own, LENT)}, idealised {_change(mine, front, LENT)}"
             )
     if told:
-        yield "A switch in front of lent DRAM was an idealised one", "; ".join(told)
+        yield "A switch in front of lent DRAM was an idealised one", "\n".join(told)
     blind = [
         f"{nodes} nodes: {_change(mine, label('cxl', 2, BLIND), other)} than {other}"
         for nodes, mine in _by_nodes(done, "designs")
@@ -292,7 +297,7 @@ def _designs(done: Done) -> Iterator[Row]:
         if {label("cxl", 2, BLIND), other} <= mine.keys()
     ]
     if blind:
-        said = f"{label('cxl', 2, BLIND)}, against locality: {'; '.join(blind)}"
+        said = _lines(f"{label('cxl', 2, BLIND)}, against locality", blind)
         yield "Round robin with a pool was not tried on Beluga's own pool", said
     coded = []
     for nodes, mine in _by_nodes(done, "codec"):
@@ -302,7 +307,7 @@ def _designs(done: Done) -> Iterator[Row]:
         ]
         coded += [f"{nodes} nodes, {'; '.join(leads)}"] if leads else []
     if coded:
-        said = f"the pool against the same 2 storage nodes: {'; '.join(coded)}"
+        said = _lines("the pool against the same 2 storage nodes", coded)
         yield "Blocks compressed fourfold might make the pool unnecessary", said
 
 
@@ -317,7 +322,7 @@ def _engines(done: Done) -> Iterator[Row]:
                     f"recomputing {_change(mine, pool, none)}"
                 )
     if told:
-        yield "Nodes only prefilled, one request after the other", f"{POOL}: {'; '.join(told)}"
+        yield "Nodes only prefilled, one request after the other", _lines(POOL, told)
 
 
 def _mechanisms(done: Done) -> Iterator[Row]:

@@ -111,31 +111,32 @@ def _of_hours(done: Done) -> dict[int, dict[str, Sample]]:
 
 
 def opening_table(done: Done) -> Table:
-    """By number of nodes, what the sentences above sum up: each share sooner, with its interval."""
-    columns = ["nodes", "seeds"]
-    pairs = (
+    """What the sentences above sum up, a column for each number of nodes: each share sooner, with its
+    interval."""
+    where, hours = fan_ins(done), _of_hours(done)
+    rows: list[tuple[object, ...]] = []
+    for name, one, other in (
         ("lent DRAM over recomputing", "lent", "recompute"),
         ("bound over lent DRAM", BOUND, "lent"),
         ("pool over 2 storage nodes", "switch", "stores"),
-    )
-    for name, _, _ in pairs:
-        columns += [f"{name}{what}" for what in ("", ", second half", ", an hour", ", p50", ", p99")]
-    rows = []
-    where = fan_ins(done)
-    hours = _of_hours(done)
-    changes = [(_changes(done, where, one, other), _changed(hours, one, other)) for _, one, other in pairs]
-    for nodes in where:
-        cells: list[object] = [nodes, max(len(one.sample.runs) for one in purchases(done, nodes))]
-        for found, steady in changes:
-            shown = [(found, MEAN), (found, STEADY), (steady, MEAN), (found, P50), (found, P99)]
-            cells += [f"{one[nodes][path]:+.2%}" if nodes in one else None for one, path in shown]
-        rows.append((*cells, *_costs(done, nodes)))
-    return Table("first", (*columns, "$/h of 2 storage nodes", "with pool"), tuple(rows))
-
-
-def _costs(done: Done, nodes: int) -> list[object]:
-    mine = _by_system(done, nodes)
-    return [f"{mine[name].cost:.2f}" if name in mine else None for name in ("stores", "switch")]
+    ):
+        short, hour = _changes(done, where, one, other), _changed(hours, one, other)
+        for what, found, path in (
+            ("", short, MEAN),
+            ("second half", short, STEADY),
+            ("an hour", hour, MEAN),
+            ("p50", short, P50),
+            ("p99", short, P99),
+        ):
+            cells = [f"{found[nodes][path]:+.2%}" if nodes in found else "" for nodes in where]
+            if any(cells):
+                rows.append((f"{name}, {what}" if what else name, *cells))
+    seeds = [max(len(one.sample.runs) for one in purchases(done, nodes)) for nodes in where]
+    costs = [_by_system(done, nodes) for nodes in where]
+    for name, system in (("2 storage nodes, $/h", "stores"), ("2 storage nodes and pool, $/h", "switch")):
+        rows.append((name, *(f"{mine[system].cost:.2f}" if system in mine else "" for mine in costs)))
+    rows.append(("seeds", *seeds))
+    return Table("first", ("sooner by", *(f"{nodes} nodes" for nodes in where)), tuple(rows) if where else ())
 
 
 Changes = dict[int, dict[tuple[str, str], Interval]]

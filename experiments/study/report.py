@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import floor, isfinite, log10
 from pathlib import Path
 
 from experiments.intervals import Interval
 from experiments.page import Page
+from experiments.page.report import Plot
 from experiments.study.adaptive import Coarse
 from experiments.study.panels.panel import Panel
 from experiments.study.table import Table
@@ -16,43 +18,73 @@ TITLE = "When does a pool in the switch pay?"
 MOST_DIGITS = 6
 
 
-def write_page(
-    path: Path,
-    about: Mapping[str, object],
-    first: Sequence[str],
-    in_short: Table,
-    answers: Sequence[str],
-    objected: Table,
-    made: Sequence[Panel],
-    everything: Table,
-    coarse: Sequence[Coarse],
-) -> None:
-    """What is said first, answers, objections, panels with claim, plot, what argues against it and table, and
-    what was left coarse."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the page shows, in the order of reading."""
+
+    opening: Sequence[str]
+    """For who reads no further."""
+    front: Plot | None
+    """The purchases, in one picture."""
+    in_short: Table
+    about: Mapping[str, object]
+    """What the figures were made with."""
+    coarse: Sequence[Coarse]
+    answers: Sequence[str]
+    panels: Sequence[Panel]
+    objections: Table
+    everything: Table
+    """All simulations."""
+
+
+def write_page(path: Path, report: Report) -> None:
+    """The answer with its picture and table, how it was made, the questions, a panel for each part with its
+    claim, its plots, what argues against it and a table, the objections, and all points."""
     page = Page(TITLE)
-    for number, text in enumerate(first):
+    for number, text in enumerate(report.opening):
         page.text(text, "lead" if number == 0 else "")
-    if in_short.rows:
-        page.table(in_short.name, in_short.columns, shown_rows(in_short))
-    for number, answer in enumerate(answers, 1):
-        page.text(f"{number}. {answer}")
-    page.text("; ".join(f"{name}: {value}" for name, value in about.items()) + ".")
-    if coarse:
-        title = f"Means left wider than wanted (±1 %, in the map ±0.5 %), or out: {len(coarse)} comparisons"
-        page.folded(title, coarse_lines(coarse))
-    if objected.rows:
-        page.table(objected.name, objected.columns, objected.rows)
-    for panel in made:
+    if report.front is not None:
+        page.plot(*report.front)
+        _, _, left_out = report.front[1].partition("; ")
+        if left_out:
+            page.text(f"{left_out[0].upper()}{left_out[1:]}.")
+    if report.in_short.rows:
+        page.table(report.in_short.name, report.in_short.columns, shown_rows(report.in_short))
+    page.folded("How these figures were made", [f"{name}: {value}" for name, value in report.about.items()])
+    if report.coarse:
+        left = len(report.coarse)
+        title = f"Means left wider than wanted (±1 %, in the map ±0.5 %), or out: {left} comparisons"
+        page.folded(title, coarse_lines(report.coarse))
+    page.contents()
+    if report.answers:
+        page.heading("The questions")
+        for number, answer in enumerate(report.answers, 1):
+            _add_answer(page, number, answer)
+    for panel in report.panels:
         add_panel(page, panel)
+    if report.objections.rows:
+        page.heading("What was objected, and the figures")
+        page.table(report.objections.name, report.objections.columns, report.objections.rows)
     page.heading("All simulations")
-    page.table(everything.name, everything.columns, shown_rows(everything))
+    page.table(report.everything.name, report.everything.columns, shown_rows(report.everything))
     page.write(path)
+
+
+def _add_answer(page: Page, number: int, answer: str) -> None:
+    """A question with its lines, or a line without one."""
+    question, asked, text = answer.partition("? ")
+    page.text(f"{number}. {question}{asked.strip()}")
+    if text:
+        page.points(text.split("\n"))
 
 
 def add_panel(page: Page, panel: Panel) -> None:
     """Its claim, its plots, what argues against it, and its table."""
     page.heading(panel.title)
-    page.text(panel.claim.text)
+    first, *more = panel.claim.text.split("\n")
+    page.text(first)
+    if more:
+        page.points(more)
     for figure, description in panel.plots:
         page.plot(figure, description)
     page.text(f"Against it: {panel.against}")

@@ -50,10 +50,10 @@ def axis_sentence(places: Mapping[Any, Mapping[str, Sample]]) -> str:
         values = [value for value, (mine, _) in found.items() if mine is kind]
         if not values:
             continue
-        text += f" In the second half it {kind.value} at {', '.join(map(named, values))}"
+        text += f"\nIn the second half it {kind.value} at {', '.join(map(named, values))}"
         better = list(dict.fromkeys(name for value in values for name in found[value][1]))
         text += f" ({', '.join(better)})." if better else "."
-    return f"{text} Against the same storage nodes {_axis_tails(places).text}."
+    return f"{text}\nAgainst the same storage nodes {_axis_tails(places).text}."
 
 
 def _axis_tails(places: Mapping[Any, Mapping[str, Sample]]) -> Claim:
@@ -171,16 +171,16 @@ def ablation_sentence(mine: Mapping[str, Sample]) -> str:
     )
     text = (
         f"With everything, storage nodes send {sends(EVERYTHING)} of what they send without a pool, and "
-        f"the mean first token is {told_change(whole, none, *MEAN)}. Without merging they send "
+        f"the mean first token is {told_change(whole, none, *MEAN)}.\nWithout merging they send "
         f"{sends('no merging')}, with merging alone {sends('merging only, nothing cached')}. Without "
         f"multicast the mean first token is {told_change(mine['no multicast'], whole, *MEAN)} "
         f"compared with it; where storage nodes forget, reclaim changes the GPU time for "
         f"prefill by {reclaimed.mean - 1:+.1%} ± {reclaimed.half:.1%}."
     )
-    text += f" Compared with everything {_ablation_tails(mine).text}."
+    text += f"\nCompared with everything {_ablation_tails(mine).text}."
     better = beat_everything(mine)
     if better:
-        text += f" Better than everything: {'; '.join(better)}."
+        text += f"\nBetter than everything: {'; '.join(better)}."
     return text
 
 
@@ -271,7 +271,7 @@ def control_sentence(mine: Mapping[str, Sample]) -> str:
         f"The controller of one switch takes {digests:.1f} digests and makes {updates:.1f} table updates a "
         f"second, {1e-3 * sent:.1f} kB/s in all, "
         f"{base.mean('control_bytes') / moved:.1e} of the bytes that blocks move, "
-        f"and {digests_cpu_s(1.0) * digests:.2%} of a core for controller and switch. "
+        f"and {digests_cpu_s(1.0) * digests:.2%} of a core for controller and switch.\n"
         f"The largest change of the mean first token, with {slowest}: "
         f"{told_change(mine[slowest], base, *MEAN)}; {_control_tails(mine).text}."
     )

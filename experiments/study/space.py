@@ -150,4 +150,4 @@ def space_claim(found: Sequence[Gain]) -> Claim:
             text += f" (from {least.gain:+.2%} with {least.part} to {most.gain:+.2%} with {most.part})"
             facts.append(Fact(least.name, most.name))
         texts.append(text + ".")
-    return Claim(" ".join(texts), tuple(facts))
+    return Claim("\n".join(texts), tuple(facts))

@@ -35,6 +35,8 @@ def test_an_interval_is_within_a_limit_only_as_a_whole() -> None:
 def test_an_interval_is_printed_with_its_half_and_scaled_as_a_whole() -> None:
     assert f"{100 * mean_interval([0.01, 0.015, 0.02]):+.1f}" == "+1.5 ± 1.2"
     assert f"{mean_interval([1234.0]):,.0f}" == "1,234"
+    assert f"{Interval(-0.00001, -0.00002, 0.0):+.2%}" == "+0.00% ± 0.00%"
+    assert f"{Interval(-0.0001, -0.0002, 0.0):.2%}" == "-0.01% ± 0.01%"
 
 
 def test_by_how_much_something_is_less_turns_the_interval_round() -> None:

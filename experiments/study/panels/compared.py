@@ -27,9 +27,9 @@ from experiments.study.design_rules import (
 )
 from experiments.study.designs import BLIND, CODECS, DECODERS, ENGINES, GATES, NO_CHOICE, WARMTHS
 from experiments.study.hours import HOUR, compared_by, hour_sample
+from experiments.study.panels.front import by_kind
 from experiments.study.panels.panel import (
     TAIL,
-    TTFT,
     Panel,
     dots,
     labelled,
@@ -39,7 +39,7 @@ from experiments.study.panels.panel import (
 from experiments.study.played import Live
 from experiments.study.point import label
 from experiments.study.rivals import Done, purchases, rivals_claim
-from experiments.study.sample import MEAN, P99
+from experiments.study.sample import P99
 from experiments.study.systems import BOUND, NAMES, SHARES
 from experiments.study.table import Table, beside_table, points_table, waits_table
 
@@ -58,14 +58,7 @@ def rivals(done: Done, nodes: int) -> Panel:
     """Purchases by their cost."""
     bought = purchases(done, nodes)
     mine, played = labelled(done, "rivals", nodes), scenarios_of(part(done, "rivals", nodes))
-    plots, means = dots(mine, steady=True)
-    for what, path in ((TTFT, MEAN), (TAIL, P99)):
-        costs = {one.label: (one.sample.cost, one.sample.interval(*path), one.label) for one in bought}
-        pools = [costs[one.label] for one in bought if one.pooled]
-        others = [costs[one.label] for one in bought if not one.pooled and one.sample.cost > 0]
-        plots.append(
-            figures.scatter("cache, $/h", what, {"with a pool or merging": pools, "without": others})
-        )
+    plots, means = dots(mine, steady=True, kinds=by_kind(part(done, "rivals", nodes)))
     return Panel(
         f"What to buy for {nodes} nodes",
         rivals_claim(bought),

@@ -36,10 +36,12 @@ from experiments.study.tornado import BASE, NODES, Bar, bars, swings
 class _Leads:
     """Leads in percent by number of nodes, in groups by what is certain."""
 
-    groups: dict[str, list[tuple[float, Interval, str]]] = field(default_factory=dict)
+    groups: dict[str, list[tuple[float, Interval, str]]] = field(
+        default_factory=lambda: {kind.value: [] for kind in Standing}
+    )
 
     def add(self, standing: Standing, nodes: int, lead: Interval, text: str) -> None:
-        self.groups.setdefault(standing.value, []).append((nodes, 100 * lead, text))
+        self.groups[standing.value].append((nodes, 100 * lead, text))
 
 
 def settings(found: Found) -> Panel:
@@ -72,11 +74,14 @@ def settings(found: Found) -> Panel:
             "is taken for sure by chance, both of which favour it",
         ),
         [
-            figures.scatter("nodes", "lead over the best at that cost, %", overall.groups, zero=True),
+            figures.scatter("nodes", "lead over the best<br>at that cost, %", overall.groups, zero=True),
             figures.scatter(
-                "nodes", "the same against storage nodes and recomputing alone, %", central.groups, zero=True
+                "nodes",
+                "the same against storage nodes<br>and recomputing alone, %",
+                central.groups,
+                zero=True,
             ),
-            figures.scatter("nodes", "lead in p99 over the best at that cost, %", tails.groups, zero=True),
+            figures.scatter("nodes", "lead in p99 over the best<br>at that cost, %", tails.groups, zero=True),
         ],
         plotted,
         map_table(found.verdicts, found.steady),

@@ -89,7 +89,9 @@ def _means(mine: Mapping[str, Sample]) -> dict[str, Interval]:
     return {name: mine[name].interval(*MEAN) for name in order}
 
 
-def dots(mine: Mapping[str, Sample], steady: bool = False) -> tuple[list[Plot], dict[str, Interval]]:
+def dots(
+    mine: Mapping[str, Sample], steady: bool = False, kinds: Mapping[str, Sequence[str]] | None = None
+) -> tuple[list[Plot], dict[str, Interval]]:
     """Means, these seed by seed against recomputing, and p99; and what the claims are held to."""
     means = _means(mine)
     tails = {name: mine[name].interval(*P99) for name in means}
@@ -108,4 +110,4 @@ def dots(mine: Mapping[str, Sample], steady: bool = False) -> tuple[list[Plot], 
         drawn["mean in the second half,<br>s"] = {name: mine[name].interval(*STEADY) for name in means}
         plotted |= {name + STEADY_MARK: mine[name].interval(*STEADY) for name in means}
     drawn["p99 of the time<br>to first token, s"] = tails
-    return [figures.columns(drawn)], plotted
+    return [figures.columns(drawn, kinds)], plotted

@@ -40,6 +40,19 @@ def test_a_table_can_be_saved_as_csv(tmp_path: Path) -> None:
     assert base64.b64decode(found[1]).decode() == 'name,value\r\n<b>,1234\r\n"a,b",2.5\r\n'
 
 
+def test_contents_link_to_all_sections_those_that_come_later_too(tmp_path: Path) -> None:
+    page = Page("A page")
+    page.contents()
+    page.heading("First")
+    page.heading("Then <one> more")
+    page.write(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    links = re.findall(r'<a href="#(part\d)">([^<]*)</a>', html)
+    assert links == [("part1", "First"), ("part2", "Then &lt;one&gt; more")]
+    assert all(f'<h2 id="{target}">{text}</h2>' in html for target, text in links)
+    assert html.index("<nav") < html.index("<h2")
+
+
 def test_series_differ_without_colour() -> None:
     assert len({(one.dash, one.marker) for one in SERIES}) == len(SERIES)
     assert len({one.pattern for one in SERIES}) == len(SERIES)

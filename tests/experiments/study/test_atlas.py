@@ -141,7 +141,7 @@ def test_a_lead_is_sure_in_the_map_where_it_is_among_purchases_however_small() -
     assert (
         "surely fastest in 1, no different in 1, surely slower in 0, not decided in 0; in the second" in told
     )
-    assert "surely fastest in 1, no different in 0, surely slower in 1, not decided in 0. Against" in told
+    assert "surely fastest in 1, no different in 0, surely slower in 1, not decided in 0.\nAgainst" in told
     assert "the nodes' own DRAM, lent, merging switch (1): 1 of agents with 32 to 32 nodes" in told
     assert "by 2.0% in the median" in told
 

@@ -182,7 +182,12 @@ def test_ratios_are_to_recomputing_without_a_variant() -> None:
         done.append((point, sample(mean_s, cost=0.0 if name == "recompute" else 1.96)))
     panel, *_ = panels(Found(done))
     (figure, _), *_ = panel.plots
-    drawn = dict(zip(figure.data[1].y, figure.data[1].x, strict=True))
+    drawn = {
+        name: mean
+        for trace in figure.data
+        if trace.xaxis == "x2"
+        for name, mean in zip(trace.y, trace.x, strict=True)
+    }
     assert drawn["recompute always"] == 1
     assert drawn["recompute always, conductor"] == pytest.approx(0.5)
     assert drawn["2 storage nodes and pool"] == pytest.approx(0.75)

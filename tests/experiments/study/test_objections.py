@@ -75,7 +75,7 @@ def test_a_gain_at_many_nodes_has_buying_nothing_beside_it() -> None:
     rows = dict(objections(Found(done), NOTHING).rows)
     told = rows["A pool was said to pay where recomputing was better than both"]
     assert told == (
-        "2 storage nodes and pool: 60 nodes, against 2 storage nodes: 45.2% ± 0.0% sooner (p99: time "
+        "2 storage nodes and pool:\n60 nodes, against 2 storage nodes: 45.2% ± 0.0% sooner (p99: time "
         "-45.2% ± 0.0%), against recompute always: 74.9% ± 0.0% later (p99: time +74.9% ± 0.0%)"
     )
 
@@ -184,7 +184,7 @@ def test_dollars_are_told_against_rivals_with_their_interval() -> None:
     told = dict(objections(Found(done), NOTHING).rows)[
         "A pool was said to be worth 132 $/h, against two jammed storage nodes"
     ]
-    assert told.startswith("32 nodes, second half: 2 storage nodes and pool ")
+    assert told.startswith("32 nodes, second half:\n2 storage nodes and pool ")
     assert "against distributed DRAM (Mooncake-like) (mean first token sooner by -26.7% ± 0.0%" in told
 
 

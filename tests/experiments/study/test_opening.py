@@ -55,11 +55,15 @@ def test_the_bound_and_storage_nodes_are_told_where_they_were_played() -> None:
     both = [*at(recompute=0.2, lent=0.18, stores=0.19, switch=0.171), *bought(more, 60)]
     assert "sooner by +10.00% ± 0.00% with 16 nodes to +20.00% ± 0.00% with 60 nodes;" in opening(both)[1]
     table = opening_table(both)
-    assert [row[0] for row in table.rows] == [16, 60]
-    last = dict(zip(table.columns, table.rows[1], strict=True))
-    assert last["pool over 2 storage nodes, p99"] == "+20.00% ± 0.00%"
-    assert last["bound over lent DRAM"] is None
-    assert (last["$/h of 2 storage nodes"], last["with pool"]) == ("1.47", "5.36")
+    assert table.columns == ("sooner by", "16 nodes", "60 nodes")
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["pool over 2 storage nodes, p99"] == ("+10.00% ± 0.00%", "+20.00% ± 0.00%")
+    assert "bound over lent DRAM" not in rows  # the bound was not played
+    assert rows["lent DRAM over recomputing"] == ("+10.00% ± 0.00%", "")
+    assert rows["2 storage nodes, $/h"] == ("1.47", "1.47")
+    assert rows["2 storage nodes and pool, $/h"] == ("1.96", "5.36")
+    assert rows["seeds"] == (3, 3)
+    assert opening_table([]).rows == ()
     assert len(opening(at(recompute=0.2, lent=0.18, lent_pool=0.17))) == 1
     assert opening([]) == []
 
@@ -93,6 +97,6 @@ def test_an_hour_is_told_beside_the_halves_of_short_runs() -> None:
     )
     assert "+1.00% ± 0.00% with 16 nodes (p99 +1.00% ± 0.00% with 16 nodes)" in said
     table = opening_table([*halves, *hours])
-    cells = dict(zip(table.columns, table.rows[0], strict=True))
-    assert cells["pool over 2 storage nodes, second half"] == "+10.00% ± 0.00%"
-    assert cells["pool over 2 storage nodes, an hour"] == "+1.00% ± 0.00%"
+    rows = {row[0]: row[1] for row in table.rows}
+    assert rows["pool over 2 storage nodes, second half"] == "+10.00% ± 0.00%"
+    assert rows["pool over 2 storage nodes, an hour"] == "+1.00% ± 0.00%"

@@ -71,13 +71,19 @@ def test_the_page_in_a_browser(results: Path, tmp_path: Path) -> None:
     """Loads without a complaint; each section has a claim, plots that are drawn, an objection and a table."""
     found = look(results / "report.html", 1280, SECTIONS, tmp_path)
     assert len(found) >= 20
-    for section in found[:-1]:
+    questions, *panels, objections, everything = found
+    assert questions["title"] == "The questions"
+    assert (objections["title"], everything["title"]) == (
+        "What was objected, and the figures",
+        "All simulations",
+    )
+    assert objections["rows"] > 15
+    for section in panels:
         assert section["plots"] >= 1, section
         assert section["drawn"] == section["plots"], section
         assert section["texts"][0].endswith("."), section
         assert section["texts"][1].startswith("Against it: "), section
         assert section["rows"] >= 1, section
-    assert found[-1]["title"] == "All simulations"
 
 
 SECTIONS = """
