@@ -24,7 +24,7 @@ thead th { border-bottom: 2px solid #111; } a.download { font-size: .85em; } .pl
 @media (max-width: 600px) { th, td { padding: 3px 5px; } td:first-child { white-space: normal; min-width: 11ch; } table { font-size: .85em; } }
 .choices { display: flex; flex-wrap: wrap; gap: 8px 20px; margin: 8px 0; } select, input { font: inherit; }
 label.filter { display: block; margin: 6px 0; font-size: .92em; } details { margin: 4px 0; } details li, ul.points li { max-width: 76ch; } ul.points { margin: 6px 0; padding-left: 22px; } ul.points li { margin: 3px 0; }
-nav ul { columns: 24ch; margin: 6px 0; padding-left: 22px; font-size: .92em; }
+tr:has(> td.words) > td { vertical-align: top; } nav ul { columns: 24ch; margin: 6px 0; padding-left: 22px; font-size: .92em; }
 .columns > div { min-width: 0; overflow: hidden; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 12px; }
 """  # noqa: E501  (CSS, a line a rule)

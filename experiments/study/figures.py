@@ -37,13 +37,14 @@ def dots(what: str, values: Mapping[str, Mapping[str, Interval]], log: bool = Fa
         looks = series_style(number)
         figure.add_scatter(
             x=[value.mean for value in mine.values()],
-            y=list(mine),
+            y=[_wrapped(name) for name in mine],
             error_x={"array": halves(mine.values()), "visible": True, "thickness": 1.2},
             mode="markers",
             marker=looks["marker"],
             name=series,
         )
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], tickfont_size=11)
+    order = [_wrapped(name) for name in names[::-1]]
+    figure.update_yaxes(categoryorder="array", categoryarray=order, tickfont_size=11)
     figure.update_layout(showlegend=len(values) > 1)
     if log:
         figure.update_xaxes(type="log")
