@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, NamedTuple
+
+import plotly.io as pio
 
 
 class Series(NamedTuple):
@@ -27,6 +30,16 @@ SERIES = (
 )
 
 
+def _template() -> Any:
+    """plotly's simple_white, whose lines across a plot have no width: nobody would see them."""
+    looks = deepcopy(pio.templates["simple_white"])
+    looks.layout.shapedefaults = {"line": {"width": 1, "color": "#555"}, "opacity": 1}
+    return looks
+
+
+TEMPLATE = _template()
+
+
 def series_style(number: int) -> dict[str, Any]:
     """Line and marker of the series with that number, as plotly's scatter takes them."""
     looks = SERIES[number % len(SERIES)]
@@ -39,7 +52,7 @@ def series_style(number: int) -> dict[str, Any]:
 def base_layout(**more: Any) -> dict[str, Any]:
     """A layout that fits a narrow screen too."""
     return {
-        "template": "simple_white",
+        "template": TEMPLATE,
         "margin": {"l": 56, "r": 12, "t": 64, "b": 48},
         "legend": {"orientation": "h", "traceorder": "normal", "yanchor": "bottom", "y": 1.0, "x": 0},
         "title": {"y": 0.98, "yanchor": "top", "font": {"size": 15}},

@@ -58,6 +58,14 @@ def test_series_differ_without_colour() -> None:
     assert len({one.pattern for one in SERIES}) == len(SERIES)
 
 
+def test_lines_across_a_plot_are_seen() -> None:
+    figure = go.Figure(layout=base_layout())
+    figure.add_hline(y=1, line_dash="dot")
+    (line,) = figure.layout.shapes
+    drawn = figure.layout.template.layout.shapedefaults
+    assert (line.line.width, drawn.line.width, drawn.opacity) == (None, 1, 1)
+
+
 def test_the_page_needs_no_network(tmp_path: Path) -> None:
     page_with_a_plot().write(tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text()
