@@ -87,6 +87,22 @@ def due_turns(rng: Random, per_s: float) -> Sessions:
             yield _request(now_s, waiting[-1])
 
 
+def soon_again(rng: Random, per_s: float) -> Sessions:
+    """By turns chains that never return beside a popular set, and chains that each return once, soon: the
+    newest is what to let go, then what to keep."""
+    popular, wonders = _zipf(rng, "hot", 4 * _CHAINS), count()
+    waiting: list[str] = []
+    for number, now_s in enumerate(starts(rng, per_s)):
+        if number // (20 * _CHAINS) % 2 == 0:
+            name = f"wonder {next(wonders)}" if rng.random() < 0.7 else next(popular)
+        elif len(waiting) > _CHAINS * 3 // 5 and rng.random() < 0.5:
+            name = waiting.pop(0)
+        else:
+            name = f"once {number}"
+            waiting.append(name)
+        yield _request(now_s, name)
+
+
 def decoys(rng: Random, per_s: float) -> Sessions:
     """Chains asked for in bursts and then never again, beside some asked for seldom and for ever."""
     steady, burst, left = _zipf(rng, "steady", _CHAINS, 0.1), 0, 0
@@ -117,6 +133,7 @@ ADVERSARIAL = {
         Shape("phases", "popularity, recency and a loop by turns", 8.0, phases),
         Shape("inversions", "the most popular become the least popular", 8.0, inversions),
         Shape("due_turns", "each chain returns once, after 2,000 blocks", 8.0, due_turns),
+        Shape("soon_again", "by turns one-hit wonders, and chains that return once, soon", 8.0, soon_again),
         Shape("decoys", "bursts that end for good, beside steady chains", 8.0, decoys),
         Shape("flood", "one tenant floods, another has a popular set", 8.0, flood),
     )

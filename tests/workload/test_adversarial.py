@@ -21,3 +21,12 @@ def test_the_loop_is_a_fifth_larger_than_its_pool() -> None:
 def test_turns_return_exactly_once() -> None:
     heads = [request.blocks[0] for request in generate("due_turns", 1, 2000).requests]
     assert max(heads.count(head) for head in set(heads)) == 2
+
+
+def test_chains_that_return_soon_do_so_once_and_in_turns() -> None:
+    heads = [request.blocks[0] for request in generate("soon_again", 1, 6000).requests]
+    second = heads[2000:4000]
+    assert sorted({heads.count(head) for head in set(second)}) == [1, 2]
+    back = sum(head in second[:place] for place, head in enumerate(second))
+    assert 800 < back < 1000
+    assert not {*heads[:2000]} & {*second}
