@@ -9,6 +9,7 @@ A command's `main` calls `run_command` with what reads its options and what it d
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -50,6 +51,8 @@ BAD_INPUT = (
 INTERRUPTED = "interrupted; everything that was started has ended"
 
 LIVE_REFRESHES_PER_S = 2
+FILE_COLUMNS = 200
+"""Of a file or pipe, which have no width: rich takes 80, and cuts off what a table's cells have beyond."""
 
 Options = TypeVar("Options")
 
@@ -61,6 +64,8 @@ class Screen:
         """`level`: QUIET, 0, VERBOSE or more."""
         self.level = level
         self.console = Console(highlight=False)
+        if not self.console.is_terminal and "COLUMNS" not in os.environ:
+            self.console.width = FILE_COLUMNS
         self._errors = Console(stderr=True, highlight=False)
 
     @property

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Sequence
 
 import pytest
+from rich.table import Table
 
 from experiments.command import Screen, run_command
 from experiments.options import QUIET, VERBOSE, OptionError, verbosity
@@ -130,3 +131,16 @@ def test_a_terminal_that_can_only_go_on_gets_no_view(
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes what is not one for a terminal then
     monkeypatch.setenv("TERM", terminal)
     assert Screen().can_live is can
+
+
+def test_a_table_that_goes_to_a_file_is_not_cut_to_the_width_of_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Table(*(f"a column with number {number}" for number in range(7)))
+    table.add_row(*(f"the cell of column {number}" for number in range(7)))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    Screen().show(table)
+    assert "the cell of column 6" in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    Screen().show(table)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
