@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from controller import residents
+from controller.block_id import tenant_of
 from controller.channel import let_threads_sleep
 from controller.costs import add_up
 from controller.errors import ConfigError, ControllerError
@@ -19,7 +20,7 @@ from controller.membership import Membership, first_epoch
 from controller.phantom import PhantomAdapter, other_key
 from controller.placement import View, admits
 from controller.policies import PolicyError, make_policy
-from controller.policies.eventlog import to_line
+from controller.policies.eventlog import Head, to_line
 from controller.policies.explain import in_words
 from controller.policies.reuse import Reuse
 from controller.pool import Pool
@@ -198,7 +199,17 @@ class ControllerProcess:
         adapter: Adapter = session.adapter
         if config.phantom:
             adapter, thresholds = PhantomAdapter(adapter), replace(thresholds, eviction="drop")
-        log = None if logs is None else self._event_log(logs / f"{switch.name}.jsonl")
+        head = Head(
+            config.policy,
+            capacity_blocks,
+            capacity_slots,
+            config.costs.link_bit_s,
+            config.costs.model,
+            config.costs.gpu,
+            config.costs.block_tokens,
+            config.costs.stored_share,
+        )
+        log = None if logs is None else self._event_log(logs / f"{switch.name}.jsonl", head)
         placed_here = partial(admits, config.placement, View.of(switch))
         pool = Pool(
             size, thresholds, switch.stores, policy, adapter, residual, log, config.push, placed_here
@@ -206,11 +217,12 @@ class ControllerProcess:
         hosts = [port.host.ipv4 for port in switch.ports if port.host is not None]
         return SwitchWorker(switch.name, session, pool, self.membership, hosts, switches=len(config.switches))
 
-    def _event_log(self, path: Path) -> Callable[[Event], None]:
+    def _event_log(self, path: Path, head: Head) -> Callable[[Event], None]:
         try:
             file = self._files.enter_context(path.open("w"))
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror}") from None
+        print(head.to_line(), file=file)
         return lambda event: print(to_line(event), file=file)
 
 
@@ -230,7 +242,7 @@ def _hottest(pool: Pool) -> list[dict[str, Any]]:
 
 def _told(pool: Pool, block: bytes, story: Story) -> dict[str, Any]:
     policy = pool.policy
-    why = in_words(policy.explain(block)) if isinstance(policy, Reuse) else []
+    why = in_words(policy.explain(block, tenant_of(block))) if isinstance(policy, Reuse) else []
     return {
         "block": block.hex(),
         "depth": story.depth,

@@ -1,9 +1,13 @@
-"""Event logs as JSON lines: what the live controller saw can be replayed through any policy."""
+"""Event logs as JSON lines: what the live controller saw can be replayed through any policy.
+
+The first line says of which pool they are; a log without one can be read, too."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from controller.policies.events import EVENTS, Decision, Event, Key
@@ -15,6 +19,60 @@ class EventLogError(ValueError):
 
 _KEYS = ("key", "parent")
 _WHOLE = ("depth", "chain_blocks", "times", "home", "tenant", "fragments")
+_WHOLE_END = 2**31
+"""No whole number of an event is as large."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the policy of a log was made with."""
+
+    policy: str
+    capacity_blocks: int
+    capacity_slots: int
+    link_bit_s: float
+    """Of a storage node, at real scale."""
+    model: str
+    gpu: str
+    block_tokens: int
+    stored_share: float
+
+    def to_line(self) -> str:
+        """The first line of a log."""
+        return json.dumps({"pool": asdict(self)})
+
+
+def read_head(lines: Iterable[str], name: str = "event log") -> Head | None:
+    """What the first line of a log says of its pool, if it does; raises EventLogError."""
+    line = next(iter(lines), "")
+    if not _is_head(1, line):
+        return None
+    try:
+        head = Head(**json.loads(line)["pool"])
+    except (ValueError, TypeError) as error:
+        raise EventLogError(f"{name}:1: says nothing of a pool: {error}") from None
+    for field, kind in _HEAD_FIELDS.items():
+        value: Any = getattr(head, field)
+        fits = type(value) is str if kind is str else type(value) in (int, kind) and 0 < value < math.inf
+        if not fits:
+            raise EventLogError(f"{name}:1: {field} cannot be {value!r}")
+    return head
+
+
+_HEAD_FIELDS: dict[str, type] = {
+    "policy": str,
+    "capacity_blocks": int,
+    "capacity_slots": int,
+    "link_bit_s": float,
+    "model": str,
+    "gpu": str,
+    "block_tokens": int,
+    "stored_share": float,
+}
+
+
+def _is_head(number: int, line: str) -> bool:
+    return number == 1 and line.startswith('{"pool":')
 
 
 def to_line(event: Event) -> str:
@@ -28,7 +86,7 @@ def to_line(event: Event) -> str:
 def read_events(lines: Iterable[str], name: str = "event log") -> Iterator[Event]:
     """Events of a log; raises EventLogError with the line's number."""
     for number, line in enumerate(lines, 1):
-        if line.strip():
+        if line.strip() and not _is_head(number, line):
             try:
                 yield _parse(line)
             except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -52,8 +110,12 @@ def _parse(line: str) -> Event:
 def _value(field: str, value: Any) -> Any:
     if field in _KEYS:
         return _key(value)
-    wanted: tuple[type, ...] = (int,) if field in _WHOLE else (int, float)
-    if type(value) not in wanted or value < 0:
+    least = 1 if field == "times" else 0
+    if field in _WHOLE:
+        fits = type(value) is int and least <= value < _WHOLE_END
+    else:
+        fits = type(value) in (int, float) and 0 <= value < math.inf
+    if not fits:
         raise ValueError(f"{field} cannot be {value!r}")
     return value
 

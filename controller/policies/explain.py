@@ -19,6 +19,21 @@ class Standing:
     holds: bool
 
 
+VALUED_ACCESSES = 1000
+"""Values are what a block saves while so many accesses are made, whatever they ask for."""
+
+
+@dataclass(frozen=True)
+class Tenancy:
+    """Whose a block is, and what that one has of the pool."""
+
+    tenant: int
+    held: int
+    share: int
+    unit: str
+    """What is counted: slots or blocks."""
+
+
 @dataclass(frozen=True)
 class Account:
     """What a policy knows of one block, at this moment."""
@@ -33,21 +48,41 @@ class Account:
     fetch_s: float
     worth_s: float
     chance: float
-    value: float
-    """Of its value and the cheapest block's, only the ratio says something."""
-    cheapest_value: float | None
+    value_s: float
+    """What it saves per slot and VALUED_ACCESSES, by learned value."""
+    cheapest_value_s: float | None
+    """The lowest that the learned value holds; None where it has room."""
     experts: Sequence[Standing]
     votes: float
     """Weight of the experts that hold it; only what is more or less says something."""
     votes_needed: float
     """What the next block to leave has; 0 where there is room."""
+    next_to_leave: Key | None
     parent: Key | None
     parent_held: bool
+    tenancy: Tenancy | None
+    """None where all is one tenant's, or where nobody said whose a block is that is not in the pool."""
+
+    @property
+    def holders(self) -> str:
+        """The experts that would have it."""
+        return ", ".join(expert.name for expert in self.experts if expert.holds) or "no expert"
+
+    @property
+    def barred(self) -> bool:
+        """Whether it is out of the pool because its tenant has its share: else it would have the votes."""
+        tenancy, has_votes = self.tenancy, self.votes and self.votes >= self.votes_needed
+        return not self.in_pool and bool(has_votes) and tenancy is not None and tenancy.held >= tenancy.share
+
+
+def name_of(key: Key) -> str:
+    """A block's key as people read it."""
+    return key.hex() if isinstance(key, bytes) else str(key)
 
 
 def in_words(account: Account) -> list[str]:
     """Sentences, the answer first."""
-    key = account.key.hex() if isinstance(account.key, bytes) else account.key
+    key = name_of(account.key)
     if not account.asked:
         where = (
             "in the pool, but nothing is remembered of it"
@@ -57,6 +92,7 @@ def in_words(account: Account) -> list[str]:
         return [f"{key} is {where}."]
     return [
         f"{key} is {'in' if account.in_pool else 'not in'} the pool, {_reason(account)}.",
+        *_by_tenant(account.tenancy),
         f"It was asked for {account.asked:,} times, last {account.accesses_ago:,} accesses ago; "
         f"the chance that it is asked for again is {account.chance:.0%}.",
         f"A hit saves {1e3 * account.worth_s:.1f} ms: fetching it from home {account.home} takes "
@@ -73,9 +109,19 @@ def in_words(account: Account) -> list[str]:
 
 
 def _reason(account: Account) -> str:
-    holders = ", ".join(expert.name for expert in account.experts if expert.holds) or "no expert"
     followed = " and ".join(expert.name for expert in account.experts if expert.followed)
-    wants = f"{holders} would have it, and the pool follows {followed}"
+    wants = f"{account.holders} would have it, and the pool follows {followed}"
+    tenancy = account.tenancy
+    if account.barred and tenancy is not None:
+        return (
+            f"because its tenant {tenancy.tenant} holds its share and may take only from itself and from "
+            f"tenants above theirs, although {wants}"
+        )
+    if not account.in_pool and tenancy is not None and tenancy.held < tenancy.share:
+        return (
+            f"but its tenant {tenancy.tenant} is below its share: it enters when it is asked for again "
+            f"({wants})"
+        )
     if account.in_pool and account.votes <= account.votes_needed:
         return f"and among the next to leave: {wants}"
     if not account.in_pool and account.votes and account.votes >= account.votes_needed:
@@ -86,7 +132,18 @@ def _reason(account: Account) -> str:
 def _by_value(account: Account) -> str:
     if account.parent is not None and not account.parent_held:
         return "By learned value it is of no use: the block before it is not held."
-    if account.cheapest_value is None:
-        return "By learned value it has a place: there is room."
-    ratio = account.value / account.cheapest_value if account.cheapest_value else float("inf")
-    return f"By learned value per slot and time it is worth {ratio:.2f} times the cheapest block held."
+    saves = (
+        f"By learned value it saves {1e3 * account.value_s:.3g} ms per slot and {VALUED_ACCESSES:,} accesses"
+    )
+    if account.cheapest_value_s is None:
+        return f"{saves} and has a place: there is room."
+    ratio = account.value_s / account.cheapest_value_s if account.cheapest_value_s else float("inf")
+    return f"{saves}, {ratio:.2f} times the cheapest block held."
+
+
+def _by_tenant(tenancy: Tenancy | None) -> list[str]:
+    if tenancy is None:
+        return []
+    return [
+        f"Its tenant {tenancy.tenant} holds {tenancy.held:,} {tenancy.unit}; its share is {tenancy.share:,}."
+    ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from controller.policies.base import NOTHING, Policy
 from controller.policies.events import Admit, Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss
-from controller.policies.explain import Account, Standing
+from controller.policies.explain import VALUED_ACCESSES, Account, Standing, Tenancy
 from controller.policies.native import IN_POOL, UNKNOWN, compiled
 from controller.policies.reference import Reference
 from controller.policies.reuse_model import TICK_ACCESSES, Learner
@@ -139,12 +139,16 @@ class Reuse(Policy):
     def home_load(self, event: HomeLoad) -> None:
         self._worth.home_load(event.home, event.wait_s)
 
-    def explain(self, key: Key) -> Account:
-        """Why the block is in the pool or not; `explain.in_words` makes sentences of it."""
+    def explain(self, key: Key, tenant: int | None = None) -> Account:
+        """Why the block is in the pool or not; `explain.in_words` makes sentences of it. Of a block that is
+        not in the pool one has to say whose it is."""
         count, ticks, place, value, parent, parent_held = self.core.facts(key) or (0, 0, 0, 0.0, None, False)
         home, compute_s, fetch_s = self._worth.describe(place)
         holders = self.core.holders(key)
         next_to_leave = [] if self.room.fits(1) else self.core.least(1)
+        cheapest_value = self.core.cheapest_value()
+        # Values are seconds of step 0, per slot and tick.
+        unit_s = self._worth.unit_s * VALUED_ACCESSES / TICK_ACCESSES
         return Account(
             key=key,
             in_pool=key in self.core,
@@ -155,17 +159,30 @@ class Reuse(Policy):
             fetch_s=fetch_s,
             worth_s=self._worth.seconds[place],
             chance=self.core.chance(key) or 0.0,
-            value=value,
-            cheapest_value=self.core.cheapest_value(),
+            value_s=value * unit_s,
+            cheapest_value_s=None if cheapest_value is None else cheapest_value * unit_s,
             experts=[
                 Standing(name, saved_s, number == self.votes.followed, bool(holders >> number & 1))
                 for number, (name, saved_s) in enumerate(zip(self._names, self.votes.saved_s, strict=True))
             ],
             votes=self.votes.of_set[holders],
             votes_needed=self.votes.of_set[next_to_leave[0][1]] if next_to_leave else 0.0,
+            next_to_leave=next_to_leave[0][0] if next_to_leave else None,
             parent=parent,
             parent_held=parent_held,
+            tenancy=self._tenancy(key, tenant),
         )
+
+    def _tenancy(self, key: Key, tenant: int | None) -> Tenancy | None:
+        shares = self._shares
+        if shares is None:
+            return None
+        owner = shares.owner(key)
+        owner = tenant if owner is None else owner
+        if owner is None:
+            return None
+        unit = "blocks" if self.capacity_slots is None else "slots"
+        return Tenancy(owner, shares.held(owner), shares.share_of(owner), unit)
 
     def _asked_by(self, tenant: int) -> None:
         if self._shares is None:

@@ -39,6 +39,14 @@ class Shares:
         """What each tenant may have in any case."""
         return self._capacity // len(self._asked_at)
 
+    def share_of(self, tenant: int) -> int:
+        """What this one may have: nothing, if it asked for nothing lately."""
+        return self.share() if tenant in self._asked_at else 0
+
+    def owner(self, key: Key) -> int | None:
+        """Whose a block of the pool is."""
+        return self._owners.get(key)
+
     def asked(self, tenant: int) -> None:
         """A tenant asked for a block."""
         self._now += 1
@@ -89,4 +97,4 @@ class Shares:
         return None
 
     def _is_above(self, tenant: int) -> bool:
-        return self.held(tenant) > (self.share() if tenant in self._asked_at else 0)
+        return self.held(tenant) > self.share_of(tenant)

@@ -84,6 +84,11 @@ class Worth:
             steps.append(math.log2(self.seconds[place]) * STEPS_PER_OCTAVE)
         self._usual_step = sum(steps) / len(steps)
 
+    @property
+    def unit_s(self) -> float:
+        """Seconds that step 0 stands for."""
+        return float(2.0 ** (self._usual_step / STEPS_PER_OCTAVE))
+
     def describe(self, place: int) -> tuple[int, float, float]:
         """Of a place: home, seconds to compute, mean seconds to fetch."""
         home, step = next(key for key, number in self._places.items() if number == place)

@@ -1,28 +1,26 @@
-"""`make policies EXPLAIN=key`: what became of one block, and why it is where it is at the end.
+"""`make policies EXPLAIN=key`: what became of one block (`story.py`), and why it is where it is at the end.
 
-The policy is `reuse`, fed by a trace (EXPLAIN is the block's id) or by the event log of a live controller
-(`EVENTS=<switch>.jsonl`, EXPLAIN is the key in hexadecimal)."""
+The policy is `reuse`, fed by the replay of a trace (EXPLAIN is the block's id) or by the event log of a live
+controller (`EVENTS=<switch>.jsonl`, EXPLAIN is the key in hexadecimal, as in the controller's results)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from controller.policies import Admit, Event, Hits, HomeLoad, Miss
-from controller.policies.eventlog import EventLogError, read_events
+from controller.policies import Key
+from controller.policies.eventlog import EventLogError, Head, read_events, read_head
 from controller.policies.explain import in_words
 from controller.policies.reuse import Reuse
 from experiments.errors import ExperimentError
-from experiments.policies.pools import make_reuse
-from experiments.policies.stores import STORES
-from workload.cost import CostModel
-from workload.keys import home_number
+from experiments.policies.pools import PolicyPool, make_reuse
+from experiments.policies.replay import replay
+from experiments.policies.story import LEGEND, Story
+from workload.cost import CostError, CostModel, make_cost_model
 from workload.trace import Trace
-
-SHOWN = 20
-"""Turns of the story, the last ones."""
 
 
 class ExplainError(ExperimentError):
@@ -31,51 +29,66 @@ class ExplainError(ExperimentError):
 
 def explain_trace(console: Console, trace: Trace, key: str, blocks: int, cost: CostModel) -> None:
     """Replay a trace and tell the story of a block; raises ExplainError."""
-    if not key.isdigit():
+    if not (key.isascii() and key.isdigit()):
         raise ExplainError(f"EXPLAIN must be a block's id in the trace, a whole number, not {key!r}")
-    policy = make_reuse(blocks, trace, cost)
-    _tell(console, policy, _events(trace, policy), int(key))
+    console.print(f"[bold]{trace.name}, {blocks:,} blocks[/]", highlight=False)
+    story = Story(make_reuse(blocks, trace, cost), int(key))
+    replay(trace, story.name, blocks, PolicyPool(story), cost)
+    _tell(console, story)
 
 
-def explain_log(console: Console, log: Path, key: str, blocks: int, cost: CostModel) -> None:
-    """The same of a live pool's event log; raises ExplainError."""
+def explain_log(console: Console, log: Path, key: str, sizes: Sequence[int], cost: CostModel) -> None:
+    """The same of a live pool's event log; raises ExplainError. `sizes` and `cost` count where the log does
+    not say what its pool was."""
     try:
         wanted = bytes.fromhex(key)
-        with log.open() as lines:
-            _tell(console, Reuse(blocks, cost), read_events(lines, str(log)), wanted)
-    except OSError as error:
-        raise ExplainError(f"{log}: {error.strerror}") from None
-    except EventLogError as error:
-        raise ExplainError(str(error)) from None
     except ValueError:
         raise ExplainError(f"EXPLAIN must be a key in hexadecimal, not {key!r}") from None
+    try:
+        with log.open() as lines:
+            head = read_head(lines, str(log))
+        if head is not None:
+            _tell_log(console, log, _live_policy(head), wanted, f"{_pool(head)}, as its first line says")
+        else:
+            for blocks in sizes:
+                what = f"{blocks:,} blocks; it does not say what its pool was"
+                _tell_log(console, log, Reuse(blocks, cost), wanted, what)
+    except OSError as error:
+        raise ExplainError(f"{log}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ExplainError(f"{log}: not an event log, as it is no text") from None
+    except EventLogError as error:
+        raise ExplainError(str(error)) from None
+    except CostError as error:
+        raise ExplainError(f"{log}:1: {error}") from None
 
 
-def _events(trace: Trace, policy: Reuse) -> Iterator[Event]:
-    for request in trace.requests:
-        chain, now_s = request.blocks, request.arrival_s
-        for depth, block in enumerate(chain):
-            parent = chain[depth - 1] if depth else None
-            if block in policy:
-                yield Hits(block, now_s)
-            else:
-                yield Miss(block, now_s, depth, len(chain), parent, 1, home_number(block, STORES))
+def _live_policy(head: Head) -> Reuse:
+    cost = replace(make_cost_model(head.model, head.gpu, head.block_tokens), stored_share=head.stored_share)
+    return Reuse(head.capacity_blocks, cost, link_bit_s=head.link_bit_s, capacity_slots=head.capacity_slots)
 
 
-def _tell(console: Console, policy: Reuse, events: Iterator[Event], key: bytes | int) -> None:
-    story: list[str] = []
-    for event in events:
-        decisions = policy.handle(event)
-        if isinstance(event, HomeLoad):
-            continue
-        turns = [type(d).__name__ for d in decisions if d.key == key]
-        if event.key == key:
-            what = "asked for: hit" if isinstance(event, Hits) else f"{type(event).__name__.lower()}"
-            admitted = any(isinstance(d, Admit) and d.key == key for d in decisions)
-            story.append(f"{event.now_s:10.1f} s  {what}{', admitted' if admitted else ''}")
-        elif turns:
-            story.append(f"{event.now_s:10.1f} s  {'evicted' if turns[-1] == 'Evict' else 'admitted'}")
-    for line in story[-SHOWN:]:
-        console.print(line, highlight=False)
-    for sentence in in_words(policy.explain(key)):
+def _pool(head: Head) -> str:
+    other = "" if head.policy == Reuse.name else f"{Reuse.name} in place of {head.policy}, "
+    size = f"{head.capacity_blocks:,} blocks, {head.capacity_slots:,} slots"
+    return f"{other}{size}, {head.link_bit_s / 1e9:g} Gbit/s"
+
+
+def _tell_log(console: Console, log: Path, policy: Reuse, key: Key, pool: str) -> None:
+    console.print(f"[bold]{log}[/], {pool}", highlight=False, soft_wrap=True)
+    story = Story(policy, key)
+    with log.open() as lines:
+        for event in read_events(lines, str(log)):
+            story.handle(event)
+    _tell(console, story)
+
+
+def _tell(console: Console, story: Story) -> None:
+    if story.turns:
+        console.print(LEGEND, highlight=False, soft_wrap=True)
+    if story.turns > len(story.last):
+        console.print(f"… {story.turns - len(story.last):,} turns before", highlight=False)
+    for line in story.last:
+        console.print(line, highlight=False, soft_wrap=True)
+    for sentence in in_words(story.account()):
         console.print(sentence, highlight=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from controller.config import FILL_MODES, ON_THE_WAY
 from controller.policies.baseline import MIN_BLOCKS
-from experiments.options import Option, list_of, one_of, parse_into, whole, yes_or_no
+from experiments.options import Option, OptionError, list_of, one_of, parse_into, whole, yes_or_no
 from experiments.policies.pools import NAMES
 from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
@@ -110,7 +110,12 @@ _OPTIONS = (
         "",
         "a block (id in the trace, or key in an event log): why it is in the pool or not",
     ),
-    Option("EVENTS", Path, None, "a live controller's event log to explain from, instead of a trace"),
+    Option(
+        "EVENTS",
+        Path,
+        None,
+        "a live controller's event log to explain from, instead of a trace; it says itself what its pool was",
+    ),
     Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
     Option("GPU", one_of(tuple(GPUS)), DEFAULT_GPU, "GPUs of a node"),
     Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "replays at once"),
@@ -122,4 +127,6 @@ def parse_options(arguments: Sequence[str]) -> Options:
     """Options from the command line and the environment; raises OptionError."""
     description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
     options = parse_into(Options, _OPTIONS, arguments, "python -m experiments.policies", description)
+    if options.events is not None and not options.explain:
+        raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     return replace(options, blocks=tuple(sorted(options.blocks)))

@@ -130,11 +130,10 @@ def run_reclaim(
 
 
 def run_explain(console: Console, options: Options, traces: Sequence[Trace], cost: CostModel) -> None:
-    """The story of one block at each size; raises ExplainError."""
+    """The story of one block: at each size, or in the live pool that a log is of; raises ExplainError."""
+    if options.events is not None:
+        explain_log(console, options.events, options.explain, options.blocks, cost)
+        return
     for blocks in options.blocks:
-        if options.events is not None:
-            console.print(f"[bold]{options.events}, {blocks:,} blocks[/]", highlight=False)
-            explain_log(console, options.events, options.explain, blocks, cost)
-        for trace in traces if options.events is None else ():
-            console.print(f"[bold]{trace.name}, {blocks:,} blocks[/]", highlight=False)
+        for trace in traces:
             explain_trace(console, trace, options.explain, blocks, cost)

@@ -12,7 +12,7 @@ import pytest
 from controller.block_id import block_id
 from controller.config import Config, PoolSize, Thresholds
 from controller.policies import POLICY_NAMES, Admit, Evict, Hits, HomeLoad, Miss, make_policy
-from controller.policies.eventlog import read_events
+from controller.policies.eventlog import read_events, read_head
 from controller.process import ControllerProcess
 from hostlib import wire
 from hostlib.wire import fingerprint
@@ -131,10 +131,11 @@ def test_a_recorded_log_replays_to_the_decisions_of_the_live_controller(
 
         wait_until(has_evicted, "evictions")
         wait_until(has_hit, "hits")
-        capacity_blocks = worker.pool.policy.capacity_blocks
-    with (tmp_path / "s1.jsonl").open() as log:
-        events = list(read_events(log, log.name))
-    again = make_policy(policy, capacity_blocks)
+    log = (tmp_path / "s1.jsonl").read_text().splitlines()
+    head, events = read_head(log), list(read_events(log))
+    assert head is not None
+    assert (head.policy, head.capacity_blocks, head.capacity_slots) == (policy, BLOCKS, BLOCKS * FRAGMENTS)
+    again = make_policy(policy, head.capacity_blocks, capacity_slots=head.capacity_slots)
     assert [decision for event in events for decision in again.handle(event)] == decided
     assert set(again) == set(worker.pool.policy)
     assert {type(event) for event in events} >= {Miss, Hits, HomeLoad}

@@ -18,7 +18,7 @@ from controller.block_id import block_id
 from controller.config import Config, CostOptions, PoolSize, config_text
 from controller.p4_constants import OUTCOME_NAMES, OUTCOME_SERVED
 from controller.policies import POLICY_NAMES, make_policy
-from controller.policies.eventlog import read_events
+from controller.policies.eventlog import read_events, read_head
 from controller.policies.events import Miss
 from controller.process import ControllerProcess
 from controller.residual_value import ResidualValue
@@ -132,7 +132,12 @@ def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp
     assert said["stream_bytes_received"] > 0
     assert said["cpu_s"] > 0
     assert said["switches"]["s1"]["pool"]["admitted"] == 1
-    events = list(read_events((tmp_path / "s1.jsonl").read_text().splitlines()))
+    log = (tmp_path / "s1.jsonl").read_text().splitlines()
+    head = read_head(log)
+    assert head is not None
+    assert (head.policy, head.link_bit_s) == ("lfu", CostOptions().link_bit_s)
+    assert 0 < head.capacity_blocks <= DEFINES["POOL_BLOCKS"]
+    events = list(read_events(log))
     assert [event.key for event in events if isinstance(event, Miss)] == [KEY]
 
 

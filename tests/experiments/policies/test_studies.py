@@ -5,10 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from controller.policies import Hits, Miss
-from controller.policies.eventlog import to_line
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_model import BUCKETS
 from controller.policies.reuse_parts import Tuning
@@ -16,7 +13,6 @@ from controller.policies.reuse_prior import read_counts
 from experiments.policies.__main__ import main
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, members_of, quarters
-from experiments.policies.explain import ExplainError, explain_log, explain_trace
 from experiments.policies.kept import Member, label, measure
 from experiments.policies.known import counts_of
 from experiments.policies.known import main as write_known
@@ -159,35 +155,6 @@ def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
     changed = replace(member, identity="another")
     measure(changed, (60,), ("lru",), COST, tmp_path)
     assert len(made) == 2 + 2 * len(contenders) + 1
-
-
-def story(tell: str) -> str:
-    console = Console(width=200, record=True, quiet=False)
-    explain_trace(console, generate("chat", 1, 150), tell, 60, COST)
-    return console.export_text()
-
-
-def test_a_block_is_explained() -> None:
-    told = story("0")
-    assert "0 is in the pool, because learned, mq, lirs, arc would have it" in told
-    assert "and the pool follows learned" in told
-    assert "A hit saves 3.4 ms" in told
-    assert "asked for: hit" in told
-    assert "not in the pool: never heard of" in story("99999999")
-    with pytest.raises(ExplainError, match="whole number"):
-        story("x")
-
-
-def test_a_live_pools_log_is_explained(tmp_path: Path) -> None:
-    log, key = tmp_path / "s1.jsonl", bytes(range(16))
-    log.write_text("\n".join(to_line(event) for event in (Miss(key, 1.0, 0, 1), Hits(key, 2.0))) + "\n")
-    console = Console(width=200, record=True)
-    explain_log(console, log, key.hex(), 60, COST)
-    assert "in the pool, because" in console.export_text()
-    with pytest.raises(ExplainError, match="hexadecimal"):
-        explain_log(console, log, "zz", 60, COST)
-    with pytest.raises(ExplainError, match="No such file"):
-        explain_log(console, tmp_path / "none", key.hex(), 60, COST)
 
 
 SMALL = ("--shapes", "rag", "--requests", "40", "--blocks", "30", "--jobs", "1")

@@ -1,0 +1,159 @@
+"""What became of one block, turn by turn, and why: each time that it was asked for, came in or left."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from controller.policies import Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss, Policy
+from controller.policies.explain import VALUED_ACCESSES, Account, name_of
+from controller.policies.reuse import Reuse
+
+SHOWN = 20
+"""Turns that are told, the last ones."""
+LEGEND = (
+    f"In brackets: what a block saves per slot and {VALUED_ACCESSES:,} accesses by what was learned until "
+    "then, and who would have it."
+)
+
+
+class Story(Policy):
+    """Stands before `reuse`, passes all on, and notes what becomes of one block."""
+
+    name = "reuse"
+
+    def __init__(self, policy: Reuse, key: Key) -> None:
+        super().__init__(policy.capacity_blocks, policy.capacity_slots)
+        self.room, self.pinned = policy.room, policy.pinned
+        self.turns = 0
+        self.last: deque[str] = deque(maxlen=SHOWN)
+        """The last turns, in words."""
+        self._policy, self._key = policy, key
+        self._tenant: int | None = None
+        """Who asked for the block last, as far as somebody said."""
+        self._hits = 0
+        """Since the last other turn, the first of them at …"""
+        self._hits_from_s = 0.0
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._policy
+
+    def __len__(self) -> int:
+        return len(self._policy)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._policy)
+
+    def miss(self, event: Miss) -> Sequence[Decision]:
+        is_ours = event.key == self._key
+        if is_ours:
+            self._tenant = event.tenant
+        decisions = self._policy.miss(event)
+        told = self._follow(event, decisions)
+        if is_ours and not told:
+            self._note(event, "asked for, in the pool by then" if event.key in self else self._refused())
+        return decisions
+
+    def hits(self, event: Hits) -> None:
+        self._policy.hits(event)
+        if event.key == self._key:
+            self._hit(event)
+
+    def home_load(self, event: HomeLoad) -> None:
+        self._policy.home_load(event)
+
+    def lost(self, event: Lost) -> None:
+        self._policy.lost(event)
+        if event.key == self._key:
+            self._note(event, "lost: the pool does not hold it after all")
+
+    def found(self, event: Found) -> Sequence[Decision]:
+        decisions = self._policy.found(event)
+        if not self._follow(event, decisions) and event.key == self._key:
+            self._note(event, f"found: the pool holds it after all{_instead(self._named(decisions))}")
+        return decisions
+
+    def account(self) -> Account:
+        """How the block stands now."""
+        return self._policy.explain(self._key, self._tenant)
+
+    def _follow(self, event: Miss | Found, decisions: Sequence[Decision]) -> bool:
+        """Note what decisions mean for the block; whether they mean anything. An eviction is for the next
+        admission, or for what was found."""
+        leaving: list[Decision] = []
+        told = False
+        for decision in decisions:
+            if isinstance(decision, Evict):
+                leaving.append(decision)
+                continue
+            told |= self._entered(event, decision.key, leaving)
+            leaving = []
+        if any(decision.key == self._key for decision in leaving):
+            found = isinstance(event, Found) and event.key != self._key
+            cause = (
+                f"for {self._brackets(event.key)}, which the pool holds after all" if found else "for nothing"
+            )
+            self._note(event, f"evicted {self._value()} {cause}")
+            told = True
+        return told
+
+    def _entered(self, event: Miss | Found, newcomer: Key, leaving: Sequence[Decision]) -> bool:
+        if newcomer == self._key:
+            what = "asked for" if event.key == self._key else f"{name_of(event.key)} behind it was asked for"
+            instead = _instead(self._named(leaving)) or ": there was room"
+            self._note(event, f"{what}, admitted {self._value()}{instead}")
+            return True
+        if any(decision.key == self._key for decision in leaving):
+            self._note(event, f"evicted {self._value()} for {self._brackets(newcomer)}{self._by_tenant()}")
+            return True
+        return False
+
+    def _refused(self) -> str:
+        account = self.account()
+        why = self._by_tenant() if account.barred else ""
+        if account.parent is not None and not account.parent_held:
+            why += "; by learned value the block before it is not held"
+        if account.next_to_leave is not None:
+            why += f"; next to leave is {self._brackets(account.next_to_leave)}"
+        return f"asked for, refused {self._value()}{why}"
+
+    def _by_tenant(self) -> str:
+        of = self.account().tenancy
+        if of is None:
+            return ""
+        return f"; its tenant {of.tenant} holds {of.held:,} {of.unit}, its share is {of.share:,}"
+
+    def _named(self, leaving: Sequence[Decision]) -> list[str]:
+        return [self._brackets(decision.key) for decision in leaving]
+
+    def _brackets(self, key: Key) -> str:
+        return f"{name_of(key)} {_value(self._policy.explain(key))}"
+
+    def _value(self) -> str:
+        return _value(self.account())
+
+    def _hit(self, event: Hits) -> None:
+        """Hits that follow each other are one turn."""
+        if self._hits:
+            self.last.pop()
+        else:
+            self.turns += 1
+            self._hits_from_s = event.now_s
+        self._hits += event.times
+        hits = "a hit" if self._hits == 1 else f"{self._hits:,} hits from {self._hits_from_s:.1f} s on"
+        self.last.append(f"{event.now_s:10.1f} s  asked for: {hits}")
+
+    def _note(self, event: Miss | Found | Lost, what: str) -> None:
+        self._hits = 0
+        self.turns += 1
+        self.last.append(f"{event.now_s:10.1f} s  {what}")
+
+
+def _value(account: Account) -> str:
+    if not account.asked:
+        return "(nothing is remembered of it)"
+    return f"({1e3 * account.value_s:.3g} ms; {account.holders})"
+
+
+def _instead(names: Sequence[str]) -> str:
+    return f" in place of {', '.join(names)}" if names else ""
