@@ -8,7 +8,6 @@ Outcomes are kept in `cross/` (`kept.py`), so a run that was interrupted goes on
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -25,6 +24,7 @@ from experiments.parallel import run_all
 from experiments.policies.kept import EARLY, Kept, Member, Outcome, generated, label, measure, of_file
 from experiments.policies.known import of_others
 from experiments.policies.pools import BELADY, CACHES, OWN
+from experiments.policies.written import write_json
 from workload.adversarial import ADVERSARIAL
 from workload.cost import CostModel
 from workload.shapes import SHAPES
@@ -221,16 +221,8 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
             )
 
 
-def _finite(value: object) -> object:
-    if isinstance(value, tuple):
-        return [_finite(one) for one in value]
-    return None if value == math.inf else value
-
-
 def write_cross(path: Path, held: Sequence[Held]) -> None:
     """All rows as JSON; an interval that is unknown is null."""
-    rows = [{name: _finite(value) for name, value in asdict(row).items()} for row in held]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps({"candidates": [asdict(c) for c in CANDIDATES], "held_out": rows}, indent=1) + "\n"
+    write_json(
+        path, {"candidates": [asdict(c) for c in CANDIDATES], "held_out": [asdict(row) for row in held]}
     )

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from ipaddress import IPv4Address
 
 from controller.config import PoolSize
-from controller.policies import Policy
+from controller.policies import Policy, make_policy
+from controller.policies.reuse import Reuse
 from controller.residual_value import ResidualValue
 from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import Ledger
@@ -163,18 +164,24 @@ class LivePool:
         return key
 
 
-def replay_live(trace: Trace, blocks: int, telling: Telling, cost: CostModel, seed: int = 1) -> Replayed:
-    """What the pool did for the trace."""
+def replay_live(
+    trace: Trace, blocks: int, telling: Telling, cost: CostModel, seed: int = 1, policy: str = Reuse.name
+) -> Replayed:
+    """What the pool did for the trace; raises PolicyError."""
     cost, link_bit_s = replace(cost, block_tokens=trace.block_tokens), DEFAULT_LINK_BIT_S
     ledger = Ledger(trace, cost, link_bit_s)
+
+    def make(most: int, slots: int | None = None) -> Policy:
+        if policy == Reuse.name:
+            return make_reuse(most, trace, cost, slots=slots)
+        return make_policy(policy, most, cost=cost, capacity_slots=slots)
+
     pool: PolicyPool | LivePool
     if telling in (ALL, COMPUTED):
-        policy = make_reuse(blocks, trace, cost)
-        pool = PolicyPool(policy) if telling == ALL else ComputedPool(policy, cost)
+        obeyed = make(blocks)
+        pool = PolicyPool(obeyed) if telling == ALL else ComputedPool(obeyed, cost)
     else:
-        pool = LivePool(
-            lambda most, slots: make_reuse(most, trace, cost, slots=slots), blocks, telling, cost, seed=seed
-        )
+        pool = LivePool(make, blocks, telling, cost, seed=seed)
     unfilled = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
     stored: set[int] = set()
     fills = 0
@@ -192,7 +199,7 @@ def replay_live(trace: Trace, blocks: int, telling: Telling, cost: CostModel, se
             if block in stored and not hit:
                 unfilled.fetch(block, now_s)
         stored.update(chain)
-    result = ledger.result("reuse", blocks, pool.admissions)
+    result = ledger.result(policy, blocks, pool.admissions)
     figures = Replayed(result.saved_s, result.block_hit, result.prefix_hit, result.admissions)
     if not isinstance(pool, LivePool):
         return figures

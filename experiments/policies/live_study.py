@@ -1,8 +1,8 @@
-"""`make policies LIVE=yes`: what it costs that a policy hears only what a switch tells."""
+"""`make policies LIVE=yes`: what it costs that a policy hears only what a switch tells, and how
+`reuse` stands to other policies that hear the same (`live_baselines.py`)."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import mean
@@ -10,11 +10,14 @@ from statistics import mean
 from rich.console import Console
 from rich.table import Table
 
+from controller.policies.reuse import Reuse
 from experiments.intervals import Interval, mean_interval
 from experiments.parallel import run_all
 from experiments.policies.live import ALL, TELLINGS, Replayed, replay_live
+from experiments.policies.live_baselines import TOLD, lead, print_leads
 from experiments.policies.options import Options
 from experiments.policies.told import Telling
+from experiments.policies.written import write_json
 from experiments.run.result import revision
 from workload.cost import CostModel
 from workload.generate import generate
@@ -23,39 +26,41 @@ from workload.trace import Trace
 Progress = Callable[[int], Callable[[], None]]
 
 
-SEEDS = 5
-"""Of each generated shape, from SEED on."""
-
-
 @dataclass(frozen=True)
 class _Job:
     group: str
     number: int
     blocks: int
     telling: Telling
+    policy: str = Reuse.name
 
 
 def run_live(
     console: Console, options: Options, traces: Sequence[Trace], cost: CostModel, progress: Progress
 ) -> None:
-    """The policy told all of a replay, and told what a switch tells, with each loss mended in turn."""
+    """The policy told all of a replay, and told what a switch tells, with each loss mended in turn; and other
+    policies told what a switch tells."""
     groups = {trace.name: [trace] for trace in traces}
     if options.trace is None:
-        seeds = range(options.seed, options.seed + SEEDS)
+        seeds = range(options.seed, options.seed + options.seeds)
         groups = {
             shape: [generate(shape, seed, options.requests) for seed in seeds] for shape in options.shapes
         }
+    baselines = [name for name in options.live_policies if name != Reuse.name]
     jobs = [
-        _Job(group, number, blocks, telling)
+        _Job(group, number, blocks, telling, policy)
         for group, members in groups.items()
         for number in range(len(members))
         for blocks in options.blocks
-        for telling in TELLINGS
+        for telling, policy in (
+            *((telling, Reuse.name) for telling in TELLINGS),
+            *((telling, name) for telling in TOLD for name in baselines),
+        )
     ]
 
     def run(job: _Job) -> Replayed:
         trace = groups[job.group][job.number]
-        return replay_live(trace, job.blocks, job.telling, cost, options.seed)
+        return replay_live(trace, job.blocks, job.telling, cost, options.seed, job.policy)
 
     done = dict(zip(jobs, run_all(run, jobs, options.processes, progress(len(jobs))), strict=True))
     rows = []
@@ -66,10 +71,31 @@ def run_live(
                 whole = [done[_Job(group, number, blocks, ALL)] for number in range(len(members))]
                 rows.append(Row(group, blocks, telling.name, *_means(found, whole)))
     print_live(console, rows)
-    path = options.results / "live.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps({"revision": revision(), "rows": [asdict(row) for row in rows]}, indent=1) + "\n"
+
+    def saved_s(group: str, blocks: int, telling: Telling, policy: str) -> list[float]:
+        numbers = range(len(groups[group]))
+        return [done[_Job(group, number, blocks, telling, policy)].saved_s for number in numbers]
+
+    leads = [
+        lead(
+            group,
+            blocks,
+            telling.name,
+            saved_s(group, blocks, telling, Reuse.name),
+            {name: saved_s(group, blocks, telling, name) for name in baselines},
+        )
+        for blocks in options.blocks
+        for telling in TOLD
+        for group in (groups if baselines else ())
+    ]
+    print_leads(console, leads)
+    write_json(
+        options.results / "live.json",
+        {
+            "revision": revision(),
+            "rows": [asdict(row) for row in rows],
+            "against_baselines": [asdict(one) for one in leads],
+        },
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller.config import FILL_MODES, ON_THE_WAY
+from controller.config import FILL_MODES, ON_THE_WAY, Thresholds
+from controller.policies import POLICY_NAMES
 from controller.policies.baseline import MIN_BLOCKS
 from experiments.options import Option, OptionError, list_of, one_of, parse_into, whole, yes_or_no
 from experiments.policies.pools import NAMES
@@ -19,6 +20,8 @@ from workload.trace import Trace, load_trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
 DEFAULT_REQUESTS = 12_000
+LIVE_POLICIES = ("reuse", "lru", "mq", "lirs", "arc")
+"""That LIVE compares, unless one says which."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ class Options:
     results: Path
 
     @property
+    def live_policies(self) -> tuple[str, ...]:
+        """Those that are told as a live pool is."""
+        return LIVE_POLICIES if self.policies == NAMES else self.policies
+
+    @property
     def shapes_are_default(self) -> bool:
         """Whether nobody chose the shapes."""
         return self.shapes == tuple(SHAPES)
@@ -75,7 +83,12 @@ _OPTIONS = (
     Option("REQUESTS", whole(1, 10_000_000), DEFAULT_REQUESTS, "requests of each generated trace"),
     Option("SEED", whole(0, 2**31), DEFAULT_SEED, "seed of the generated traces"),
     Option("BLOCKS", list_of(whole(MIN_BLOCKS, 10_000_000)), DEFAULT_BLOCKS, "pool sizes in blocks"),
-    Option("POLICIES", list_of(one_of(NAMES)), NAMES, "policies to replay, by commas"),
+    Option(
+        "POLICIES",
+        list_of(one_of(NAMES)),
+        NAMES,
+        f"policies to replay, by commas; with LIVE {', '.join(LIVE_POLICIES)}",
+    ),
     Option("ABLATION", yes_or_no, True, "whether to switch the parts of the reuse-value policy off in turn"),
     Option(
         "CROSS",
@@ -83,7 +96,9 @@ _OPTIONS = (
         False,
         "leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time",
     ),
-    Option("SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS compares, from SEED on"),
+    Option(
+        "SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS, LIVE and RECLAIM compare, from SEED on"
+    ),
     Option(
         "OTHERS",
         yes_or_no,
@@ -91,7 +106,7 @@ _OPTIONS = (
         "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters tell; "
         "with OTHERS=no, nothing",
     ),
-    Option("LIVE", yes_or_no, False, "compare with a policy that is told only what a switch tells"),
+    Option("LIVE", yes_or_no, False, "compare with policies that are told only what a switch tells"),
     Option(
         "PLAYS",
         whole(0, 50),
@@ -129,4 +144,17 @@ def parse_options(arguments: Sequence[str]) -> Options:
     options = parse_into(Options, _OPTIONS, arguments, "python -m experiments.policies", description)
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
+    if options.live:
+        _check_live(options)
     return replace(options, blocks=tuple(sorted(options.blocks)))
+
+
+def _check_live(options: Options) -> None:
+    for name in options.live_policies:
+        if name not in POLICY_NAMES:
+            raise OptionError(
+                f"POLICIES: {name} cannot be told as a live pool is: choose among {', '.join(POLICY_NAMES)}"
+            )
+    least = min(options.blocks)
+    if least - Thresholds().spare_blocks(least) < MIN_BLOCKS:
+        raise OptionError(f"BLOCKS: with LIVE from {MIN_BLOCKS + 1} on, not {least}: some are spare")

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 import pytest
@@ -10,13 +11,15 @@ from controller.policies.reuse import Reuse
 from controller.policies.reuse_model import BUCKETS
 from controller.policies.reuse_parts import Tuning
 from controller.policies.reuse_prior import read_counts
+from experiments.options import OptionError
 from experiments.policies.__main__ import main
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, members_of, quarters
 from experiments.policies.kept import Member, label, measure
 from experiments.policies.known import counts_of
 from experiments.policies.known import main as write_known
-from experiments.policies.live import TELLINGS
+from experiments.policies.live import AS_IT_IS, IDLE, TELLINGS, replay_live
+from experiments.policies.options import LIVE_POLICIES, parse_options
 from experiments.policies.pools import BELADY, PolicyPool, make_pool
 from experiments.policies.reclaim import Spent, spend
 from experiments.policies.replay import replay
@@ -166,12 +169,60 @@ def test_studies_print_a_table(study: str, capsys: pytest.CaptureFixture[str]) -
     assert "rag seed 1" in capsys.readouterr().out
 
 
-def test_live_has_a_row_for_each_way_of_telling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_live_has_a_row_for_each_way_of_telling(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["--live", "yes", *SMALL, "--results", str(tmp_path)]) == 0
-    rows = json.loads((tmp_path / "live.json").read_text())["rows"]
+    written = json.loads((tmp_path / "live.json").read_text())
+    rows = written["rows"]
     assert [row["told"] for row in rows] == [telling.name for telling in TELLINGS]
     assert rows[0]["saved"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
-    assert "rag" in capsys.readouterr().out
+    assert "seconds saved by reuse / by the best baseline" in capsys.readouterr().out
+    leads = written["against_baselines"]
+    assert [(one["trace"], one["blocks"], one["told"]) for one in leads] == [
+        ("rag", 30, AS_IT_IS.name),
+        ("rag", 30, IDLE.name),
+    ]
+    for one, telling in zip(leads, (AS_IT_IS, IDLE), strict=True):
+        assert set(one["saved_s"]) == set(LIVE_POLICIES)
+        assert len(one["best"]) == 5
+        found = [
+            [
+                replay_live(generate("rag", seed, 40), 30, telling, COST, 1, policy).saved_s
+                for seed in range(1, 6)
+            ]
+            for policy in LIVE_POLICIES
+        ]
+        assert one["saved_s"] == pytest.approx(dict(zip(LIVE_POLICIES, map(mean, found), strict=True)))
+        ours, *others = found
+        ratios = [saved_s / max(best) for saved_s, *best in zip(ours, *others, strict=True)]
+        assert one["saved"]["mean"] == pytest.approx(mean(ratios))
+        assert one["worst"] == pytest.approx(min(ratios))
+
+
+def test_live_takes_policies_and_seeds(tmp_path: Path) -> None:
+    chosen = ("--policies", "lru,reuse", "--seeds", "2", "--results", str(tmp_path))
+    assert main(["--live", "yes", *SMALL, *chosen]) == 0
+    leads = json.loads((tmp_path / "live.json").read_text())["against_baselines"]
+    assert [(set(one["saved_s"]), one["best"]) for one in leads] == [({"reuse", "lru"}, ["lru", "lru"])] * 2
+    assert leads[0]["saved"]["low"] is not None
+
+
+def test_live_of_one_trace_has_no_interval(tmp_path: Path) -> None:
+    chosen = ("--policies", "lru", "--seeds", "1", "--results", str(tmp_path))
+    assert main(["--live", "yes", *SMALL, *chosen]) == 0
+    leads = json.loads((tmp_path / "live.json").read_text())["against_baselines"]
+    assert [(one["saved"]["low"], one["saved"]["high"]) for one in leads] == [(None, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [(("--policies", "lru,belady"), "belady cannot be told"), (("--blocks", "20"), "from 21 on, not 20")],
+)
+def test_what_cannot_be_told_live_is_refused(options: tuple[str, str], reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        parse_options(["--live", "yes", *options])
 
 
 def test_homes_that_forget_cost_computing_and_sending_costs_a_transfer() -> None:
