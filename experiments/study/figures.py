@@ -18,6 +18,8 @@ Series = Mapping[str, tuple[Sequence[float], Sequence[Interval]]]
 """Name -> x, and y with its interval."""
 NAME_CHARACTERS = 48
 """Of a line of a name beside a plot: longer ones take two."""
+TITLE_CHARACTERS = 40
+"""Of a line of an axis title beside a plot."""
 FAR_OUT = 3.0
 """Times the interquartile range beyond a quartile (Tukey, Exploratory Data Analysis, 1977): what lies further
 out would leave no room for what lies between, and stands at the edge of its plot with its figure."""
@@ -115,9 +117,16 @@ def _wrapped(name: str) -> str:
     return "<br>".join(wrap(name, NAME_CHARACTERS)) or name
 
 
-def lines(what: str, x_title: str, series: Series, log_x: bool = False) -> Plot:
-    """One line a series, with intervals."""
-    figure = go.Figure(layout=base_layout(yaxis_title=what, xaxis_title=x_title, yaxis_rangemode="tozero"))
+def lines(what: str, x_title: str, series: Series, log_x: bool = False, even: float | None = None) -> Plot:
+    """One line a series, with intervals; `even`: what values are told from, else the axis begins at 0."""
+    figure = go.Figure(
+        layout=base_layout(yaxis_title="<br>".join(wrap(what, TITLE_CHARACTERS)), xaxis_title=x_title)
+    )
+    figure.update_layout(showlegend=True)
+    if even is None:
+        figure.update_yaxes(rangemode="tozero")
+    else:
+        figure.add_hline(y=even, line_dash="dot")
     for number, (name, (xs, ys)) in enumerate(series.items()):
         figure.add_scatter(
             x=list(xs),

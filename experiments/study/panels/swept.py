@@ -92,12 +92,16 @@ def axis(axis: Axis, done: Done) -> Panel:
             "purchases say",
         ),
         [
+            _along(axis, _over_stores(found), "over the same storage nodes, seed by seed", even=1.0),
             *(
-                _along(axis, {name: _of(mine, path) for name, mine in found.items()}, what)
+                _along(axis, _by_name({name: _of(mine, path) for name, mine in found.items()}), what)
                 for what, path in ((TTFT, MEAN), ("mean in the second half, s", STEADY), (TAIL, P99))
             ),
             _along(
-                axis, earned, "$ an hour in the second half: waiting saved, less what the pool costs more"
+                axis,
+                _by_name(earned),
+                "$ an hour in the second half: waiting saved, less what the pool costs more",
+                even=0.0,
             ),
         ],
         {EVEN: ZERO}
@@ -117,13 +121,29 @@ def _of(mine: Mapping[Any, Sample], path: tuple[str, str]) -> dict[Any, Interval
     return {value: sample.interval(*path) for value, sample in mine.items()}
 
 
-def _along(axis: Axis, found: Mapping[str, Mapping[Any, Interval]], what: str) -> Plot:
-    """One figure of every system; words in place of numbers have no order, and so no line."""
+def _over_stores(found: Mapping[str, Mapping[Any, Sample]]) -> dict[str, dict[Any, Interval]]:
+    """The pool's times over those of the same storage nodes without it."""
+    pairs = {value: (one, found["stores"][value]) for value, one in found["switch"].items()}
+    return {
+        what: {value: ratio(*pair, *path) for value, pair in pairs.items()}
+        for what, path in (("mean", MEAN), ("mean, second half", STEADY), ("p99", P99))
+    }
+
+
+def _by_name(found: Mapping[str, Mapping[Any, Interval]]) -> dict[str, Mapping[Any, Interval]]:
+    return {NAMES[name]: mine for name, mine in found.items()}
+
+
+def _along(
+    axis: Axis, found: Mapping[str, Mapping[Any, Interval]], what: str, even: float | None = None
+) -> Plot:
+    """One figure by series; words in place of numbers have no order, and so no line. `even`: where neither of
+    two is ahead."""
     if isinstance(axis.values[0], str):
-        values = {NAMES[name]: {str(at): one for at, one in mine.items()} for name, mine in found.items()}
+        values = {name: {str(at): one for at, one in mine.items()} for name, mine in found.items()}
         return figures.dots(what, values)
-    series = {NAMES[name]: (list(mine), list(mine.values())) for name, mine in found.items()}
-    return figures.lines(what, axis.label, series, axis.log)
+    series = {name: (list(mine), list(mine.values())) for name, mine in found.items()}
+    return figures.lines(what, axis.label, series, axis.log, even)
 
 
 def ablation(done: Done) -> Panel:

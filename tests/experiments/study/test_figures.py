@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.intervals import Interval
-from experiments.study.figures import columns, near, scatter
+from experiments.study.figures import columns, lines, near, scatter
 
 
 def one(value: float) -> Interval:
@@ -43,3 +43,13 @@ def test_a_group_looks_the_same_whoever_else_has_points() -> None:
     alone, _ = scatter("nodes", "lead", {"sure": [], "open": [point]})
     assert [trace.name for trace in alone.data] == ["open"]
     assert alone.data[0].marker == both.data[1].marker
+
+
+def test_a_long_title_beside_a_plot_is_broken_into_lines_and_one_series_is_named() -> None:
+    what = "$ an hour in the second half: waiting saved, less what the pool costs more"
+    figure, text = lines(what, "nodes", {"pool": ([1.0, 2.0], [one(1.0), one(2.0)])}, even=0.0)
+    assert max(map(len, figure.layout.yaxis.title.text.split("<br>"))) <= 40
+    assert figure.layout.yaxis.title.text.replace("<br>", " ") == what
+    assert text == f"{what} over nodes"
+    assert figure.layout.showlegend
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.0]
