@@ -19,8 +19,9 @@ from experiments.policies.live_study import run_live
 from experiments.policies.options import Options, parse_options
 from experiments.policies.page import write_page
 from experiments.policies.plays import run_plays
+from experiments.policies.reclaim_study import run_reclaim
 from experiments.policies.replay import Result
-from experiments.policies.studies import run_bound, run_cross, run_explain, run_reclaim
+from experiments.policies.studies import run_bound, run_cross, run_explain
 from workload.cost import CostModel, make_cost_model
 from workload.trace import Trace
 

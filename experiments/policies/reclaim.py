@@ -1,10 +1,13 @@
 """Where reclaim earns: a replay with storage nodes that forget.
 
-Each storage node keeps the blocks written to it in an LRU of limited size; what the pool serves does not
-touch it. A block that neither the pool nor its home holds is computed again, and all behind it in its chain
-with it. An evicted block may be sent to its home: never ("drop"), if it is worth it ("value", `fate.py`), or
-whenever the home does not hold it and computing it takes longer than sending it ("reclaim"). What counts is
-the time for computing, fetching and sending blocks."""
+Each storage node keeps one replica of the blocks written to it in an LRU of limited size; what the pool
+serves does not touch it. A block that neither the pool nor its home holds is computed again, and all behind
+it in its chain with it, whoever holds them. An evicted block may be sent to its home: never ("drop"), if it
+is worth it ("value", `fate.py`), or whenever the home does not hold it and computing it takes longer than
+sending it ("reclaim").
+
+Requests wait for computing and fetching. Nobody waits for a block that is sent home, as links are duplex and
+a home sends the other way; what it costs is time of the link to the home. So these are counted apart."""
 
 from __future__ import annotations
 
@@ -23,68 +26,92 @@ MODES = ("drop", "value", "reclaim")
 
 
 @dataclass(frozen=True)
+class Homes:
+    """The storage nodes."""
+
+    blocks: int
+    """That each keeps."""
+    link_bit_s: float
+    ssd_bytes_s: float | None = None
+    """Where they keep them on SSD: its rate for reading; None for DRAM."""
+
+    def read_s(self, cost: CostModel) -> float:
+        """Time to read a block before it can be sent."""
+        return 0.0 if self.ssd_bytes_s is None else cost.stored_bytes / self.ssd_bytes_s
+
+
+@dataclass(frozen=True)
 class Spent:
-    """Seconds, and blocks sent."""
+    """What a trace took."""
 
     compute_s: float
     fetch_s: float
     send_s: float
+    """Of links, by blocks that were sent home."""
     sent: int
+    stranded: int
+    """Blocks that were computed although the pool or a home held them: one before them was lost."""
+    stranded_s: float
+    """Part of `compute_s` that this took."""
 
     @property
-    def total_s(self) -> float:
-        """All of it."""
-        return self.compute_s + self.fetch_s + self.send_s
+    def waited_s(self) -> float:
+        """What requests waited for: computing and fetching."""
+        return self.compute_s + self.fetch_s
 
 
 class ForgetfulHomes:
     """A pool before storage nodes of limited size."""
 
-    def __init__(
-        self, policy: Policy, home_blocks: int, mode: str, cost: CostModel, link_bit_s: float
-    ) -> None:
-        """`home_blocks` is the size of each storage node."""
-        self._policy, self._home_blocks, self._mode, self._cost = policy, home_blocks, mode, cost
-        self._transfer_s = cost.fetch_s(cost.block_bytes, link_bit_s)
+    def __init__(self, policy: Policy, homes: Homes, mode: str, cost: CostModel) -> None:
+        self._policy, self._kept_blocks, self._mode, self._cost = policy, homes.blocks, mode, cost
+        self._transfer_s = cost.fetch_s(cost.stored_bytes, homes.link_bit_s)
+        self._read_s = homes.read_s(cost)
         self._homes: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(STORES)]
         self._depths: dict[int, int] = {}
-        self._compute_s = self._fetch_s = self._send_s = 0.0
-        self._sent = 0
+        self._compute_s = self._fetch_s = self._send_s = self._stranded_s = 0.0
+        self._sent = self._stranded = 0
 
     def serve(self, request: Request) -> None:
         """Have a request's prefix from the pool, from homes, and by computing, block by block."""
         chain, computing = request.blocks, False
-        for home in range(STORES):
-            self._policy.home_load(HomeLoad(home, request.arrival_s, 0.0))
+        for number in range(STORES):
+            self._policy.home_load(HomeLoad(number, request.arrival_s, self._read_s))
         for depth, block in enumerate(chain):
             self._depths[block] = depth
-            if block in self._policy:
+            home = self._homes[home_number(block, STORES)]
+            pooled, held = block in self._policy, block in home
+            if pooled:
                 self._obey(self._policy.handle(Hits(block, request.arrival_s)))
-                if not computing:
-                    continue
-            elif not computing and block in self._homes[home_number(block, STORES)]:
-                self._fetch_s += self._transfer_s
-                self._homes[home_number(block, STORES)].move_to_end(block)
-            else:
+            if computing or not (pooled or held):
+                self._compute(block, depth, stranded=pooled or held)
                 computing = True
-            if computing:
-                self._compute_s += self._cost.block_prefill_s(depth)
-                self._write(block)
+            elif not pooled:
+                self._fetch_s += self._read_s + self._transfer_s
+                home.move_to_end(block)
             if block not in self._policy:
                 parent = chain[depth - 1] if depth else None
-                home = home_number(block, STORES)
-                miss = Miss(block, request.arrival_s, depth, len(chain), parent, 1, home)
-                self._obey(self._policy.handle(miss))
+                place = depth, len(chain), parent, 1, home_number(block, STORES)
+                self._obey(self._policy.handle(Miss(block, request.arrival_s, *place)))
 
     def spent(self) -> Spent:
         """So far."""
-        return Spent(self._compute_s, self._fetch_s, self._send_s, self._sent)
+        sums = self._compute_s, self._fetch_s, self._send_s
+        return Spent(*sums, self._sent, self._stranded, self._stranded_s)
+
+    def _compute(self, block: int, depth: int, stranded: bool) -> None:
+        compute_s = self._cost.block_prefill_s(depth)
+        self._compute_s += compute_s
+        if stranded:
+            self._stranded += 1
+            self._stranded_s += compute_s
+        self._write(block)
 
     def _write(self, block: int) -> None:
         home = self._homes[home_number(block, STORES)]
         home[block] = None
         home.move_to_end(block)
-        if len(home) > self._home_blocks:
+        if len(home) > self._kept_blocks:
             home.popitem(last=False)
 
     def _obey(self, decisions: Sequence[Decision]) -> None:
@@ -106,12 +133,9 @@ class ForgetfulHomes:
             self._write(block)
 
 
-def spend(
-    trace: Trace, policy: Policy, home_blocks: int, mode: str, cost: CostModel, link_bit_s: float
-) -> Spent:
+def spend(trace: Trace, policy: Policy, homes: Homes, mode: str, cost: CostModel) -> Spent:
     """Play a whole trace."""
-    cost = replace(cost, block_tokens=trace.block_tokens)
-    homes = ForgetfulHomes(policy, home_blocks, mode, cost, link_bit_s)
+    pool = ForgetfulHomes(policy, homes, mode, replace(cost, block_tokens=trace.block_tokens))
     for request in trace.requests:
-        homes.serve(request)
-    return homes.spent()
+        pool.serve(request)
+    return pool.spent()

@@ -1,4 +1,4 @@
-"""What `make policies` does besides the usual tables, but for LIVE: CROSS, BOUND, RECLAIM and EXPLAIN."""
+"""What `make policies` does besides the usual tables, but for LIVE and RECLAIM: CROSS, BOUND and EXPLAIN."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, cross, members_of, print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
 from experiments.policies.options import Options
-from experiments.policies.pools import BELADY, make_pool, make_reuse
-from experiments.policies.reclaim import MODES, spend
+from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.replay import replay
-from experiments.policies.stores import STORES
-from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from workload.cost import CostModel
 from workload.shapes import ALL_SHAPES
 from workload.trace import Trace, load_trace
 
@@ -82,50 +80,6 @@ def run_bound(
                 f"{bound_s:.0f}",
                 f"{ours_s / bound_s:.2f}" if bound_s else "",
             )
-    console.print(table)
-
-
-HOMES_PER_POOL = (1, 4, 16)
-"""Blocks that all storage nodes keep together, in sizes of the pool."""
-LINKS_BIT_S = (DEFAULT_LINK_BIT_S, DEFAULT_LINK_BIT_S / 10)
-
-
-def run_reclaim(
-    console: Console, options: Options, traces: Sequence[Trace], cost: CostModel, progress: Progress
-) -> None:
-    """Seconds spent with homes that forget, by what becomes of evicted blocks."""
-    jobs = [
-        (number, blocks, homes, link_bit_s, mode)
-        for number in range(len(traces))
-        for blocks in options.blocks
-        for homes in HOMES_PER_POOL
-        for link_bit_s in LINKS_BIT_S
-        for mode in MODES
-    ]
-
-    def run(job: tuple[int, int, int, float, str]) -> tuple[float, int]:
-        number, blocks, homes, link_bit_s, mode = job
-        policy = make_reuse(blocks, traces[number], cost, link_bit_s=link_bit_s)
-        spent = spend(traces[number], policy, max(1, homes * blocks // STORES), mode, cost, link_bit_s)
-        return spent.total_s, spent.sent
-
-    done = dict(zip(jobs, run_all(run, jobs, options.processes, progress(len(jobs))), strict=True))
-    table = Table(title="seconds to compute, fetch and send blocks; saved against drop, and blocks sent")
-    for column in ("trace", "pool", "all homes", "Gbit/s", *MODES):
-        table.add_column(column, justify="left" if column == "trace" else "right")
-    for number, blocks, homes, link_bit_s, mode in jobs:
-        if mode != MODES[0]:
-            continue
-        of_modes = [done[number, blocks, homes, link_bit_s, name] for name in MODES]
-        drop_s = of_modes[0][0]
-        table.add_row(
-            traces[number].name,
-            f"{blocks:,}",
-            f"{homes * blocks:,}",
-            f"{link_bit_s / 1e9:g}",
-            f"{drop_s:.0f} s",
-            *(f"{1 - total_s / drop_s:+.1%}, {sent:,}" for total_s, sent in of_modes[1:]),
-        )
     console.print(table)
 
 

@@ -21,7 +21,6 @@ from experiments.policies.known import main as write_known
 from experiments.policies.live import AS_IT_IS, IDLE, TELLINGS, replay_live
 from experiments.policies.options import LIVE_POLICIES, parse_options
 from experiments.policies.pools import BELADY, PolicyPool, make_pool
-from experiments.policies.reclaim import Spent, spend
 from experiments.policies.replay import replay
 from workload.cost import CostModel
 from workload.generate import generate
@@ -163,9 +162,8 @@ def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
 SMALL = ("--shapes", "rag", "--requests", "40", "--blocks", "30", "--jobs", "1")
 
 
-@pytest.mark.parametrize("study", ["--bound", "--reclaim"])
-def test_studies_print_a_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([study, "yes", *SMALL]) == 0
+def test_the_bound_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--bound", "yes", *SMALL]) == 0
     assert "rag seed 1" in capsys.readouterr().out
 
 
@@ -223,18 +221,3 @@ def test_live_of_one_trace_has_no_interval(tmp_path: Path) -> None:
 def test_what_cannot_be_told_live_is_refused(options: tuple[str, str], reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
         parse_options(["--live", "yes", *options])
-
-
-def test_homes_that_forget_cost_computing_and_sending_costs_a_transfer() -> None:
-    trace = generate("chat", 1, 150)
-
-    def spent(home_blocks: int, mode: str) -> Spent:
-        return spend(trace, Reuse(60), home_blocks, mode, COST, 200e9)
-
-    keep, forget = spent(10**6, "drop"), spent(5, "drop")
-    assert forget.compute_s > keep.compute_s
-    assert (forget.sent, forget.send_s) == (0, 0.0)
-    assert spent(10**6, "reclaim").sent == 0
-    sending = spent(5, "reclaim")
-    assert sending.sent > 0
-    assert sending.send_s == pytest.approx(sending.sent * COST.fetch_s(COST.block_bytes, 200e9))
