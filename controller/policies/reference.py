@@ -155,6 +155,13 @@ class Reference:
                 found.append((key, holders))
         return found
 
+    def cheapest_of(self, keys: list[Key], expert: int, /) -> Key | None:
+        def rank(key: Key) -> tuple[int, float]:
+            block = self._history.blocks.get(key)
+            return self.holders(key) >> expert & 1, 0.0 if block is None else self._learned.value(block)
+
+        return min(keys, key=rank, default=None)
+
     def holders(self, key: Key, /) -> int:
         return self._holders.get(key, 0)
 

@@ -80,6 +80,10 @@ class Core(Protocol):
         """So many blocks of the pool at most, with who holds them, those with the least votes first, and
         among equals those whose holders changed, or that were asked for, longest ago."""
 
+    def cheapest_of(self, keys: list[Key], expert: int, /) -> Key | None:
+        """Of some blocks one that the expert of that number does not hold, if there is any, and of those the
+        first of the least learned value; None of none."""
+
     def holders(self, key: Key, /) -> int:
         """The set of experts that hold a block."""
 

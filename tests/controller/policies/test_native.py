@@ -159,6 +159,9 @@ def test_what_cannot_be_is_refused(compiled: native.MakeCore) -> None:
         core.leave(1)
     with pytest.raises(ValueError, match="set of experts"):
         core.set_order([99] * 16)
+    with pytest.raises(ValueError, match="no such expert"):
+        core.cheapest_of([1], 4)
+    assert core.cheapest_of([], 0) is None
     with pytest.raises(TypeError):
         core.ask([], None, False, 0, 1, 1)  # type: ignore[arg-type]
     assert core.ask(2, 1, False, 0, 1, 1) == native.UNKNOWN

@@ -1,9 +1,12 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.policies import Admit, Evict, Hits, Key, Miss
+from controller.policies import Admit, Evict, Hits, Key, Miss, Pin
 from controller.policies.checked import Checked
 from controller.policies.reuse import Reuse
+from controller.policies.tenants import Shares
+from workload.generate import generate
 
 CAPACITY = 60
 asked = st.tuples(st.integers(0, 2), st.integers(0, 50))
@@ -45,6 +48,91 @@ def test_a_flood_does_not_reach_another_tenants_blocks() -> None:
     alone = hits_of_the_quiet_tenant(floods=False, apart=True)
     assert alone > 0.98
     assert hits_of_the_quiet_tenant(floods=True, apart=True) > alone - 0.01
+
+
+def prefix_hits(shape: str, requests: int, capacity: int, loop: int = 0) -> float:
+    """Part of its blocks that a tenant hits behind their prefix; for each of them another tenant asks for
+    three blocks of a loop, if it has any."""
+    policy, hits, asked, turn = Checked(Reuse(capacity)), 0, 0, 0
+    for request in generate(shape, 903, requests).requests:
+        chain, is_prefix = request.blocks, True
+        for depth, block in enumerate(chain):
+            is_prefix = is_prefix and block in policy
+            hits += is_prefix
+            parent = chain[depth - 1] if depth else None
+            event = Hits(block, 0.0) if block in policy else Miss(block, 0.0, depth, len(chain), parent)
+            policy.handle(event)
+        asked += len(chain)
+        for _ in range(3 * len(chain) if loop else 0):
+            turn += 1
+            key = -1 - turn % loop
+            policy.handle(Hits(key, 0.0) if key in policy else Miss(key, 0.0, tenant=1))
+    policy.check_all()
+    return hits / asked
+
+
+@pytest.mark.parametrize(
+    ("shape", "requests", "capacity", "loop"), [("drift", 400, 600, 900), ("due_turns", 400, 300, 10**9)]
+)
+def test_beside_a_flood_a_tenant_hits_as_with_its_share_alone(
+    shape: str, requests: int, capacity: int, loop: int
+) -> None:
+    alone = prefix_hits(shape, requests, capacity // 2)
+    assert alone > 0.03
+    assert prefix_hits(shape, requests, capacity, loop) > 0.97 * alone
+
+
+def test_a_tenant_that_is_at_its_share_loses_leaves_before_their_parents() -> None:
+    policy = Checked(Reuse(CAPACITY))
+    parents: dict[Key, Key | None] = {}
+    for step in range(300):
+        policy.handle(Miss(10_000 + step, step, tenant=1))
+        for depth in range(4):
+            key = 4 * (step % 40) + depth
+            parents[key] = key - 1 if depth else None
+            miss = Miss(key, step, depth, 4, parents[key])
+            for decision in policy.handle(Hits(key, step) if key in policy else miss):
+                if isinstance(decision, Evict):
+                    behind = [k for k, parent in parents.items() if parent == decision.key and k in policy]
+                    assert not behind, step
+    policy.check_all()
+
+
+def test_leaves_take_turns() -> None:
+    shares = Shares(10, 10, tenant=0)
+    for key, parent in ((1, None), (2, 1), (3, None), (4, None)):
+        shares.entered(key, 0, parent=parent)
+    assert shares.leaves(0, 2, pinned=()) == [2, 3]
+    assert shares.leaves(0, 2, pinned=()) == [4, 2]
+    shares.left(2)
+    assert shares.leaves(0, 9, pinned={3}) == [4, 1]
+    assert shares.leaves(1, 9, pinned=()) == []
+
+
+def test_blocks_that_are_said_to_be_before_each_other_leave_too() -> None:
+    shares = Shares(10, 10, tenant=0)
+    shares.entered(1, 0, parent=2)
+    shares.entered(2, 0, parent=1)
+    assert shares.leaves(0, 9, pinned={1}) == [2]
+
+
+def test_whoever_holds_most_above_its_share_gives() -> None:
+    shares = Shares(12, 12, tenant=0)
+    for tenant, blocks in ((0, 5), (1, 6), (2, 1)):
+        shares.asked(tenant)
+        for number in range(blocks):
+            shares.entered(10 * tenant + number, tenant)
+    assert shares.givers(0) == [1, 0]
+    assert shares.givers(1) == [0, 1]
+    assert shares.givers(2) == [1]
+
+
+def test_a_block_whose_leaves_are_pinned_leaves_for_who_is_due() -> None:
+    policy = Checked(Reuse(20))
+    for key in range(20):
+        policy.handle(Miss(key, 0.0, key, 20, key - 1 if key else None))
+    policy.handle(Pin(19, 0.0))
+    assert Admit(100) in policy.handle(Miss(100, 1.0, tenant=1))
 
 
 def test_what_a_tenant_leaves_another_may_borrow() -> None:
