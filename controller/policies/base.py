@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from controller.policies.events import (
+    WHOLE_END,
     Admit,
     Decision,
     Event,
@@ -41,17 +42,21 @@ class Policy(ABC):
 
     def handle(self, event: Event) -> Sequence[Decision]:
         """Take any event; the decisions are to be carried out in their order. A block takes a slot at least,
-        whatever is said of its length."""
+        whatever is said of its length. ValueError: a number of times or fragments that cannot be."""
         match event:
             case Miss():
+                _require_times(event)
+                _require_fragments(event)
                 return self.miss(event if event.fragments > 0 else event._replace(fragments=1))
             case Hits():
+                _require_times(event)
                 self.hits(event)
             case HomeLoad():
                 self.home_load(event)
             case Lost():
                 self.lost(event)
             case Found():
+                _require_fragments(event)
                 return self.found(event if event.fragments > 0 else event._replace(fragments=1))
             case Pin():
                 self.pinned.add(event.key)
@@ -89,6 +94,16 @@ class Policy(ABC):
 
     def home_load(self, event: HomeLoad) -> None:  # noqa: B027 - most policies don't ask for the load
         """The wait at a storage node changed."""
+
+
+def _require_times(event: Miss | Hits) -> None:
+    if not 0 < event.times < WHOLE_END:
+        raise ValueError(f"a block cannot be asked for {event.times} times: {event}")
+
+
+def _require_fragments(event: Miss | Found) -> None:
+    if event.fragments >= WHOLE_END:
+        raise ValueError(f"a block cannot have {event.fragments} fragments: {event}")
 
 
 class QueuePolicy(Policy):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from controller.policies.events import EVENTS, Decision, Event, Key
+from controller.policies.events import EVENTS, WHOLE_END, Decision, Event, Key
 
 
 class EventLogError(ValueError):
@@ -19,8 +19,6 @@ class EventLogError(ValueError):
 
 _KEYS = ("key", "parent")
 _WHOLE = ("depth", "chain_blocks", "times", "home", "tenant", "fragments")
-_WHOLE_END = 2**31
-"""No whole number of an event is as large."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ def _value(field: str, value: Any) -> Any:
         return _key(value)
     least = 1 if field == "times" else 0
     if field in _WHOLE:
-        fits = type(value) is int and least <= value < _WHOLE_END
+        fits = type(value) is int and least <= value < WHOLE_END
     else:
         fits = type(value) in (int, float) and 0 <= value < math.inf
     if not fits:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+WHOLE_END = 2**31
+"""No whole number of an event that is counted with is as large."""
+
 Key = bytes | int
 """A block key (16 bytes) in the live system, a trace's block id in a replay."""
 

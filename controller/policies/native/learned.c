@@ -134,7 +134,7 @@ static void count(Core *core, uint32_t id, uint32_t times) {
         double gap_ticks = (double)age / times;
         block->gap_ticks += (gap_ticks - block->gap_ticks) / (block->count < GAP_MEMORY ? block->count : GAP_MEMORY);
         if (block->count == 1 && block->parent != NONE) core->blocks[block->parent].again++;
-        block->count += times;
+        block->count = block->count > UINT32_MAX - times ? UINT32_MAX : block->count + times;
         kind = class_of(block->count, block->gap_ticks);
         int in = bucket(core, age);
         core->reuses[block->kind][in] += 1.0;

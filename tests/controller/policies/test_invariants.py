@@ -17,6 +17,7 @@ from controller.policies import (
     Pin,
     Unpin,
     make_policy,
+    reuse,
 )
 from controller.policies.base import Policy
 from controller.policies.checked import Checked, InvariantError
@@ -84,6 +85,33 @@ def test_any_events_with_blocks_of_any_size(name: str, happened: list[Event]) ->
             continue
         checked.handle(event._replace(now_s=float(number)))
         assert checked.policy.room.held_blocks == len(checked)
+    checked.check_all()
+
+
+@pytest.mark.parametrize("name", OWN_POLICIES)
+@pytest.mark.parametrize("pure", [False, True])
+def test_numbers_that_cannot_be_are_refused_and_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, name: str, pure: bool
+) -> None:
+    """By both cores alike."""
+    if pure:
+        monkeypatch.setattr(reuse, "compiled", lambda: None)
+    checked = Checked(make_policy(name, CAPACITY, capacity_slots=60))
+    for key in range(40):
+        checked.handle(Miss(key, 0.0))
+    held = set(checked.policy)
+    for times in (0, -5, 2**31, 2**40, 2**70):
+        for event in (Miss(100, 1.0, times=times), Hits(next(iter(held)), 1.0, times)):
+            with pytest.raises(ValueError, match=f"asked for {times} times"):
+                checked.policy.handle(event)
+    for fragments in (2**31, 2**40, 2**70):
+        for said in (Miss(100, 1.0, fragments=fragments), Found(100, 1.0, fragments)):
+            with pytest.raises(ValueError, match=f"have {fragments} fragments"):
+                checked.policy.handle(said)
+    checked.check_all()
+    for _ in range(3):
+        checked.handle(Miss(100, 1.0, times=2**31 - 1) if 100 not in checked else Hits(100, 1.0, 2**31 - 1))
+    checked.handle(Miss(101, 1.0, fragments=2**31 - 1))
     checked.check_all()
 
 
