@@ -14,7 +14,8 @@ from controller.policies.events import Admit, Decision, Evict, Found, Hits, Home
 from controller.policies.explain import VALUED_ACCESSES, Account, Standing, Tenancy
 from controller.policies.native import IN_POOL, UNKNOWN, compiled
 from controller.policies.reference import Reference
-from controller.policies.reuse_model import TICK_ACCESSES, Learner
+from controller.policies.reuse_ages import TICK_ACCESSES
+from controller.policies.reuse_model import Learner
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
 from controller.policies.shadows import EXPERTS, MIN_BLOCKS

@@ -10,8 +10,9 @@ from collections import OrderedDict
 from weakref import WeakValueDictionary
 
 from controller.policies.events import Key
+from controller.policies.reuse_ages import AGE_EDGES
 from controller.policies.reuse_classes import CLASSES, MAX_CHILDREN, class_of, lineage_of, new_class
-from controller.policies.reuse_model import AGE_EDGES, ReuseModel, bucket_of
+from controller.policies.reuse_model import ReuseModel, bucket_of
 
 GAP_MEMORY = 32
 MAX_STEPS = 64

@@ -29,15 +29,11 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS
 from controller.policies.reuse_classes import CLASSES, FIRST_GAP_CLASS, LAST, LEVELS
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import KNOWN_REUSES, Counts, Trust, conversation
 
-TICK_ACCESSES = 64
-"""The grain of ages: a few requests' worth of blocks."""
-AGE_EDGES = (1, *[edge for octave in range(1, 13) for edge in (2**octave, 3 * 2 ** (octave - 1))], 8192)
-"""Ages in ticks at which a bucket begins: two an octave, up to half a million accesses."""
-BUCKETS = len(AGE_EDGES) + 1
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
 CLASS_GROWTH = 2.0
@@ -150,7 +146,7 @@ class Learner:
         self, parts: Parts | None = None, tuning: Tuning | None = None, known: Counts | None = None
     ) -> None:
         self._parts, self._tuning = parts or Parts(), tuning or Tuning()
-        self._known = (known or conversation(BUCKETS)).scaled(KNOWN_REUSES)
+        self._known = (known or conversation()).scaled(KNOWN_REUSES)
         known_hazard = _hazards(self._known.reuses, self._known.exposure, self._tuning.prior_reuses)
         self.trust = Trust(known_hazard)
         """Whether what is known counts."""

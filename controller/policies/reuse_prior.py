@@ -20,12 +20,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.policies.reuse_classes import CLASSES
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, TICK_ACCESSES
+from controller.policies.reuse_classes import (
+    CHILD_EDGES,
+    CLASSES,
+    COUNT_EDGES,
+    GAP_CLASSES,
+    GAP_STEPS_PER_TICK,
+    LEVEL_COUNTS,
+    MIN_CHILDREN,
+)
 
 Floats = NDArray[np.float64]
 
 CONVERSATION = Path(__file__).with_name("conversation.csv")
 """Counts of the conversation trace published with Mooncake (`experiments/policies/known.py`)."""
+SCHEME = (
+    f"classes and ages: counts {COUNT_EDGES}, children {CHILD_EDGES} from {MIN_CHILDREN} on, "
+    f"{GAP_CLASSES} gaps from 1/{GAP_STEPS_PER_TICK} tick, levels {LEVEL_COUNTS}; "
+    f"ticks of {TICK_ACCESSES} accesses, {BUCKETS} ages to {AGE_EDGES[-1]} ticks"
+)
+"""What the numbers of classes and ages in a file mean."""
 KNOWN_REUSES = 10_000.0
 """What is known weighs as so many reuses, half of what a quarter of an hour of that trace has. With 3,000
 its quarters, each with the counts of the other three, save 1.077 instead of 1.091 of the best of 14
@@ -55,27 +70,36 @@ class Counts:
     def write(self, path: Path, source: str) -> None:
         """A line for each class and age that was seen."""
         with path.open("w") as lines:
-            lines.write(f"# {source}\nclass,age_bucket,reuses,exposure_block_ticks\n")
+            lines.write(f"# {source}\n# {SCHEME}\nclass,age_bucket,reuses,exposure_block_ticks\n")
             for kind, bucket in np.argwhere(self.exposure > 0):
                 reuses, exposure = self.reuses[kind, bucket], self.exposure[kind, bucket]
                 lines.write(f"{kind},{bucket},{reuses:.0f},{exposure:.1f}\n")
 
 
-def read_counts(path: Path, buckets: int) -> Counts:
-    """What `Counts.write` wrote."""
-    counts = Counts(np.zeros((CLASSES, buckets)), np.zeros((CLASSES, buckets)))
-    with path.open() as lines:
-        for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-            place = int(row["class"]), int(row["age_bucket"])
-            counts.reuses[place] = float(row["reuses"])
-            counts.exposure[place] = float(row["exposure_block_ticks"])
+class CountsError(ValueError):
+    """Counts that were made for other classes or ages."""
+
+
+def read_counts(path: Path) -> Counts:
+    """What `Counts.write` wrote. Raises CountsError where its numbers mean other classes or ages."""
+    counts = Counts(np.zeros((CLASSES, BUCKETS)), np.zeros((CLASSES, BUCKETS)))
+    lines = path.read_text().splitlines()
+    if f"# {SCHEME}" not in lines:
+        raise CountsError(
+            f"{path}: made for other classes or ages than those of reuse_classes.py and reuse_ages.py "
+            f"({SCHEME}); python -m experiments.policies.known makes it anew"
+        )
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        place = int(row["class"]), int(row["age_bucket"])
+        counts.reuses[place] = float(row["reuses"])
+        counts.exposure[place] = float(row["exposure_block_ticks"])
     return counts
 
 
 @cache
-def conversation(buckets: int) -> Counts:
+def conversation() -> Counts:
     """What is known unless one says otherwise."""
-    return read_counts(CONVERSATION, buckets)
+    return read_counts(CONVERSATION)
 
 
 class Trust:

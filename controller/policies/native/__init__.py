@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from controller.policies.events import Key
+from controller.policies.reuse_ages import BUCKETS
 from controller.policies.reuse_classes import CLASSES
-from controller.policies.reuse_model import BUCKETS, Learner
+from controller.policies.reuse_model import Learner
 from controller.policies.reuse_prior import Counts, Floats
 from hostlib.native import extension
 from hostlib.native.build import build

@@ -9,7 +9,7 @@ from controller.policies.checked import Checked
 from controller.policies.native import IN_POOL
 from controller.policies.reference import Reference
 from controller.policies.reuse import Reuse
-from controller.policies.reuse_model import TICK_ACCESSES
+from controller.policies.reuse_ages import TICK_ACCESSES
 from controller.policies.reuse_parts import Parts
 from controller.policies.shadows import ArcShadow
 from workload.generate import generate

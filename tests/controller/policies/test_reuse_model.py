@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, TICK_ACCESSES
 from controller.policies.reuse_classes import (
     CLASSES,
     FIRST_GAP_CLASS,
@@ -13,7 +14,7 @@ from controller.policies.reuse_classes import (
     new_class,
 )
 from controller.policies.reuse_history import Block, History
-from controller.policies.reuse_model import AGE_EDGES, BUCKETS, TICK_ACCESSES, Learner, ReuseModel, bucket_of
+from controller.policies.reuse_model import Learner, ReuseModel, bucket_of
 from controller.policies.reuse_parts import Parts
 
 YOUNG = new_class(0, is_last=False)

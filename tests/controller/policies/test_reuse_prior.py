@@ -3,10 +3,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS
 from controller.policies.reuse_classes import CLASSES, new_class
-from controller.policies.reuse_model import AGE_EDGES, BUCKETS, Learner, bucket_of
+from controller.policies.reuse_model import Learner, bucket_of
 from controller.policies.reuse_parts import Parts
-from controller.policies.reuse_prior import LEAD_NATS, Counts, Floats, Trust, conversation, read_counts
+from controller.policies.reuse_prior import (
+    LEAD_NATS,
+    SCHEME,
+    Counts,
+    CountsError,
+    Floats,
+    Trust,
+    conversation,
+    read_counts,
+)
 
 YOUNG = new_class(0, is_last=False)
 SOON, LATE = bucket_of(4), bucket_of(100)
@@ -101,7 +111,7 @@ def test_counts_are_written_and_read(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     known = counts(SOON)
     known.write(path, "made up")
-    read = read_counts(path, BUCKETS)
+    read = read_counts(path)
     assert (read.reuses == known.reuses).all()
     assert read.exposure == pytest.approx(known.exposure)
     assert path.read_text().startswith("# made up\n")
@@ -116,8 +126,19 @@ def test_scaled_counts_have_the_same_hazards() -> None:
 
 def test_people_of_the_conversation_trace_answer_after_a_while() -> None:
     """After 3,000 to 6,000 accesses more than after 700."""
-    known = conversation(BUCKETS)
+    known = conversation()
     reuses, exposure = known.reuses.sum(0), known.exposure.sum(0)
     later, sooner = bucket_of(64), bucket_of(11)
     assert reuses[later] / exposure[later] > 5 * reuses[sooner] / exposure[sooner]
     assert (known.reuses <= known.exposure * 64 + 1).all()
+
+
+def test_counts_of_other_classes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    conversation().write(path, "the same")
+    assert (read_counts(path).reuses == conversation().reuses).all()
+    text = path.read_text()
+    assert SCHEME in text
+    path.write_text(text.replace("levels (4, 9)", "levels (4, 8)"))
+    with pytest.raises(CountsError, match=r"counts\.csv: made for other classes or ages"):
+        read_counts(path)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from controller.policies.reuse import Reuse
-from controller.policies.reuse_model import BUCKETS
 from controller.policies.reuse_parts import Tuning
 from controller.policies.reuse_prior import read_counts
 from experiments.options import OptionError
@@ -127,7 +126,7 @@ def test_of_each_quarter_what_the_others_tell_is_known(tmp_path: Path) -> None:
 def test_counts_of_a_trace_are_written(tmp_path: Path) -> None:
     options = ["--shapes=rag", "--seed=1", "--requests=60", f"--results={tmp_path}"]
     assert write_known(options) == 0
-    read = read_counts(next(tmp_path.glob("rag*.csv")), BUCKETS)
+    read = read_counts(next(tmp_path.glob("rag*.csv")))
     assert read.reuses.sum() == counts_of(generate("rag", 1, 60)).reuses.sum()
 
 
