@@ -30,10 +30,11 @@ SERIES = (
 )
 
 
-def _template() -> Any:
-    """plotly's simple_white, whose lines across a plot have no width: nobody would see them."""
-    looks = deepcopy(pio.templates["simple_white"])
-    looks.layout.shapedefaults = {"line": {"width": 1, "color": "#555"}, "opacity": 1}
+def _template() -> dict[str, Any]:
+    """plotly's simple_white, whose lines across a plot have no width: nobody would see them. As JSON has it:
+    what is drawn by a page's own script is given it so."""
+    looks: dict[str, Any] = deepcopy(pio.templates["simple_white"].to_plotly_json())
+    looks["layout"]["shapedefaults"] = {"line": {"width": 1, "color": "#555"}, "opacity": 1}
     return looks
 
 

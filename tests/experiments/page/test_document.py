@@ -1,6 +1,7 @@
 """Pages: what they hold is escaped, complete, and drawn by a real browser."""
 
 import base64
+import json
 import re
 import shutil
 import subprocess
@@ -56,6 +57,11 @@ def test_contents_link_to_all_sections_those_that_come_later_too(tmp_path: Path)
 def test_series_differ_without_colour() -> None:
     assert len({(one.dash, one.marker) for one in SERIES}) == len(SERIES)
     assert len({one.pattern for one in SERIES}) == len(SERIES)
+
+
+def test_a_layout_can_be_given_to_the_script_of_a_page() -> None:
+    layout = base_layout(title_text="plot")
+    assert json.loads(json.dumps(layout)) == layout
 
 
 def test_lines_across_a_plot_are_seen() -> None:
