@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from controller.policies.events import EVENTS, WHOLE_END, Decision, Event, Key
 
@@ -49,24 +49,12 @@ def read_head(lines: Iterable[str], name: str = "event log") -> Head | None:
         head = Head(**json.loads(line)["pool"])
     except (ValueError, TypeError) as error:
         raise EventLogError(f"{name}:1: says nothing of a pool: {error}") from None
-    for field, kind in _HEAD_FIELDS.items():
+    for field, kind in get_type_hints(Head).items():
         value: Any = getattr(head, field)
         fits = type(value) is str if kind is str else type(value) in (int, kind) and 0 < value < math.inf
         if not fits:
             raise EventLogError(f"{name}:1: {field} cannot be {value!r}")
     return head
-
-
-_HEAD_FIELDS: dict[str, type] = {
-    "policy": str,
-    "capacity_blocks": int,
-    "capacity_slots": int,
-    "link_bit_s": float,
-    "model": str,
-    "gpu": str,
-    "block_tokens": int,
-    "stored_share": float,
-}
 
 
 def _is_head(number: int, line: str) -> bool:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from statistics import mean
 
 from rich.console import Console
-from rich.table import Table
 
 from experiments.intervals import Interval, mean_interval
 from experiments.policies.live import AS_IT_IS, IDLE
+from experiments.policies.live_tables import print_sizes
 
 TOLD = (AS_IT_IS, IDLE)
 """As by default, and with FILL=idle NEWS=yes."""
@@ -51,18 +51,14 @@ def lead(
 
 
 def print_leads(console: Console, leads: Sequence[Lead]) -> None:
-    """A table for each size: shapes beside each other."""
-    names = list(dict.fromkeys(one.trace for one in leads))
-    for blocks in dict.fromkeys(one.blocks for one in leads):
-        table = Table(
-            title=f"{blocks:,} blocks: seconds saved by reuse / by the best baseline that is told the same, "
-            "chosen afterwards (mean, 95 %); the worst trace; which were best"
-        )
-        for name in ("told", *names):
-            table.add_column(name)
-        for told in dict.fromkeys(one.told for one in leads):
-            table.add_row(told, *(_cell(one) for one in leads if (one.blocks, one.told) == (blocks, told)))
-        console.print(table)
+    """How `reuse` stands to the best of them."""
+    print_sizes(
+        console,
+        leads,
+        "seconds saved by reuse / by the best baseline that is told the same, chosen afterwards (mean, "
+        "95 %); the worst trace; which were best",
+        _cell,
+    )
 
 
 def _cell(one: Lead) -> str:

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 
 from rich.console import Console
-from rich.table import Table
 
 from controller.policies.reuse import Reuse
 from experiments.intervals import Interval, mean_interval
 from experiments.parallel import run_all
 from experiments.policies.live import ALL, TELLINGS, Replayed, replay_live
 from experiments.policies.live_baselines import TOLD, lead, print_leads
+from experiments.policies.live_tables import print_sizes
 from experiments.policies.options import Options
 from experiments.policies.told import Telling
 from experiments.policies.written import write_json
@@ -131,21 +131,18 @@ def _means(
 
 
 def print_live(console: Console, rows: Sequence[Row]) -> None:
-    """A table for each size: shapes beside each other."""
-    names = list(dict.fromkeys(row.trace for row in rows))
-    for blocks in dict.fromkeys(row.blocks for row in rows):
-        table = Table(
-            title=f"{blocks:,} blocks: seconds saved, as a share of what a policy saves that is told all at "
-            "once (mean, 95 %); blocks that homes sent for the pool; what those delayed, of what was saved"
-        )
-        for name in ("told", *names):
-            table.add_column(name, no_wrap=True)
-        for told in dict.fromkeys(row.told for row in rows):
-            cells = []
-            for row in rows:
-                if (row.blocks, row.told) == (blocks, told):
-                    interval = f" ±{row.saved.half:.2f}" if row.saved.half < float("inf") else ""
-                    fills = f", {row.fills:,.0f}, {row.delayed:.2f}" if row.fills else ""
-                    cells.append(f"{row.saved.mean:.3f}{interval}{fills}")
-            table.add_row(told, *cells)
-        console.print(table)
+    """What is saved told as live, and what it costs."""
+    print_sizes(
+        console,
+        rows,
+        "seconds saved, as a share of what a policy saves that is told all at once (mean, 95 %); blocks that "
+        "homes sent for the pool; what those delayed, of what was saved",
+        _cell,
+        no_wrap=True,
+    )
+
+
+def _cell(row: Row) -> str:
+    interval = f" ±{row.saved.half:.2f}" if row.saved.half < float("inf") else ""
+    fills = f", {row.fills:,.0f}, {row.delayed:.2f}" if row.fills else ""
+    return f"{row.saved.mean:.3f}{interval}{fills}"
