@@ -100,8 +100,7 @@ class Page:
 
     def points(self, lines: Sequence[str]) -> None:
         """Sentences below one another."""
-        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-        self._parts.append(f'<ul class="points">{items}</ul>')
+        self._parts.append(f'<ul class="points">{_items(lines)}</ul>')
 
     def plot(self, figure: go.Figure, description: str) -> None:
         """A plot; `description` is what it shows, for those who can't see it."""
@@ -130,8 +129,7 @@ class Page:
 
     def folded(self, title: str, lines: Sequence[str]) -> None:
         """Lines that are there for who opens them."""
-        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-        self._parts.append(f"<details><summary>{escape(title)}</summary><ul>{items}</ul></details>")
+        self._parts.append(f"<details><summary>{escape(title)}</summary><ul>{_items(lines)}</ul></details>")
 
     def table(self, name: str, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """A table, with a link that saves it as NAME.csv; a long one can be filtered."""
@@ -180,6 +178,10 @@ class Page:
             f"<script>{get_plotlyjs()}</script><script>{_SCRIPT}</script></head>"
             f"<body>{_NO_SCRIPT}{self._body()}</body></html>\n"
         )
+
+
+def _items(lines: Sequence[str]) -> str:
+    return "".join(f"<li>{escape(line)}</li>" for line in lines)
 
 
 def _menu(name: str, choice: Choice) -> str:

@@ -81,8 +81,9 @@ def columns(
                 row=1,
                 col=number,
             )
-        for name in mine.keys() - inside.keys():
-            _at_the_edge(figure, number, name, mine[name], mine[name].mean > high)
+        for name, value in mine.items():
+            if name not in inside:
+                _at_the_edge(figure, number, name, value, value.mean > high)
         figure.update_xaxes(title_text=what, title_font_size=12, nticks=5, row=1, col=number)
     order = [_wrapped(name) for name in names[::-1]]
     figure.update_yaxes(categoryorder="array", categoryarray=order, tickfont_size=10, automargin=True)
