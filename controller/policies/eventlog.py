@@ -47,7 +47,7 @@ def read_head(lines: Iterable[str], name: str = "event log") -> Head | None:
         return None
     try:
         head = Head(**json.loads(line)["pool"])
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise EventLogError(f"{name}:1: says nothing of a pool: {error}") from None
     for field, kind in get_type_hints(Head).items():
         value: Any = getattr(head, field)

@@ -32,6 +32,8 @@ class Tenancy:
     share: int
     unit: str
     """What is counted: slots or blocks."""
+    votes_elsewhere: float
+    """What the block of the pool with the least votes has, whoever it belongs to; 0 where there is room."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Account:
     votes_needed: float
     """What the next block to leave has; 0 where there is room."""
     next_to_leave: Key | None
+    """For this block, or another of its tenant; None where there is room."""
     parent: Key | None
     parent_held: bool
     tenancy: Tenancy | None
@@ -69,10 +72,25 @@ class Account:
         return ", ".join(expert.name for expert in self.experts if expert.holds) or "no expert"
 
     @property
+    def may_enter(self) -> bool:
+        """Whether it has the votes that it takes to enter; not behind a block that would leave for it."""
+        behind = self.tenancy is not None and self.parent is not None and self.parent == self.next_to_leave
+        return bool(self.votes) and self.votes >= self.votes_needed and not behind
+
+    @property
     def barred(self) -> bool:
         """Whether it is out of the pool because its tenant has its share: else it would have the votes."""
-        tenancy, has_votes = self.tenancy, self.votes and self.votes >= self.votes_needed
-        return not self.in_pool and bool(has_votes) and tenancy is not None and tenancy.held >= tenancy.share
+        tenancy = self.tenancy
+        if self.in_pool or tenancy is None or tenancy.held < tenancy.share:
+            return False
+        return bool(self.votes) and self.votes >= tenancy.votes_elsewhere and not self.may_enter
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it is among the next to leave."""
+        if not self.in_pool:
+            return False
+        return self.votes <= self.votes_needed if self.tenancy is None else self.key == self.next_to_leave
 
 
 def name_of(key: Key) -> str:
@@ -122,9 +140,9 @@ def _reason(account: Account) -> str:
             f"but its tenant {tenancy.tenant} is below its share: it enters when it is asked for again "
             f"({wants})"
         )
-    if account.in_pool and account.votes <= account.votes_needed:
+    if account.is_leaving:
         return f"and among the next to leave: {wants}"
-    if not account.in_pool and account.votes and account.votes >= account.votes_needed:
+    if not account.in_pool and account.may_enter:
         return f"although {wants}: it enters when it is asked for again"
     return f"because {wants}"
 

@@ -143,11 +143,12 @@ class Reuse(Policy):
 
     def explain(self, key: Key, tenant: int | None = None) -> Account:
         """Why the block is in the pool or not; `explain.in_words` makes sentences of it. Of a block that is
-        not in the pool one has to say whose it is."""
+        not in the pool one has to say whose it is: else it is taken for that of who asked last."""
         count, ticks, place, value, parent, parent_held = self.core.facts(key) or (0, 0, 0, 0.0, None, False)
         home, compute_s, fetch_s = self._worth.describe(place)
         holders = self.core.holders(key)
-        next_to_leave = [] if self.room.fits(1) else self.core.least(1)
+        tenancy = self._tenancy(key, tenant)
+        next_to_leave = self._next_to_leave(self._tenant if tenancy is None else tenancy.tenant)
         cheapest_value = self.core.cheapest_value()
         # Values are seconds of step 0, per slot and tick.
         unit_s = self._worth.unit_s * VALUED_ACCESSES / TICK_ACCESSES
@@ -168,11 +169,11 @@ class Reuse(Policy):
                 for number, (name, saved_s) in enumerate(zip(self._names, self.votes.saved_s, strict=True))
             ],
             votes=self.votes.of_set[holders],
-            votes_needed=self.votes.of_set[next_to_leave[0][1]] if next_to_leave else 0.0,
-            next_to_leave=next_to_leave[0][0] if next_to_leave else None,
+            votes_needed=0.0 if next_to_leave is None else self._votes_for(next_to_leave),
+            next_to_leave=next_to_leave,
             parent=parent,
             parent_held=parent_held,
-            tenancy=self._tenancy(key, tenant),
+            tenancy=tenancy,
         )
 
     def _tenancy(self, key: Key, tenant: int | None) -> Tenancy | None:
@@ -184,7 +185,20 @@ class Reuse(Policy):
         if owner is None:
             return None
         unit = "blocks" if self.capacity_slots is None else "slots"
-        return Tenancy(owner, shares.held(owner), shares.share_of(owner), unit)
+        least = [] if self.room.fits(1) else self.core.least(1)
+        votes_elsewhere = self._votes_for(least[0][0]) if least else 0.0
+        return Tenancy(owner, shares.held(owner), shares.share_of(owner), unit, votes_elsewhere)
+
+    def _next_to_leave(self, asker: int) -> Key | None:
+        """What leaves for the next block of that tenant; None where there is room, or all is pinned."""
+        if self.room.fits(1):
+            return None
+        if self._shares is not None:
+            return self.core.cheapest_of(self._leaves_for(self._shares, asker), self.votes.followed)
+        return next((key for key, _ in self.core.least(1 + len(self.pinned)) if key not in self.pinned), None)
+
+    def _votes_for(self, key: Key) -> float:
+        return self.votes.of_set[self.core.holders(key)]
 
     def _asked_by(self, tenant: int) -> None:
         if self._shares is None:
@@ -265,14 +279,19 @@ class Reuse(Policy):
         The order of votes is of no use there. Experts know nothing of shares: what they hold of a tenant is
         more than its share, or next to nothing where another floods them.
         """
-        givers = shares.givers(self._tenant)
-        leaves = [key for giver in givers for key in shares.leaves(giver, LOOKED_AT, self.pinned)]
+        leaves = self._leaves_for(shares, self._tenant)
+        shares.looked_at(leaves)
         victim = self.core.cheapest_of(leaves, self.votes.followed)
         if victim is None or at_most is None:
             return victim
         # Behind a block that left for it the newcomer would be of no use.
-        is_worth_it = self.votes.of_set[self.core.holders(victim)] <= at_most
+        is_worth_it = self._votes_for(victim) <= at_most
         return victim if is_worth_it and victim != self._parent_of(newcomer) else None
+
+    def _leaves_for(self, shares: Shares, asker: int) -> list[Key]:
+        """Of which one leaves for a block of that tenant."""
+        givers = shares.givers(asker)
+        return [key for giver in givers for key in shares.leaves(giver, LOOKED_AT, self.pinned)]
 
     def _evict(self, key: Key) -> Evict:
         self._leave(key)

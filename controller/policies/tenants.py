@@ -8,7 +8,7 @@ no other block in the pool follows."""
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -113,13 +113,17 @@ class Shares:
         return [most] if self.is_below(tenant) else [most, tenant]
 
     def leaves(self, tenant: int, most: int, pinned: Container[Key]) -> list[Key]:
-        """So many leaves of a tenant at most; the next time others, until all had their turn."""
-        leaves = self._leaves_of(tenant)
-        looked_at = list(islice((key for key in leaves if key not in pinned), most))
-        for key in looked_at:
-            leaves.move_to_end(key)
+        """So many leaves of a tenant at most, those first that nobody looked at for longest."""
+        leaves = list(islice((key for key in self._leaves_of(tenant) if key not in pinned), most))
         # Leaves may be pinned, and reports may name blocks before each other in a circle.
-        return looked_at or list(islice(self._unpinned(tenant, pinned), 1))
+        return leaves or list(islice(self._unpinned(tenant, pinned), 1))
+
+    def looked_at(self, keys: Iterable[Key]) -> None:
+        """The next time others have their turn."""
+        for key in keys:
+            leaves = self._leaves_of(self._owned[key].tenant)
+            if key in leaves:
+                leaves.move_to_end(key)
 
     def _unpinned(self, tenant: int, pinned: Container[Key]) -> Iterator[Key]:
         return (key for key, owned in self._owned.items() if owned.tenant == tenant and key not in pinned)

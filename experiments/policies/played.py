@@ -13,6 +13,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Final
 
+from experiments.options import OptionError
 from experiments.policies.switch_model import Wanted
 from experiments.run.emulation import Measurements
 from experiments.run.evaluate import evaluate, strain
@@ -76,11 +77,11 @@ class Play:
 def drawn(seed: int, results: Path, fixed: Mapping[str, str]) -> RunOptions:
     """A scenario that nobody chose: its shape, nodes, pool and nodes' memory follow from the seed.
 
-    `fixed`: options of `make run` that are given.
+    `fixed`: options of `make run` that are given. Raises OptionError.
     """
     chooser = random.Random(f"live {seed}")
     gpu = chooser.choice((16, 64))
-    options = {
+    given = {
         "shape": chooser.choice(tuple(SHAPES)),
         "hosts": str(chooser.choice((4, 8))),
         "pool-blocks": str(chooser.choice((100, 200, 400, 800))),
@@ -93,8 +94,13 @@ def drawn(seed: int, results: Path, fixed: Mapping[str, str]) -> RunOptions:
         "results": str(results),
         "traces": "yes",  # has nodes keep the times of each block; packets are captured by `make run` alone
     } | dict(fixed)
-    arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    return parse_options(arguments, "python -m experiments.policies", "")
+    arguments = [part for name, value in given.items() for part in (f"--{name}", value)]
+    options = parse_options(arguments, "python -m experiments.policies", "")
+    if options.lends:
+        raise OptionError(
+            "STORES: PLAYS needs storage nodes, not 0: its replay knows nothing of nodes that lend"
+        )
+    return options
 
 
 def played(scenario: Scenario, measured: Measurements) -> Play:

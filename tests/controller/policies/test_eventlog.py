@@ -86,7 +86,10 @@ def test_a_first_line_that_cannot_be_is_named(wrong: dict[str, Any]) -> None:
         read_head([line], "log")
 
 
-@pytest.mark.parametrize("line", ['{"pool": 1}', '{"pool": {}}', '{"pool":'])
+@pytest.mark.parametrize(
+    "line",
+    ['{"pool": 1}', '{"pool": {}}', '{"pool":', '{"pool":' + "[" * 100_000, '{"pool":' + '{"a":' * 100_000],
+)
 def test_a_first_line_that_says_nothing_of_a_pool_is_named(line: str) -> None:
     with pytest.raises(EventLogError, match=r"^log:1: says nothing"):
         read_head([line], "log")

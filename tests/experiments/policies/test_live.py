@@ -13,6 +13,7 @@ import pytest
 from controller.config import PoolSize
 from controller.policies import make_policy
 from controller.residual_value import ResidualValue
+from experiments.options import OptionError
 from experiments.policies.against import Coarse, live_figures, told_all, told_as_live
 from experiments.policies.live import ALL, AS_IT_IS, COMPUTED, IDLE, replay_live
 from experiments.policies.played import Get, Play, drawn
@@ -191,6 +192,14 @@ def test_a_scenario_is_the_seeds(tmp_path: Path) -> None:
     assert drawn(5, tmp_path, {}) == drawn(5, tmp_path, {})
     assert len({drawn(seed, tmp_path, {}).shape for seed in range(20)}) > 3
     assert drawn(5, tmp_path, {"fill": "idle"}).fill == "idle"
+
+
+def test_a_play_without_storage_nodes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORES", "0")
+    with pytest.raises(OptionError, match=r"^STORES: .* storage nodes"):
+        drawn(5, tmp_path, {})
+    monkeypatch.setenv("STORES", "3")
+    assert drawn(5, tmp_path, {}).stores == 3
 
 
 def made_play(tmp_path: Path, served: Callable[[int], bool]) -> Play:
