@@ -144,10 +144,17 @@ static inline int bucket(const Core *core, int32_t age) {
     return age < TRACKED_TICKS ? core->bucket_of[age] : BUCKETS - 1;
 }
 
+/* numbers.c: the number of a key is NONE with or without an exception if it has none */
+uint32_t weir_find(Core *core, PyObject *key);
+uint32_t weir_find_or_make(Core *core, PyObject *key);
+void weir_free_if_unused(Core *core, uint32_t id);
+
 /* pool.c */
 void weir_let_go(Core *core, uint32_t id, int bit);
 void weir_put(Core *core, uint32_t id, uint8_t holders);
-void weir_free_if_unused(Core *core, uint32_t id);
+
+/* asked.c */
+void weir_set_fragments(Core *core, uint32_t id, long fragments);
 
 /* shadows.c: ask for a block, which it then holds */
 void weir_ask_mq(Core *core, uint32_t id);
