@@ -2,7 +2,8 @@
 
     TRACE=conversation_trace.jsonl RESULTS=folder python -m experiments.policies.known
 
-writes `folder/conversation_trace.csv`. Nothing fades meanwhile.
+writes `folder/conversation_trace.csv`, and by which requests the trace and pieces of it are known
+(`beforehand.py`), `folder/conversation_trace_requests.txt`. Nothing fades meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
 from experiments.command import Screen, run_command
-from experiments.policies.beforehand import digest
+from experiments.policies.beforehand import marks
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import PolicyPool
 from workload.trace import Trace
@@ -56,9 +57,10 @@ def _run(screen: Screen, options: Options) -> int:
         name = options.trace.stem if options.trace else trace.name
         path = options.results / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        source = f"{trace.accesses:,} accesses, {len(trace.requests):,} requests of {name}"
-        counts.write(path, f"of {source}; digest of its blocks (beforehand.py): {digest(trace)}")
-        screen.say(f"{counts.reuses.sum():,.0f} reuses: {path}")
+        counts.write(path, f"of {trace.accesses:,} accesses, {len(trace.requests):,} requests of {name}")
+        requests = path.with_name(f"{name}_requests.txt")
+        requests.write_text("".join(f"{mark}\n" for mark in sorted(set(marks(trace.requests)))))
+        screen.say(f"{counts.reuses.sum():,.0f} reuses: {path}, {requests}")
     return 0
 
 

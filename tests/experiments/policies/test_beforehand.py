@@ -14,7 +14,7 @@ from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts, Tuning
 from experiments.policies import beforehand, pools
 from experiments.policies.__main__ import main
-from experiments.policies.beforehand import digest, in_words, without_leak
+from experiments.policies.beforehand import counted_on, in_words, is_counted, marks, without_leak
 from experiments.policies.cross import members_of
 from experiments.policies.explain import explain_trace
 from experiments.policies.kept import measure
@@ -23,6 +23,7 @@ from experiments.policies.live import ALL, AS_IT_IS, replay_live
 from experiments.policies.pools import make_pool, make_reuse
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.generate import generate, to_line
+from workload.shapes import ALL_SHAPES
 from workload.trace import Trace
 
 COST = CostModel()
@@ -47,6 +48,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[CostModel, Parts]]:
     return made
 
 
+def take_for_counted(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the counts that `reuse` comes with are those of this trace."""
+    known = frozenset(marks(trace.requests))
+    assert known
+    monkeypatch.setattr(beforehand, "counted_on", lambda: known)
+
+
 def replay_all_ways(trace: Trace, folder: Path) -> None:
     make_pool("reuse", 30, trace, COST)
     make_pool("reuse", 30, trace, COST, Parts(worth=False))
@@ -61,16 +69,28 @@ def test_a_replay_of_the_trace_that_was_counted_goes_without_its_counts(
     trace: Trace, made: list[tuple[CostModel, Parts]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert without_leak(Parts(), trace) == Parts()
-    monkeypatch.setattr(beforehand, "COUNTED_ON", digest(trace))
+    take_for_counted(trace, monkeypatch)
     replay_all_ways(trace, tmp_path)
     assert len(made) == 6
     assert not any(parts.known for _, parts in made)
 
 
-def test_a_trace_is_known_by_its_blocks_whenever_they_come(trace: Trace) -> None:
-    later = tuple(replace(request, arrival_s=2 * request.arrival_s) for request in trace.requests)
-    assert digest(replace(trace, requests=later)) == digest(trace)
-    assert digest(replace(trace, requests=trace.requests[1:])) != digest(trace)
+def test_a_piece_of_what_was_counted_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = generate("rag", 1, 1200)
+    take_for_counted(whole, monkeypatch)
+    requests = whole.requests
+    later = tuple(replace(request, arrival_s=2 * request.arrival_s) for request in requests[700:])
+    renumbered = tuple(replace(r, blocks=tuple(n + 10**6 for n in r.blocks)) for r in requests[300:600])
+    for piece in (requests, requests[500:700], requests[::3], later, renumbered):
+        assert not without_leak(Parts(), replace(whole, requests=piece)).known
+    others = generate("rag", 2, 1200).requests
+    assert not is_counted(replace(whole, requests=others))
+    assert not is_counted(replace(whole, requests=requests[:300] + others))
+
+
+def test_generated_traces_are_no_pieces_of_the_conversation_trace() -> None:
+    assert len(counted_on()) > 500
+    assert not any(is_counted(generate(shape, 1, 500)) for shape in ALL_SHAPES)
 
 
 def test_quarters_go_by_what_the_others_tell_or_by_nothing(trace: Trace) -> None:
@@ -109,7 +129,7 @@ def test_the_run_says_what_is_known_beforehand(
     monkeypatch.setenv("COLUMNS", "300")
     assert main(usual) == 0
     assert "counted on the conversation trace" in capsys.readouterr().out
-    monkeypatch.setattr(beforehand, "COUNTED_ON", digest(trace))
+    take_for_counted(trace, monkeypatch)
     assert main(usual) == 0
     assert "reuse knows nothing beforehand" in capsys.readouterr().out
     assert "nothing" in in_words(trace)

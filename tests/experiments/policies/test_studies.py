@@ -12,6 +12,7 @@ from controller.policies.reuse_parts import Tuning
 from controller.policies.reuse_prior import read_counts
 from experiments.options import OptionError
 from experiments.policies.__main__ import main
+from experiments.policies.beforehand import marks
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, members_of, quarters
 from experiments.policies.kept import Member, label, measure
@@ -127,7 +128,10 @@ def test_counts_of_a_trace_are_written(tmp_path: Path) -> None:
     options = ["--shapes=rag", "--seed=1", "--requests=60", f"--results={tmp_path}"]
     assert write_known(options) == 0
     read = read_counts(next(tmp_path.glob("rag*.csv")))
-    assert read.reuses.sum() == counts_of(generate("rag", 1, 60)).reuses.sum()
+    trace = generate("rag", 1, 60)
+    assert read.reuses.sum() == counts_of(trace).reuses.sum()
+    requests = next(tmp_path.glob("rag*_requests.txt"))
+    assert set(requests.read_text().split()) == set(marks(trace.requests))
 
 
 def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
