@@ -32,8 +32,6 @@ class Tenancy:
     share: int
     unit: str
     """What is counted: slots or blocks."""
-    votes_elsewhere: float
-    """What the block of the pool with the least votes has, whoever it belongs to; 0 where there is room."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Account:
     votes: float
     """Weight of the experts that hold it; only what is more or less says something."""
     votes_needed: float
-    """What the next block to leave has; 0 where there is room."""
+    """What the next block to leave has; 0 where there is room, or where another tenant gives it."""
     next_to_leave: Key | None
     """For this block, or another of its tenant; None where there is room."""
     parent: Key | None
@@ -73,17 +71,15 @@ class Account:
 
     @property
     def may_enter(self) -> bool:
-        """Whether it has the votes that it takes to enter; not behind a block that would leave for it."""
-        behind = self.tenancy is not None and self.parent is not None and self.parent == self.next_to_leave
-        return bool(self.votes) and self.votes >= self.votes_needed and not behind
+        """Whether it has the votes that it takes to enter."""
+        return bool(self.votes) and self.votes >= self.votes_needed
 
     @property
     def barred(self) -> bool:
-        """Whether it is out of the pool because its tenant has its share: else it would have the votes."""
-        tenancy = self.tenancy
-        if self.in_pool or tenancy is None or tenancy.held < tenancy.share:
-            return False
-        return bool(self.votes) and self.votes >= tenancy.votes_elsewhere and not self.may_enter
+        """Whether it is out of the pool although an expert would have it, because its tenant has its share
+        and has nothing that has no more votes."""
+        is_wanted = not self.in_pool and bool(self.votes) and not self.may_enter
+        return is_wanted and self.tenancy is not None and self.tenancy.held >= self.tenancy.share
 
     @property
     def is_leaving(self) -> bool:
@@ -132,8 +128,8 @@ def _reason(account: Account) -> str:
     tenancy = account.tenancy
     if account.barred and tenancy is not None:
         return (
-            f"because its tenant {tenancy.tenant} holds its share and may take only from itself and from "
-            f"tenants above theirs, although {wants}"
+            f"because its tenant {tenancy.tenant} holds its share, and all that it would give for it has "
+            f"more votes, although {wants}"
         )
     if not account.in_pool and tenancy is not None and tenancy.held < tenancy.share:
         return (

@@ -66,6 +66,12 @@ class LearnedValue:
         else:
             self._consider(block)
 
+    def shrink(self) -> None:
+        """There is less room: give up what is worth least, until the rest fits."""
+        self.evicted = []
+        while self._room.is_overfull and (cheapest := self._cheapest()) is not None:
+            self._release(cheapest[1])
+
     def resize(self, block: Block, fragments: int) -> None:
         """A block takes so many slots; if it is held, from now on."""
         if block.held:

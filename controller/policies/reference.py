@@ -13,7 +13,7 @@ from controller.policies.reuse_history import History
 from controller.policies.reuse_model import Learner, ReuseModel
 from controller.policies.reuse_prior import Counts
 from controller.policies.room import Room
-from controller.policies.shadows import Shadow, make_shadows
+from controller.policies.shadows import MIN_BLOCKS, Shadow, make_shadows
 
 
 class Reference:
@@ -31,8 +31,8 @@ class Reference:
         self._blocks, self._slots = capacity_blocks, capacity_slots
         self._model = ReuseModel()
         self._history = History(self._model, remembered)
-        room = Room(capacity_blocks, capacity_slots or None)
-        self._learned = LearnedValue(room, self._model, self._history, hurdle, prefix)
+        self._room = Room(capacity_blocks, capacity_slots or None)
+        self._learned = LearnedValue(self._room, self._model, self._history, hurdle, prefix)
         capacity = capacity_blocks * (capacity_slots or 1)
         made = make_shadows(capacity, capacity_slots or 1) if shadows else []
         self._shadows: list[tuple[int, Shadow]] = [
@@ -116,6 +116,17 @@ class Reference:
             self._sets[holders][key] = None
             self._pool[key] = holders
 
+    def resize(self, blocks: int, slots: int, /) -> None:
+        if blocks < 1 or bool(slots) != bool(self._slots):
+            raise ValueError("capacities that cannot be")
+        self._room.blocks, self._room.slots = blocks, slots or None
+        self._learned.shrink()
+        for evicted in self._learned.evicted:
+            self._let_go(evicted, LEARNED)
+        capacity = max(self._blocks * slots if slots else blocks, MIN_BLOCKS * (self._slots or 1))
+        for _, shadow in self._shadows:
+            shadow.resize(capacity)
+
     def end_tick(self) -> int:
         self._history.end_tick()
         return self._history.reused
@@ -154,13 +165,6 @@ class Reference:
                     return found
                 found.append((key, holders))
         return found
-
-    def cheapest_of(self, keys: list[Key], expert: int, /) -> Key | None:
-        def rank(key: Key) -> tuple[int, float]:
-            block = self._history.blocks.get(key)
-            return self.holders(key) >> expert & 1, 0.0 if block is None else self._learned.value(block)
-
-        return min(keys, key=rank, default=None)
 
     def holders(self, key: Key, /) -> int:
         return self._holders.get(key, 0)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from controller.policies.appraiser import Appraiser
 from controller.policies.base import NOTHING, Policy
 from controller.policies.events import Admit, Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss
 from controller.policies.explain import VALUED_ACCESSES, Account, Standing, Tenancy
-from controller.policies.native import IN_POOL, UNKNOWN, compiled
+from controller.policies.native import IN_POOL, UNKNOWN, Core, compiled
 from controller.policies.reference import Reference
 from controller.policies.reuse_ages import TICK_ACCESSES
-from controller.policies.reuse_model import Learner
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
-from controller.policies.shadows import EXPERTS, MIN_BLOCKS
+from controller.policies.shadows import MIN_BLOCKS
 from controller.policies.tenants import Shares
 from controller.policies.votes import Votes
 from controller.policies.worth import Worth
@@ -27,15 +27,11 @@ from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 HISTORY_BLOCKS = 100_000
 """Blocks remembered at least; some hundred bytes each, where a block itself is tens of megabytes."""
 HISTORY_PER_SLOT = 4
-REFRESH_TICKS = 8
-"""What was learned is put to use every so many ticks at least, and whenever an eighth more has been seen or
-was reused: so a loop is known for one by the first blocks of its second round, before they displace the
-others. With 64 ticks instead of 8, 7 % less is saved where what is right changes (`phases`, 1,000 blocks)."""
-MAX_TIMES = 4096
-"""More requests than that in one event are not believed."""
-LOOKED_AT = 64
-"""Leaves of a tenant of which one is chosen that it gives up. With 32 a tenant beside a small one, that has
-nearly all of the pool, hits 0.4 % less (`phases`, 600 blocks); if all are looked at, no more."""
+HISTORY_OF_ONE_OF_MANY = 25_000
+"""Blocks remembered at least of a tenant that came later than others."""
+MOST_APPRAISERS = 16
+"""Tenants that are each appraised by themselves; the others are together, as one of them would be. Each
+takes 2 MB, beside what is remembered."""
 
 
 class Reuse(Policy):
@@ -55,87 +51,83 @@ class Reuse(Policy):
     ) -> None:
         """`known` is what is known of reuse beforehand, unless that of the conversation trace."""
         super().__init__(capacity_blocks, capacity_slots)
-        parts = parts or Parts()
-        tuning = tuning or Tuning()
-        self._parts = parts
-        self._learner = Learner(parts, tuning, known)
-        self._worth = Worth(cost or CostModel(), link_bit_s, uniform=not parts.worth)
-        shadows = parts.experts and capacity_blocks >= MIN_BLOCKS
-        remembered = max(HISTORY_BLOCKS, HISTORY_PER_SLOT * capacity_blocks) if parts.memory else 0
-        make = compiled() or Reference
-        self.core = make(
-            capacity_blocks, capacity_slots or 0, shadows, remembered, 1.0 + tuning.margin, parts.prefix
-        )
-        """What is remembered, what experts hold, and the pool."""
-        self._names = EXPERTS if shadows else EXPERTS[:1]
-        silent = 0 if parts.learned or not shadows else 1
-        self.votes = Votes(len(self._names), silent)
-        self.core.set_order(self.votes.order)
-        self.core.refresh(0.0, self._learner)
-        self._accesses_left = TICK_ACCESSES
-        """Until this tick ends."""
-        self._tick = self._refreshed_at = 0
-        self._reused_then = 0
-        """Reuses until then."""
-        self._places = 0
-        """Places of worth that the core knows."""
-        self._tell_worths()
+        self._parts, self._tuning, self._known = parts or Parts(), tuning or Tuning(), known
+        self._worth = Worth(cost or CostModel(), link_bit_s, uniform=not self._parts.worth)
+        self._make_core = compiled() or Reference
+        self._first = self._appraiser(HISTORY_BLOCKS)
+        """That of the only tenant, until there is another."""
         self._tenant = 0
         """Whose request is being answered."""
         self._shares: Shares | None = None
         """Who owns what, once there is more than one tenant."""
+        self._appraisers: dict[int, Appraiser] = {}
+        """By tenant, from then on."""
+        self._others: Appraiser | None = None
+        """That of all tenants that have none of their own."""
+
+    @property
+    def core(self) -> Core:
+        """What is remembered, what experts hold, and the pool: of the first tenant."""
+        return self._first.core
+
+    @property
+    def votes(self) -> Votes:
+        """Who is followed: by the first tenant."""
+        return self._first.votes
 
     def __contains__(self, key: object) -> bool:
-        return key in self.core
+        return key in (self._first.core if self._shares is None else self._shares)
 
     def __len__(self) -> int:
-        return len(self.core)
+        return self.room.held_blocks
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self.core)
+        return iter(self._first.core if self._shares is None else self._shares)
 
     def miss(self, event: Miss) -> Sequence[Decision]:
         key, _, depth, chain_blocks, parent_key, times, home, recompute_s, tenant, fragments = event
+        appraiser = self._first
         if tenant != self._tenant or self._shares is not None:
-            self._asked_by(tenant)
+            appraiser = self._asked_by(tenant, key)
         place = self._worth.place(home, depth, recompute_s)
-        if len(self._worth.seconds) != self._places:
-            self._tell_worths()
-        self._pass(times)
-        is_last = depth == chain_blocks - 1
-        found = self.core.ask(key, parent_key, is_last, place, fragments, times)
+        if len(self._worth.seconds) != appraiser.places:
+            appraiser.tell_worths()
+        appraiser.count(times)
+        core, is_last = appraiser.core, depth == chain_blocks - 1
+        found = core.ask(key, parent_key, is_last, place, fragments, times)
         if found != UNKNOWN:
-            return self._vote(key, found, fragments)
+            return self._vote(appraiser, key, found, fragments)
         # Whoever asks for a block asks for what is before it: that report was lost, or is forgotten.
         assert parent_key is not None
-        found = self.core.ask(parent_key, None, False, place, fragments, 1)
-        before = self._vote(parent_key, found, fragments)
-        after = self._vote(key, self.core.ask(key, parent_key, is_last, place, fragments, times), fragments)
-        return (*before, *after)
+        found = core.ask(parent_key, None, False, place, fragments, 1)
+        before = self._vote(appraiser, parent_key, found, fragments)
+        found = core.ask(key, parent_key, is_last, place, fragments, times)
+        return (*before, *self._vote(appraiser, key, found, fragments))
 
     def hits(self, event: Hits) -> None:
         key, _, times = event
-        self._pass(times)
-        if self.core.hits(key, times) == UNKNOWN:
-            self.core.ask(key, None, False, 0, self.room.fragments(key), times)
+        appraiser = self._appraiser_of(key)
+        appraiser.count(times)
+        if appraiser.core.hits(key, times) == UNKNOWN:
+            appraiser.core.ask(key, None, False, 0, self.room.fragments(key), times)
         if self._shares is not None:
             self._shares.touched(key)
 
     def lost(self, event: Lost) -> None:
-        if event.key in self.core:
+        if event.key in self:
             self._leave(event.key)
 
     def found(self, event: Found) -> Sequence[Decision]:
         key = event.key
-        if key in self.core:
+        if key in self:
             return NOTHING
         evicted: list[Decision] = []
         while not self.room.fits(event.fragments):
-            victim = self._victim(key) or next((k for k in self.core if k not in self.pinned), None)
+            victim = self._victim(event.fragments) or next((k for k in self if k not in self.pinned), None)
             if victim is None:
                 return (*evicted, Evict(key))
             evicted.append(self._evict(victim))
-        self._enter(key, event.fragments)
+        self._enter(self._appraiser_for(self._tenant), key, event.fragments)
         return evicted
 
     def home_load(self, event: HomeLoad) -> None:
@@ -144,32 +136,35 @@ class Reuse(Policy):
     def explain(self, key: Key, tenant: int | None = None) -> Account:
         """Why the block is in the pool or not; `explain.in_words` makes sentences of it. Of a block that is
         not in the pool one has to say whose it is: else it is taken for that of who asked last."""
-        count, ticks, place, value, parent, parent_held = self.core.facts(key) or (0, 0, 0, 0.0, None, False)
-        home, compute_s, fetch_s = self._worth.describe(place)
-        holders = self.core.holders(key)
         tenancy = self._tenancy(key, tenant)
-        next_to_leave = self._next_to_leave(self._tenant if tenancy is None else tenancy.tenant)
-        cheapest_value = self.core.cheapest_value()
+        asker = self._tenant if tenancy is None else tenancy.tenant
+        appraiser = self._appraiser_for(asker)
+        core, votes = appraiser.core, appraiser.votes
+        count, ticks, place, value, parent, parent_held = core.facts(key) or (0, 0, 0, 0.0, None, False)
+        home, compute_s, fetch_s = self._worth.describe(place)
+        holders = core.holders(key)
+        next_to_leave, votes_needed = self._next_to_leave(asker)
+        cheapest_value = core.cheapest_value()
         # Values are seconds of step 0, per slot and tick.
         unit_s = self._worth.unit_s * VALUED_ACCESSES / TICK_ACCESSES
         return Account(
             key=key,
-            in_pool=key in self.core,
+            in_pool=key in self,
             asked=count,
             accesses_ago=ticks * TICK_ACCESSES,
             home=home,
             compute_s=compute_s,
             fetch_s=fetch_s,
             worth_s=self._worth.seconds[place],
-            chance=self.core.chance(key) or 0.0,
+            chance=core.chance(key) or 0.0,
             value_s=value * unit_s,
             cheapest_value_s=None if cheapest_value is None else cheapest_value * unit_s,
             experts=[
-                Standing(name, saved_s, number == self.votes.followed, bool(holders >> number & 1))
-                for number, (name, saved_s) in enumerate(zip(self._names, self.votes.saved_s, strict=True))
+                Standing(name, saved_s, number == votes.followed, bool(holders >> number & 1))
+                for number, (name, saved_s) in enumerate(zip(appraiser.names, votes.saved_s, strict=True))
             ],
-            votes=self.votes.of_set[holders],
-            votes_needed=0.0 if next_to_leave is None else self._votes_for(next_to_leave),
+            votes=votes.of_set[holders],
+            votes_needed=votes_needed,
             next_to_leave=next_to_leave,
             parent=parent,
             parent_held=parent_held,
@@ -185,125 +180,139 @@ class Reuse(Policy):
         if owner is None:
             return None
         unit = "blocks" if self.capacity_slots is None else "slots"
-        least = [] if self.room.fits(1) else self.core.least(1)
-        votes_elsewhere = self._votes_for(least[0][0]) if least else 0.0
-        return Tenancy(owner, shares.held(owner), shares.share_of(owner), unit, votes_elsewhere)
+        return Tenancy(owner, shares.held(owner), shares.share_of(owner), unit)
 
-    def _next_to_leave(self, asker: int) -> Key | None:
-        """What leaves for the next block of that tenant; None where there is room, or all is pinned."""
+    def _next_to_leave(self, asker: int) -> tuple[Key | None, float]:
+        """What leaves for the next block of that tenant, None where there is room, and how many votes that
+        block needs: for what another tenant gives none."""
         if self.room.fits(1):
-            return None
-        if self._shares is not None:
-            return self.core.cheapest_of(self._leaves_for(self._shares, asker), self.votes.followed)
-        return next((key for key, _ in self.core.least(1 + len(self.pinned)) if key not in self.pinned), None)
+            return None, 0.0
+        giver = asker if self._shares is None else self._shares.giver(asker, 1)
+        appraiser = self._appraiser_for(giver)
+        key = self._least(appraiser, giver)
+        return key, 0.0 if key is None or giver != asker else appraiser.votes_for(key)
 
-    def _votes_for(self, key: Key) -> float:
-        return self.votes.of_set[self.core.holders(key)]
+    def _appraiser(self, remembered: int) -> Appraiser:
+        blocks, slots = self.capacity_blocks, self.capacity_slots or 0
+        shadows = self._parts.experts and blocks >= MIN_BLOCKS
+        remembered = max(remembered, HISTORY_PER_SLOT * blocks) if self._parts.memory else 0
+        hurdle, prefix = 1.0 + self._tuning.margin, self._parts.prefix
+        return Appraiser(
+            lambda: self._make_core(blocks, slots, shadows, remembered, hurdle, prefix),
+            shadows,
+            self._parts,
+            self._tuning,
+            self._known,
+            self._worth,
+        )
 
-    def _asked_by(self, tenant: int) -> None:
-        if self._shares is None:
-            capacity = self.capacity_slots or self.capacity_blocks
-            self._shares = Shares(capacity, self.capacity_blocks, self._tenant)
-            for key, _ in self.core.least(len(self.core)):
-                self._owned_by(self._tenant, key)
-        self._tenant = tenant
-        self._shares.asked(tenant)
-
-    def _owned_by(self, tenant: int, key: Key) -> None:
-        if self._shares is not None:
-            self._shares.entered(key, tenant, self.room.fragments(key), self._parent_of(key))
-
-    def _parent_of(self, key: Key) -> Key | None:
-        facts = self.core.facts(key)
-        return None if facts is None else facts[4]
-
-    def _pass(self, times: int) -> None:
-        """So many requests are about to be counted: the clock goes on."""
-        self._accesses_left -= times if times < MAX_TIMES else MAX_TIMES
-        if self._accesses_left > 0:
-            return
-        core = self.core
-        while self._accesses_left <= 0:
-            self._accesses_left += TICK_ACCESSES
-            self._tick += 1
-            reused = core.end_tick()
-        if self.votes.tick(*core.take_gains(), TICK_ACCESSES, len(core)):
-            core.set_order(self.votes.order)
-        ticks = self._tick - self._refreshed_at
-        is_more = 8 * ticks >= self._tick or 8 * (reused - self._reused_then) > self._reused_then
-        if ticks >= REFRESH_TICKS or is_more:
-            self._refreshed_at, self._reused_then = self._tick, reused
-            if self._parts.learning:
-                core.refresh(ticks, self._learner)
-            self._worth.refresh()
-            self._tell_worths()
-
-    def _tell_worths(self) -> None:
-        self.core.set_worths(self._worth.seconds, self._worth.steps)
-        self._places = len(self._worth.seconds)
-
-    def _vote(self, key: Key, holders: int, fragments: int) -> Sequence[Decision]:
-        """Do as the experts vote about a block that was asked for; `holders` is what the core answered."""
+    def _asked_by(self, tenant: int, key: Key) -> Appraiser:
+        """The appraiser of a block for which a tenant asks."""
         shares = self._shares
+        if shares is None:
+            capacity = self.capacity_slots or self.capacity_blocks
+            shares = self._shares = Shares(capacity, self.capacity_blocks, self._tenant)
+            self._appraisers[self._tenant] = self._first
+            for held in self._first.core:
+                shares.entered(held, self._tenant, self.room.fragments(held))
+        shares.asked(tenant)
+        owner = shares.owner(key)
+        self._tenant = tenant if owner is None else owner
+        if owner is not None:
+            return self._appraiser_for(owner)
+        if tenant not in self._appraisers and not shares.held(tenant):
+            self._appraise_apart(shares, tenant)
+        appraiser = self._appraiser_for(tenant)
+        self._give_room(appraiser, self._room(shares, tenant))
+        return appraiser
+
+    def _appraise_apart(self, shares: Shares, tenant: int) -> None:
+        """A tenant gets an appraiser of its own, unless there are too many of those."""
+        if len(self._appraisers) >= MOST_APPRAISERS:
+            gone = self._appraisers.keys() - shares.tenants()
+            for name in gone:
+                del self._appraisers[name]
+        if len(self._appraisers) < MOST_APPRAISERS:
+            self._appraisers[tenant] = self._appraiser(HISTORY_OF_ONE_OF_MANY)
+        elif self._others is None:
+            self._others = self._appraiser(HISTORY_OF_ONE_OF_MANY)
+
+    def _room(self, shares: Shares, tenant: int) -> int:
+        """What a tenant may have, with all that are appraised together with it."""
+        return shares.room(
+            (tenant,) if tenant in self._appraisers else shares.tenants() - self._appraisers.keys()
+        )
+
+    def _give_room(self, appraiser: Appraiser, size: int) -> None:
+        if self.capacity_slots is None:
+            appraiser.core.resize(size, 0)
+        else:
+            # Entries are nobody's, but a tenant with few slots has no use for many.
+            appraiser.core.resize(-(-self.capacity_blocks * size // self.capacity_slots), size)
+
+    def _appraiser_for(self, tenant: int) -> Appraiser:
+        return self._appraisers.get(tenant) or self._others or self._first
+
+    def _appraiser_of(self, key: Key) -> Appraiser:
+        """That of a block of the pool, or of one that was in it until now."""
+        if self._shares is None:
+            return self._first
+        owner = self._shares.owner(key)
+        return self._appraiser_for(self._tenant if owner is None else owner)
+
+    def _vote(self, appraiser: Appraiser, key: Key, holders: int, fragments: int) -> Sequence[Decision]:
+        """Do as the experts vote about a block that was asked for; `holders` is what the core answered."""
         if holders == IN_POOL:
-            if shares is not None:
-                shares.touched(key)
+            if self._shares is not None:
+                self._shares.touched(key)
             return NOTHING
-        is_due = shares is not None and shares.is_below(self._tenant)
-        if not (holders or is_due):
+        if not holders or (self._shares is not None and key in self._shares):
             return NOTHING
         leaving: list[Decision] = []
         while not self.room.fits(fragments):
-            victim = self._victim(key, None if is_due else self.votes.of_set[holders])
+            victim = self._victim(fragments, appraiser.votes.of_set[holders])
             if victim is None:
                 return leaving
             leaving.append(self._evict(victim))
-        self._enter(key, fragments)
+        self._enter(appraiser, key, fragments)
         return (*leaving, Admit(key))
 
-    def _victim(self, newcomer: Key, at_most: float | None = None) -> Key | None:
-        """The block to evict next, if it has no more votes than that."""
-        if self._shares is not None:
-            return self._victim_by_shares(self._shares, newcomer, at_most)
-        for key, holders in self.core.least(1 + len(self.pinned)):
-            if at_most is not None and self.votes.of_set[holders] > at_most:
-                return None
-            if key not in self.pinned:
-                return key
+    def _victim(self, fragments: int, at_most: float | None = None) -> Key | None:
+        """The block to evict next, if it has no more votes than that; what another tenant has to give leaves
+        in any case."""
+        if self._shares is None:
+            return self._least(self._first, self._tenant, at_most)
+        giver = self._shares.giver(self._tenant, fragments)
+        appraiser = self._appraiser_for(giver)
+        if giver == self._tenant:
+            return self._least(appraiser, giver, at_most)
+        # With less room the learned value says what is missed least: a leaf.
+        self._give_room(appraiser, max(1, self._room(self._shares, giver) - fragments))
+        return self._least(appraiser, giver)
+
+    def _least(self, appraiser: Appraiser, tenant: int, at_most: float | None = None) -> Key | None:
+        """What leaves first of what a tenant has, if it has no more votes than that."""
+        core, of_set, pinned = appraiser.core, appraiser.votes.of_set, self.pinned
+        together = self._shares if appraiser is self._others else None
+        for key, holders in core.least(1 + len(pinned) if together is None else len(core)):
+            if key in pinned or (together is not None and together.owner(key) != tenant):
+                continue
+            return None if at_most is not None and of_set[holders] > at_most else key
         return None
 
-    def _victim_by_shares(self, shares: Shares, newcomer: Key, at_most: float | None) -> Key | None:
-        """The same among what those have who have to give: first what the expert that is followed does not
-        hold, of that what has the least learned value.
-
-        The order of votes is of no use there. Experts know nothing of shares: what they hold of a tenant is
-        more than its share, or next to nothing where another floods them.
-        """
-        leaves = self._leaves_for(shares, self._tenant)
-        shares.looked_at(leaves)
-        victim = self.core.cheapest_of(leaves, self.votes.followed)
-        if victim is None or at_most is None:
-            return victim
-        # Behind a block that left for it the newcomer would be of no use.
-        is_worth_it = self._votes_for(victim) <= at_most
-        return victim if is_worth_it and victim != self._parent_of(newcomer) else None
-
-    def _leaves_for(self, shares: Shares, asker: int) -> list[Key]:
-        """Of which one leaves for a block of that tenant."""
-        givers = shares.givers(asker)
-        return [key for giver in givers for key in shares.leaves(giver, LOOKED_AT, self.pinned)]
-
     def _evict(self, key: Key) -> Evict:
+        core = self._appraiser_of(key).core
         self._leave(key)
-        return Evict(key, self.core.chance(key))
+        return Evict(key, core.chance(key))
 
-    def _enter(self, key: Key, fragments: int) -> None:
-        self.core.enter(key)
+    def _enter(self, appraiser: Appraiser, key: Key, fragments: int) -> None:
+        appraiser.core.enter(key)
         self.room.entered(key, fragments)
-        self._owned_by(self._tenant, key)
+        if self._shares is not None:
+            self._shares.entered(key, self._tenant, self.room.fragments(key))
 
     def _leave(self, key: Key) -> None:
-        self.core.leave(key)
+        self._appraiser_of(key).core.leave(key)
         self.room.left(key)
         if self._shares is not None:
             self._shares.left(key)

@@ -21,6 +21,11 @@ class Room:
             return False
         return self.slots is None or self.held_slots - gone_slots + fragments <= self.slots
 
+    @property
+    def is_overfull(self) -> bool:
+        """Whether more is held than there is room for, which was more."""
+        return self.held_blocks > self.blocks or (self.slots is not None and self.held_slots > self.slots)
+
     def fragments(self, key: Key) -> int:
         """Of a block that is held; 1 where nobody counts."""
         return self._fragments.get(key, 1)

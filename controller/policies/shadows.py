@@ -42,6 +42,10 @@ class Shadow(ABC):
             self._sizes.setdefault(key, size)
         return self._ask(key)
 
+    def resize(self, capacity: int) -> None:
+        """From now on it has so much room; what is too much leaves with what is asked for."""
+        self.capacity = capacity
+
     @abstractmethod
     def _ask(self, key: Key) -> bool:
         """As `ask`."""
@@ -182,8 +186,8 @@ class LirsShadow(Shadow):
     def __init__(self, capacity: int, largest: int = 1) -> None:
         """There is room for two of the largest blocks among the cold ones."""
         super().__init__(capacity)
-        self._cold_room = max(LIRS_MIN_COLD_BLOCKS * largest, capacity // LIRS_COLD)
-        self._hot_room = capacity - self._cold_room
+        self._largest = largest
+        self.resize(capacity)
         self._hot = 0
         """Size of the hot blocks in the stack; they are all there."""
         self._stack = Queue(self)
@@ -192,6 +196,11 @@ class LirsShadow(Shadow):
         """Cold blocks that it holds, in the stack or not."""
         self._ghosts = Queue(self)
         """Cold blocks in the stack that it does not hold, in the order in which they were evicted."""
+
+    def resize(self, capacity: int) -> None:
+        super().resize(capacity)
+        self._cold_room = max(LIRS_MIN_COLD_BLOCKS * self._largest, capacity // LIRS_COLD)
+        self._hot_room = capacity - self._cold_room
 
     def __contains__(self, key: object) -> bool:
         return key in self._cold or bool(self._stack.get(key, 0))  # type: ignore[call-overload]

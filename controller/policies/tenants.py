@@ -2,14 +2,13 @@
 
 A share is the pool's slots (where nobody counts those, its entries) divided by the tenants that asked lately.
 What a tenant does not use, others may borrow: a tenant below its share takes from the one that holds most
-above its own, whatever the blocks are worth. A tenant at its share gives a block of its own, a leaf: one that
-no other block in the pool follows."""
+above its own, whatever the blocks are worth, and what is borrowed is divided evenly among those who want it.
+Else a tenant gives for its blocks from its own."""
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from collections.abc import Container, Iterable, Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from controller.policies.events import Key
@@ -24,7 +23,6 @@ class Owned(NamedTuple):
     tenant: int
     """Whose request brought it in."""
     size: int
-    parent: Key | None
 
 
 class Shares:
@@ -35,13 +33,20 @@ class Shares:
         tenant asked."""
         self._capacity, self._capacity_blocks = capacity, capacity_blocks
         self._owned: dict[Key, Owned] = {}
-        self._followers: Counter[Key] = Counter()
-        """Blocks in the pool by what is before them, which need not be in the pool."""
-        self._leaves: dict[int, OrderedDict[Key, None]] = {}
-        """By tenant, what was looked at longest ago first."""
         self._held: Counter[int] = Counter()
+        self._total = 0
         self._asked_at: dict[int, int] = {tenant: 0}
         self._now = 0
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._owned
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._owned)
+
+    def tenants(self) -> set[int]:
+        """Those who have a share, or a block."""
+        return self._asked_at.keys() | self._held.keys()
 
     def held(self, tenant: int) -> int:
         """What a tenant has in the pool."""
@@ -54,6 +59,14 @@ class Shares:
     def share_of(self, tenant: int) -> int:
         """What this one may have: nothing, if it asked for nothing lately."""
         return self.share() if tenant in self._asked_at else 0
+
+    def room(self, tenants: Iterable[int]) -> int:
+        """What some tenants may have together: their shares, or what others leave of the pool."""
+        held = shares = 0
+        for tenant in tenants:
+            held += self._held[tenant]
+            shares += self.share_of(tenant)
+        return max(1, shares, self._capacity - (self._total - held))
 
     def owner(self, key: Key) -> int | None:
         """Whose a block of the pool is."""
@@ -74,62 +87,29 @@ class Shares:
         if owned is not None:
             self._asked_at[owned.tenant] = self._now
 
-    def entered(self, key: Key, tenant: int, size: int = 1, parent: Key | None = None) -> None:
+    def entered(self, key: Key, tenant: int, size: int = 1) -> None:
         """A tenant's block entered the pool."""
-        self._owned[key] = Owned(tenant, size, parent)
+        self._owned[key] = Owned(tenant, size)
         self._held[tenant] += size
-        if not self._followers[key]:
-            self._leaves_of(tenant)[key] = None
-        if parent is not None:
-            self._followers[parent] += 1
-            if parent in self._owned:
-                self._leaves_of(self._owned[parent].tenant).pop(parent, None)
+        self._total += size
 
     def left(self, key: Key) -> None:
         """A block left the pool."""
-        tenant, size, parent = self._owned.pop(key)
+        tenant, size = self._owned.pop(key)
         self._held[tenant] -= size
-        self._leaves_of(tenant).pop(key, None)
-        if parent is not None:
-            self._followers[parent] -= 1
-            if not self._followers[parent]:
-                del self._followers[parent]
-                if parent in self._owned:
-                    self._leaves_of(self._owned[parent].tenant)[parent] = None
+        self._total -= size
         if not self._held[tenant]:
-            del self._held[tenant], self._leaves[tenant]
+            del self._held[tenant]
 
-    def is_below(self, tenant: int) -> bool:
-        """Whether a tenant has less than its share."""
-        return self.held(tenant) < self.share()
-
-    def givers(self, tenant: int) -> list[int]:
-        """Those of whom one gives a block for one of a tenant: who holds most above its share, and the tenant
-        itself, unless it is below its own."""
+    def giver(self, tenant: int, size: int) -> int:
+        """Who gives for a block of that size of a tenant: who holds most above its share, if the tenant is
+        below its own or would still hold no more; else the tenant itself."""
         above = [owner for owner in self._held if owner != tenant and self._is_above(owner)]
         if not above:
-            return [tenant]
+            return tenant
         most = max(above, key=self.held)
-        return [most] if self.is_below(tenant) else [most, tenant]
-
-    def leaves(self, tenant: int, most: int, pinned: Container[Key]) -> list[Key]:
-        """So many leaves of a tenant at most, those first that nobody looked at for longest."""
-        leaves = list(islice((key for key in self._leaves_of(tenant) if key not in pinned), most))
-        # Leaves may be pinned, and reports may name blocks before each other in a circle.
-        return leaves or list(islice(self._unpinned(tenant, pinned), 1))
-
-    def looked_at(self, keys: Iterable[Key]) -> None:
-        """The next time others have their turn."""
-        for key in keys:
-            leaves = self._leaves_of(self._owned[key].tenant)
-            if key in leaves:
-                leaves.move_to_end(key)
-
-    def _unpinned(self, tenant: int, pinned: Container[Key]) -> Iterator[Key]:
-        return (key for key, owned in self._owned.items() if owned.tenant == tenant and key not in pinned)
-
-    def _leaves_of(self, tenant: int) -> OrderedDict[Key, None]:
-        return self._leaves.setdefault(tenant, OrderedDict())
+        is_due = self.held(tenant) < self.share() or self.held(most) > self.held(tenant) + size
+        return most if is_due else tenant
 
     def _is_above(self, tenant: int) -> bool:
         return self.held(tenant) > self.share_of(tenant)

@@ -52,6 +52,11 @@ class Core(Protocol):
     def hits(self, key: Key, times: int, /) -> int:
         """The same of a block of which nothing new was said; UNKNOWN if it is not remembered."""
 
+    def resize(self, blocks: int, slots: int, /) -> None:
+        """From now on experts have room for so many, published policies for MIN_BLOCKS at least. What the
+        learned value holds beyond that it gives up at once, the others with what is asked for next.
+        ValueError."""
+
     def end_tick(self) -> int:
         """The clock goes on by a tick; how often any block was asked for again, ever."""
 
@@ -80,10 +85,6 @@ class Core(Protocol):
     def least(self, most: int, /) -> list[tuple[Key, int]]:
         """So many blocks of the pool at most, with who holds them, those with the least votes first, and
         among equals those whose holders changed, or that were asked for, longest ago."""
-
-    def cheapest_of(self, keys: list[Key], expert: int, /) -> Key | None:
-        """Of some blocks one that the expert of that number does not hold, if there is any, and of those the
-        first of the least learned value; None of none."""
 
     def holders(self, key: Key, /) -> int:
         """The set of experts that hold a block."""

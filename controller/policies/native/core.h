@@ -33,6 +33,7 @@ enum {
     LIRS_COLD = 100,
     LIRS_MIN_COLD_BLOCKS = 2,
     LIRS_STACK = 2,
+    MIN_BLOCKS = 20, /* in shadows */
     EXPERTS = 4,
     SETS = 1 << EXPERTS,
 };
@@ -74,7 +75,8 @@ typedef struct {
     Block *blocks;
     uint32_t made, room, free; /* numbers given out ever, allocated, the first free one */
     int experts;
-    int64_t capacity, capacity_blocks, capacity_slots; /* of shadows; slots: 0 where nobody counts them */
+    int64_t capacity_blocks, capacity_slots; /* of the pool; slots: 0 where nobody counts them */
+    int64_t capacity; /* of shadows, in parts of these */
     /* what is remembered */
     List recent;
     uint32_t known, remembered;
@@ -89,7 +91,7 @@ typedef struct {
     uint32_t active[COLUMNS], place_in_active[COLUMNS];
     int actives;
     double worth_of_step[2 * MAX_STEPS];
-    int64_t held_blocks, held_slots;
+    int64_t held_blocks, held_slots, room_blocks, room_slots;
     double hurdle;
     int is_prefix;
     double *seconds; /* by place */
@@ -160,6 +162,7 @@ void weir_set_fragments(Core *core, uint32_t id, long fragments);
 void weir_ask_mq(Core *core, uint32_t id);
 void weir_ask_lirs(Core *core, uint32_t id);
 void weir_ask_arc(Core *core, uint32_t id);
+void weir_resize_shadows(Core *core, int64_t capacity);
 
 /* learned.c */
 void weir_prepare_buckets(Core *core);
@@ -169,6 +172,7 @@ uint32_t weir_cheapest(Core *core, double *value);
 void weir_ask_learned(Core *core, uint32_t id, uint32_t times);
 void weir_resize(Core *core, uint32_t id, int32_t fragments);
 void weir_end_tick(Core *core);
+void weir_shrink(Core *core);
 int weir_fits(const Core *core, int32_t fragments);
 
 #endif

@@ -34,8 +34,8 @@ static int class_of(uint32_t count, double gap_ticks) {
 }
 
 int weir_fits(const Core *core, int32_t fragments) {
-    if (core->held_blocks >= core->capacity_blocks) return 0;
-    return !core->capacity_slots || core->held_slots + fragments <= core->capacity_slots;
+    if (core->held_blocks >= core->room_blocks) return 0;
+    return !core->capacity_slots || core->held_slots + fragments <= core->room_slots;
 }
 
 static void file_in(Core *core, uint32_t id) {
@@ -110,6 +110,15 @@ static void release(Core *core, uint32_t id) {
             core->blocks[block->parent].last_child = before;
     }
     weir_let_go(core, id, LEARNED);
+}
+
+void weir_shrink(Core *core) {
+    while (core->held_blocks > core->room_blocks || (core->capacity_slots && core->held_slots > core->room_slots)) {
+        double value = 0.0;
+        uint32_t victim = weir_cheapest(core, &value);
+        if (victim == NONE) return;
+        release(core, victim);
+    }
 }
 
 void weir_resize(Core *core, uint32_t id, int32_t fragments) {

@@ -13,7 +13,6 @@ PyObject *weir_core_set_order(PyObject *self, PyObject *order);
 PyObject *weir_core_enter(PyObject *self, PyObject *key);
 PyObject *weir_core_leave(PyObject *self, PyObject *key);
 PyObject *weir_core_least(PyObject *self, PyObject *most);
-PyObject *weir_core_cheapest_of(PyObject *self, PyObject *args);
 int weir_core_contains(PyObject *self, PyObject *key);
 Py_ssize_t weir_core_length(PyObject *self);
 

@@ -28,7 +28,8 @@ static int core_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     }
     core->capacity_blocks = blocks;
     core->capacity_slots = slots;
-    core->capacity = slots ? blocks * slots : blocks;
+    core->room_blocks = blocks;
+    core->room_slots = slots;
     core->experts = shadows ? EXPERTS : 1;
     core->remembered = remembered;
     core->hurdle = hurdle;
@@ -46,9 +47,7 @@ static int core_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     list_clear(&core->lirs_cold);
     list_clear(&core->lirs_ghosts);
     list_clear(&core->recent);
-    int64_t least = LIRS_MIN_COLD_BLOCKS * (slots ? slots : 1);
-    core->lirs_cold_room = core->capacity / LIRS_COLD > least ? core->capacity / LIRS_COLD : least;
-    core->lirs_hot_room = core->capacity - core->lirs_cold_room;
+    weir_resize_shadows(core, slots ? blocks * slots : blocks);
     core->tracked = calloc(TRACKED_TICKS, sizeof *core->tracked);
     core->ids = PyDict_New();
     if (core->tracked == NULL) PyErr_NoMemory();
@@ -66,6 +65,21 @@ static void core_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
+}
+
+static PyObject *core_resize(PyObject *self, PyObject *args) {
+    Core *core = (Core *)self;
+    long long blocks, slots;
+    if (!PyArg_ParseTuple(args, "LL", &blocks, &slots)) return NULL;
+    if (blocks < 1 || slots < 0 || !slots != !core->capacity_slots)
+        return PyErr_Format(PyExc_ValueError, "capacities that cannot be");
+    core->room_blocks = blocks;
+    core->room_slots = slots;
+    weir_shrink(core);
+    int64_t capacity = slots ? core->capacity_blocks * slots : blocks;
+    int64_t least = MIN_BLOCKS * (core->capacity_slots ? core->capacity_slots : 1);
+    weir_resize_shadows(core, capacity > least ? capacity : least);
+    Py_RETURN_NONE;
 }
 
 static PyObject *core_end_tick(PyObject *self, PyObject *unused) {
@@ -131,6 +145,7 @@ static PyObject *core_tables(PyObject *self, PyObject *unused) {
 static PyMethodDef methods[] = {
     {"ask", (PyCFunction)(void (*)(void))weir_core_ask, METH_FASTCALL, NULL},
     {"hits", (PyCFunction)(void (*)(void))weir_core_hits, METH_FASTCALL, NULL},
+    {"resize", core_resize, METH_VARARGS, NULL},
     {"end_tick", core_end_tick, METH_NOARGS, NULL},
     {"take_gains", core_take_gains, METH_NOARGS, NULL},
     {"set_order", weir_core_set_order, METH_O, NULL},
@@ -139,7 +154,6 @@ static PyMethodDef methods[] = {
     {"enter", weir_core_enter, METH_O, NULL},
     {"leave", weir_core_leave, METH_O, NULL},
     {"least", weir_core_least, METH_O, NULL},
-    {"cheapest_of", weir_core_cheapest_of, METH_VARARGS, NULL},
     {"holders", weir_core_holders, METH_O, NULL},
     {"chance", weir_core_chance, METH_O, NULL},
     {"facts", weir_core_facts, METH_O, NULL},

@@ -78,27 +78,6 @@ PyObject *weir_core_least(PyObject *self, PyObject *most) {
     return found;
 }
 
-/* Of some blocks what an expert does not hold, of that the first of the least value; 0 where not known. */
-PyObject *weir_core_cheapest_of(PyObject *self, PyObject *args) {
-    Core *core = (Core *)self;
-    PyObject *keys, *best = NULL;
-    int expert, best_held = 0;
-    double best_value = 0.0;
-    if (!PyArg_ParseTuple(args, "O!i", &PyList_Type, &keys, &expert)) return NULL;
-    if (expert < 0 || expert >= core->experts) return PyErr_Format(PyExc_ValueError, "no such expert");
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys); i++) {
-        PyObject *key = PyList_GET_ITEM(keys, i);
-        uint32_t id = weir_find(core, key);
-        if (id == NONE && PyErr_Occurred()) return NULL;
-        int held = id == NONE ? 0 : core->blocks[id].holders >> expert & 1;
-        double value = id == NONE || !core->blocks[id].is_known ? 0.0 : weir_value(core, id);
-        if (best == NULL || held < best_held || (held == best_held && value < best_value))
-            best = key, best_held = held, best_value = value;
-    }
-    if (best == NULL) Py_RETURN_NONE;
-    return Py_NewRef(best);
-}
-
 int weir_core_contains(PyObject *self, PyObject *key) {
     Core *core = (Core *)self;
     uint32_t id = weir_find(core, key);

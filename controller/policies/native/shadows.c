@@ -230,3 +230,11 @@ void weir_ask_arc(Core *core, uint32_t id) {
     arc_make_room(core, size, 0);
     arc_move(core, id, ONCE);
 }
+
+/* What is too much leaves with what is asked for. */
+void weir_resize_shadows(Core *core, int64_t capacity) {
+    int64_t least = LIRS_MIN_COLD_BLOCKS * (core->capacity_slots ? core->capacity_slots : 1);
+    core->capacity = capacity;
+    core->lirs_cold_room = capacity / LIRS_COLD > least ? capacity / LIRS_COLD : least;
+    core->lirs_hot_room = capacity - core->lirs_cold_room;
+}
