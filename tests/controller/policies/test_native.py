@@ -150,6 +150,33 @@ def test_numbers_of_forgotten_blocks_are_used_again(
     assert blocks_made < 1000
 
 
+@pytest.mark.parametrize("slots", [0, 400])
+def test_experts_keep_to_the_room_that_they_are_given(compiled: native.MakeCore, slots: int) -> None:
+    for core in (
+        compiled(200, slots, True, 10_000, 1.01, True),
+        Reference(200, slots, True, 10_000, 1.01, True),
+    ):
+        core.refresh(0.0, Learner())
+        core.set_worths([0.01], [0])
+
+        def held(core: native.Core = core) -> list[int]:
+            return [sum(core.holders(key) >> expert & 1 for key in range(3000)) for expert in range(4)]
+
+        for key in range(1000):
+            core.ask(key % 300, None, False, 0, 2, 1)
+        assert min(held()) > 190
+        core.resize(50, slots // 4)
+        assert held()[0] == 50
+        for key in range(1000, 2000):
+            core.ask(key, None, False, 0, 2, 1)
+            core.ask(key, None, False, 0, 2, 1)
+        assert max(held()) <= 50
+        core.resize(200, slots)
+        for key in range(2000, 3000):
+            core.ask(key, None, False, 0, 2, 1)
+        assert min(held()[1:]) > 150
+
+
 def test_what_cannot_be_is_refused(compiled: native.MakeCore) -> None:
     core = compiled(20, 0, True, 100, 1.01, True)
     with pytest.raises(ValueError, match="place"):
