@@ -309,6 +309,10 @@ class ArcShadow(Shadow):
         self._wanted = 0.0
         """Room for what was asked for once."""
 
+    def resize(self, capacity: int) -> None:
+        super().resize(capacity)
+        self._wanted = min(self._wanted, float(capacity))
+
     def __contains__(self, key: object) -> bool:
         return key in self._once or key in self._often
 

@@ -237,4 +237,5 @@ void weir_resize_shadows(Core *core, int64_t capacity) {
     core->capacity = capacity;
     core->lirs_cold_room = capacity / LIRS_COLD > least ? capacity / LIRS_COLD : least;
     core->lirs_hot_room = capacity - core->lirs_cold_room;
+    if (core->arc_wanted > (double)capacity) core->arc_wanted = (double)capacity;
 }

@@ -177,6 +177,27 @@ def test_experts_keep_to_the_room_that_they_are_given(compiled: native.MakeCore,
         assert min(held()[1:]) > 150
 
 
+@pytest.mark.parametrize("slots", [0, 400])
+def test_experts_hold_the_same_in_room_that_changes(compiled: native.MakeCore, slots: int) -> None:
+    chooser = random.Random(slots)
+    cores = [make(200, slots, True, 10_000, 1.01, True) for make in (compiled, Reference)]
+    for core in cores:
+        core.refresh(0.0, Learner())
+        core.set_worths([0.01], [0])
+    for step in range(10_000):
+        if step % 400 == 0:
+            blocks = chooser.choice((20, 50, 100, 200))
+            popular, loop = chooser.choice((30, 100, 400)), chooser.choice((0, 60, 130, 260))
+            for core in cores:
+                core.resize(blocks, slots * blocks // 200)
+        key = step % loop if loop else min(chooser.randrange(popular), chooser.randrange(400))
+        said = [core.ask(key, None, False, 0, 2, 1) for core in cores]
+        assert said[0] == said[1], step
+        if step % 50 == 0:
+            holders = [[core.holders(key) for key in range(400)] for core in cores]
+            assert holders[0] == holders[1], step
+
+
 def test_what_cannot_be_is_refused(compiled: native.MakeCore) -> None:
     core = compiled(20, 0, True, 100, 1.01, True)
     with pytest.raises(ValueError, match="place"):
