@@ -239,9 +239,8 @@ class Reuse(Policy):
 
     def _room(self, shares: Shares, tenant: int) -> int:
         """What a tenant may have, with all that are appraised together with it."""
-        return shares.room(
-            (tenant,) if tenant in self._appraisers else shares.tenants() - self._appraisers.keys()
-        )
+        apart = self._appraisers.keys()
+        return shares.room(tenant) if tenant in apart else shares.room_beside(apart)
 
     def _give_room(self, appraiser: Appraiser, size: int) -> None:
         if self.capacity_slots is None:
@@ -294,11 +293,17 @@ class Reuse(Policy):
         """What leaves first of what a tenant has, if it has no more votes than that."""
         core, of_set, pinned = appraiser.core, appraiser.votes.of_set, self.pinned
         together = self._shares if appraiser is self._others else None
-        for key, holders in core.least(1 + len(pinned) if together is None else len(core)):
-            if key in pinned or (together is not None and together.owner(key) != tenant):
-                continue
-            return None if at_most is not None and of_set[holders] > at_most else key
-        return None
+        seen, most = 0, 1 + len(pinned)
+        while True:
+            least = core.least(most)
+            for key, holders in least[seen:]:
+                if at_most is not None and of_set[holders] > at_most:
+                    return None
+                if key not in pinned and (together is None or together.owner(key) == tenant):
+                    return key
+            if len(least) < most:
+                return None
+            seen, most = most, 4 * most  # of several tenants' blocks the first may be others'
 
     def _evict(self, key: Key) -> Evict:
         core = self._appraiser_of(key).core

@@ -8,7 +8,7 @@ Else a tenant gives for its blocks from its own."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from controller.policies.events import Key
@@ -60,13 +60,15 @@ class Shares:
         """What this one may have: nothing, if it asked for nothing lately."""
         return self.share() if tenant in self._asked_at else 0
 
-    def room(self, tenants: Iterable[int]) -> int:
-        """What some tenants may have together: their shares, or what others leave of the pool."""
-        held = shares = 0
-        for tenant in tenants:
-            held += self._held[tenant]
-            shares += self.share_of(tenant)
-        return max(1, shares, self._capacity - (self._total - held))
+    def room(self, tenant: int) -> int:
+        """What a tenant may have: its share, or what others leave of the pool."""
+        return max(1, self.share_of(tenant), self._capacity - (self._total - self._held[tenant]))
+
+    def room_beside(self, apart: Collection[int]) -> int:
+        """What all tenants but these may have together."""
+        held = sum(self._held[tenant] for tenant in apart)
+        sharing = len(self._asked_at) - sum(tenant in self._asked_at for tenant in apart)
+        return max(1, sharing * self.share(), self._capacity - held)
 
     def owner(self, key: Key) -> int | None:
         """Whose a block of the pool is."""
