@@ -209,6 +209,9 @@ class Reuse(Policy):
     def _asked_by(self, tenant: int, key: Key) -> Appraiser:
         """The appraiser of a block for which a tenant asks."""
         shares = self._shares
+        if shares is None and not len(self) and not self._first.core.known():
+            self._tenant = tenant  # the first to ask for anything
+            return self._first
         if shares is None:
             capacity = self.capacity_slots or self.capacity_blocks
             shares = self._shares = Shares(capacity, self.capacity_blocks, self._tenant)

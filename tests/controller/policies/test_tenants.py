@@ -84,6 +84,17 @@ def test_beside_a_flood_a_tenant_hits_as_with_its_share_alone(shape: str, reques
     assert prefix_hits(shape, requests, 300, loop) == pytest.approx(alone, rel=0.01)
 
 
+def test_a_pool_of_one_tenant_is_the_same_whatever_its_number() -> None:
+    decisions = []
+    for tenant in (0, 7):
+        policy = Reuse(CAPACITY)
+        asked = [block for request in generate("rag", 1, 60).requests for block in request.blocks]
+        events = (Hits(key, 0.0) if key in policy else Miss(key, 0.0, tenant=tenant) for key in asked)
+        decisions.append([decision for event in events for decision in policy.handle(event)])
+        assert policy.explain(asked[-1]).tenancy is None
+    assert decisions[0] == decisions[1]
+
+
 def test_tenants_beyond_those_that_are_appraised_apart_have_their_shares_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
