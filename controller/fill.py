@@ -1,8 +1,8 @@
 """Fill: blocks that were admitted and are fetched from their home at once.
 
-A fragment that arrives ends in the switch, so the controller hears nothing of it; a home that does not
-hold the block says so. What gets lost is filled by the next request that passes. The controller
-therefore only paces what it sends, and asks for each fragment once.
+One packet asks for all fragments of a block. They end in the switch, so the controller hears nothing of
+them; a home that does not hold the block says so. What gets lost is filled by the next request that
+passes. The controller therefore only paces what it asks for, and asks once.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class _Job(NamedTuple):
 
 
 class Fills:
-    """The fetches of one switch: at most `max_fragments` within `interval_s`, the rest waits its turn."""
+    """The fetches of one switch: while fewer than `max_fragments` were asked for within `interval_s`, one
+    block more; the rest waits its turn."""
 
     def __init__(self, max_fragments: int, interval_s: float, max_waiting: int) -> None:
         self._max_waiting = max_waiting
         self._pace = Pace(max_fragments, interval_s)
         self._jobs: deque[_Job] = deque()
-        self._next_fragment = 0
         self._sequence = 0
 
     def __len__(self) -> int:
@@ -45,14 +45,11 @@ class Fills:
 
     def cancel(self, key: bytes) -> None:
         """The block has left the pool."""
-        if self._jobs and self._jobs[0].key == key:
-            self._next_fragment = 0
         self._jobs = deque(job for job in self._jobs if job.key != key)
 
     def clear(self) -> None:
         """Forget all fetches."""
         self._jobs.clear()
-        self._next_fragment = 0
 
     @property
     def due_s(self) -> float:
@@ -63,12 +60,8 @@ class Fills:
         """What to send now."""
         requests: list[Fill] = []
         while self._jobs and self._pace.room(now_s):
-            job = self._jobs[0]
+            job = self._jobs.popleft()
             self._sequence = (self._sequence + 1) % (1 << 32)
-            requests.append(Fill(job.key, self._next_fragment, job.fragments, job.home, self._sequence))
-            self._pace.sent(now_s)
-            self._next_fragment += 1
-            if self._next_fragment == job.fragments:
-                self._jobs.popleft()
-                self._next_fragment = 0
+            requests.append(Fill(job.key, 0, job.fragments, job.home, self._sequence))
+            self._pace.sent(now_s, job.fragments)
         return requests

@@ -88,7 +88,8 @@ class PacketOperation:
 
 @dataclass(frozen=True, slots=True)
 class Fill(PacketOperation):
-    """Fetch a fragment from its home into its slot. Answered only if the home does not have it."""
+    """Fetch a block, from this fragment on, from its home into its slots. Answered only if the home does
+    not have it."""
 
     op = wire.OP_FILL
 

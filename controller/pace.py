@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import repeat
 
 
 class Pace:
@@ -20,10 +21,10 @@ class Pace:
 
     @property
     def due_s(self) -> float:
-        """When there is room: at once, or when what was sent first is so long ago."""
-        full = len(self._sent_s) >= self._max_fragments
-        return self._sent_s[0] + self._interval_s if full else float("-inf")
+        """When there is room: at once, or when enough of what was sent first is so long ago."""
+        excess = len(self._sent_s) - self._max_fragments
+        return self._sent_s[excess] + self._interval_s if excess >= 0 else float("-inf")
 
-    def sent(self, now_s: float) -> None:
-        """One was sent."""
-        self._sent_s.append(now_s)
+    def sent(self, now_s: float, fragments: int = 1) -> None:
+        """So many were sent."""
+        self._sent_s.extend(repeat(now_s, fragments))

@@ -111,9 +111,7 @@ class StorageNode:
             count = self._run(self._core, address, datagrams, at, replies) if self._core is not None else 0
             if not count:
                 count = 1
-                reply = self._on_datagram(address, datagrams[at])
-                if reply is not None:
-                    replies.append(reply)
+                replies += self._on_datagram(address, datagrams[at])
             at += count
         if replies:
             self._transport.send(address, replies)
@@ -125,16 +123,17 @@ class StorageNode:
             backlog_ms = self._backlogs_ms[tenant] = self.backlog_ms(tenant)
         return backlog_ms
 
-    def _on_datagram(self, address: str, datagram: wire.Buffer) -> bytes | None:
+    def _on_datagram(self, address: str, datagram: wire.Buffer) -> list[bytes]:
         try:
             message = wire.decode(datagram)
         except MalformedError as error:
             self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
-            return None
+            return []
         backlog_ms = self._burst_backlog_ms(message.tenant)
         if message.op == wire.OP_GET:
             return self._on_get(address, message, backlog_ms)
-        return self._on_other(address, message, backlog_ms)
+        reply = self._on_other(address, message, backlog_ms)
+        return [] if reply is None else [reply]
 
     def _run(
         self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
@@ -179,19 +178,18 @@ class StorageNode:
     def _serve(
         self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
     ) -> int:
-        """How many datagrams from there on the compiled core has answered: GETs of blocks in DRAM."""
+        """How many datagrams from there on the compiled core has answered: GETs of one fragment, in DRAM."""
         epoch = self.members.epoch & 0xFF
         served = self._store.serve(core, datagrams, at, epoch, self._burst_backlog_ms, replies)
         if served is None:
             return 0
-        count, retries, bypasses, repairs, fills, begun = served
+        count, retries, bypasses, repairs, begun = served
         stats = self.stats
         stats.gets += count
         stats.values += count
         stats.retries += retries
         stats.bypasses += bypasses
         stats.repairs += repairs
-        stats.fills += fills
         for fragments, key, *place in begun:
             self._promises.add(address, fragments)
             self._successors.seen(address, key, *place)
@@ -211,16 +209,16 @@ class StorageNode:
             self.stats.unexpected += 1
         return None if reply is None else wire.encode(reply)
 
-    def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
+    def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> list[bytes]:
         self._count_get(message.flags)
         if not message.fragment:
             self._successors.seen(address, message.key, message.depth, message.chain_blocks, message.parent)
         place = Place(message.tenant, message.key)
         if self._store.on_ssd_only(place):
             if self._wait(address, place, message):
-                return None
+                return []
             self.stats.overloaded += 1
-            return wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))
+            return [wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))]
         return self._answer(address, place, message, backlog_ms)
 
     def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
@@ -251,30 +249,33 @@ class StorageNode:
             self.joining.repair(place)
         for (address, _), message in waiting.items():
             if error is not None:
-                reply = wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))
+                replies = [wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))]
             else:
-                reply = self._answer(address, place, message, backlog_ms)
-            self._transport.send(address, [reply])
+                replies = self._answer(address, place, message, backlog_ms)
+            self._transport.send(address, replies)
 
-    def _answer(self, address: str, place: Place, message: wire.Message, backlog_ms: int) -> bytes:
-        """The reply to a GET, encoded."""
+    def _answer(self, address: str, place: Place, message: wire.Message, backlog_ms: int) -> list[bytes]:
+        """The replies to a GET, encoded: several to a switch's own, for its slots."""
         block = self._store.get(place)
         flags = message.flags & _ECHOED_FLAGS
         if block is not None:
             held = block.fragments
             if _is_of(message, held, block.write):
-                self.stats.values += 1
                 if not message.fragment:
                     self._promises.add(address, held)
-                at = message.fragment
+                behind = held if message.flags & wire.FLAG_FILL else message.fragment + 1
+                wanted = range(message.fragment, behind)
+                self.stats.values += len(wanted)
                 epoch = self.members.epoch & 0xFF
-                return wire.encode_value(
-                    message, flags, held, block.write, epoch, backlog_ms, block.tag(at), block.value(at)
-                )
+                said = flags, held, block.write, epoch, backlog_ms
+                return [
+                    wire.encode_value(message._replace(fragment=at), *said, block.tag(at), block.value(at))
+                    for at in wanted
+                ]
             self.stats.other_writes += 1
         self.stats.not_found += 1
         asked = message.content, message.fragments
-        return wire.encode(self._reply(message, wire.OP_NOT_FOUND, flags, *asked, backlog_ms))
+        return [wire.encode(self._reply(message, wire.OP_NOT_FOUND, flags, *asked, backlog_ms))]
 
     def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
         self.stats.stats += 1

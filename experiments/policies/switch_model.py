@@ -144,7 +144,7 @@ class SwitchModel:
             if first_s + fragment * step_s >= entry.since_s:
                 entry.filled |= 1 << fragment
 
-    def fill(self, key: bytes, fragment: int, generation: int) -> None:
+    def fill(self, key: bytes, generation: int, fragment: int) -> None:
         """A value that was fetched for a slot arrives."""
         entry = self.entries.get(key)
         if entry is not None and entry.generation == generation:

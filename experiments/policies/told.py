@@ -229,11 +229,11 @@ class ToldPool:
             entry = self.switch.entries.get(key_of(operation.key))
             if isinstance(operation, Fill) and entry is not None:
                 wait_s = self._backlog_s(operation.destination, self._now_s)
-                if not operation.fragment:
-                    self.fills.append((operation.destination, self._now_s))
-                came_s = (operation.fragment + 1) / operation.fragments * self._block_s + wait_s + ANSWER_S
-                fill = key_of(operation.key), operation.fragment, entry.generation
-                self._later(came_s, self.switch.fill, *fill)
+                self.fills.append((operation.destination, self._now_s))
+                place = key_of(operation.key), entry.generation
+                for fragment in range(operation.fragments):
+                    came_s = (fragment + 1) / operation.fragments * self._block_s + wait_s + ANSWER_S
+                    self._later(came_s, self.switch.fill, *place, fragment)
             elif isinstance(operation, Reclaim):
                 whole = entry is not None and entry.is_whole
                 op, flags = (wire.OP_PUT_ACK, wire.FLAG_HELD) if whole else (wire.OP_NOT_FOUND, 0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hostlib.wire import Buffer
 
 
-Served = tuple[int, int, int, int, int, list[tuple[int, bytes, int, int, int]]]
+Served = tuple[int, int, int, int, list[tuple[int, bytes, int, int, int]]]
 """GETs; of them retries, past the pool, repairs, fills; of what was begun fragments, key, depth, length of
 the chain and parent."""
 

@@ -36,7 +36,7 @@ typedef struct {
     Block block;
     uint8_t key[KEY_BYTES];
     unsigned tenant, epoch, backlog_ms;
-    Py_ssize_t retries, bypasses, repairs, fills;
+    Py_ssize_t retries, bypasses, repairs;
 } Shelf;
 
 /* A hostlib.block.Block: 1, or 0 for what can't be one. */
@@ -127,14 +127,15 @@ static int ask_backlog(Shelf *shelf, PyObject *backlog) {
     return 0;
 }
 
-/* Answer one datagram: 1; 0 if it is no GET of the tenant's that is answered from DRAM; -1: exception. */
+/* Answer one datagram: 1; 0 if it is no GET of the tenant's that is answered from DRAM with one VALUE; -1: exception. */
 static int serve_one(Shelf *shelf, const uint8_t *get, PyObject *begun, PyObject *replies) {
     if (get == NULL || !is_get(get) || load16(get + AT_TENANT) != shelf->tenant) return 0;
+    unsigned flags = load16(get + AT_FLAGS);
+    if (flags & FLAG_FILL) return 0; /* all fragments are wanted */
     int found = find_block(shelf, get);
     if (found <= 0) return found;
     uint64_t content = load64(get + AT_CONTENT);
     unsigned fragment = load16(get + AT_FRAGMENT), fragments = load16(get + AT_FRAGMENTS);
-    unsigned flags = load16(get + AT_FLAGS);
     if ((content != 0 && content != shelf->block.write) || (fragments != 0 && fragments != shelf->block.fragments) ||
         fragment >= shelf->block.fragments)
         return 0;
@@ -160,13 +161,12 @@ static int serve_one(Shelf *shelf, const uint8_t *get, PyObject *begun, PyObject
     shelf->retries += (flags & FLAG_RETRY) != 0;
     shelf->bypasses += (flags & FLAG_BYPASS) != 0;
     shelf->repairs += (flags & FLAG_REPAIR) != 0;
-    shelf->fills += (flags & FLAG_FILL) != 0;
     return failed ? -1 : 1;
 }
 
-/* serve_gets(datagrams, at, shelf, epoch, backlog, replies) -> None, or (count, retries, bypasses, repairs, fills,
-   begun) of as many datagrams from there on as are GETs of one tenant for blocks that are in DRAM; the VALUEs are
-   appended to `replies`. `shelf` is (blocks in DRAM by place, those read ahead, derive, Place, Block),
+/* serve_gets(datagrams, at, shelf, epoch, backlog, replies) -> None, or (count, retries, bypasses, repairs, begun) of
+   as many datagrams from there on as are GETs of one tenant for blocks that are in DRAM, none of a switch's
+   for its pool; the VALUEs are appended to `replies`. `shelf` is (blocks in DRAM by place, those read ahead, derive, Place, Block),
    backlog(tenant) in ms; `begun` has (fragments of the block, key, depth, chain_blocks, parent) of each
    GET for a first fragment. */
 PyObject *weir_serve_gets(PyObject *module, PyObject *arguments) {
@@ -197,8 +197,7 @@ PyObject *weir_serve_gets(PyObject *module, PyObject *arguments) {
     if (state >= 0 && at == first)
         result = Py_NewRef(Py_None);
     else if (state >= 0)
-        result = Py_BuildValue("(nnnnnO)", at - first, shelf.retries, shelf.bypasses, shelf.repairs, shelf.fills,
-                               begun);
+        result = Py_BuildValue("(nnnnO)", at - first, shelf.retries, shelf.bypasses, shelf.repairs, begun);
     Py_XDECREF(begun);
     return result;
 }

@@ -7,6 +7,9 @@
 // Nothing wedges: a claim older than PENDING_TIMEOUT_US absorbs no more requests and can be taken over;
 // a GET marked as a retry, or one that finds its own claim too old, is forwarded and keeps the waiters.
 //
+// A home answers a GET for a slot with that fragment and all behind it: one claim, that of fragment 0, is
+// for the whole block, and its last fragment ends it.
+//
 // settings: the controller turns merging on and off (off: every GET is forwarded, replies are unicast).
 #ifndef WEIR_PENDING_P4
 #define WEIR_PENDING_P4
@@ -22,9 +25,11 @@ control pending(
     register<waiters_t>(PENDING_CELLS) pending_waiters;
 
     // Consecutive fragments of a block lie in consecutive cells. Keys are hashes: any slice will do.
-    bit<32> fragment = (bit<32>) headers.kv.fragment;
-    bit<32> first = (headers.kv.key[127:96] + fragment) & (PENDING_CELLS / 2 - 1);
-    bit<32> second = PENDING_CELLS / 2 + ((headers.kv.key[95:64] + fragment) & (PENDING_CELLS / 2 - 1));
+    bool fills = headers.kv.flags & FLAG_FILL != 0;
+    bit<16> fragment = fills ? 16w0 : headers.kv.fragment;
+    bit<32> first = (headers.kv.key[127:96] + (bit<32>) fragment) & (PENDING_CELLS / 2 - 1);
+    bit<32> second = PENDING_CELLS / 2
+        + ((headers.kv.key[95:64] + (bit<32>) fragment) & (PENDING_CELLS / 2 - 1));
     bit<48> now = standard_metadata.ingress_global_timestamp;
 
     // What is fetched for a slot, or to put one right, has claims of its own, and does not merge: they are
@@ -75,7 +80,7 @@ control pending(
     apply {
         bit<16> flags = headers.kv.flags;
         purpose = (bit<8>) ((flags & (FLAG_FILL | FLAG_REPAIR)) >> 4);
-        place = headers.kv.tenant ++ headers.kv.key ++ headers.kv.fragment ++ purpose;
+        place = headers.kv.tenant ++ headers.kv.key ++ fragment ++ purpose;
         is_reply = headers.kv.op == OP_VALUE && flags & FLAG_PUSHED == 0 || headers.kv.op == OP_NOT_FOUND
             || headers.kv.op == OP_REFUSED && headers.kv.generation == REFUSED_UNREADABLE;
 
@@ -95,7 +100,10 @@ control pending(
             if (is_reply) {
                 if (own) {
                     metadata.awaited = true;
-                    pending_waiters.write(cell, 0);
+                    if (!fills || headers.kv.op != OP_VALUE
+                        || headers.kv.fragment + 1 == headers.kv.fragments) {
+                        pending_waiters.write(cell, 0);
+                    }
                     if (merging) {
                         metadata.waiters = waiting;
                     }
@@ -104,7 +112,7 @@ control pending(
                 waiters_t me = 0;
                 if (standard_metadata.ingress_port < WAITER_PORTS) {
                     me = (waiters_t) 1 << (bit<8>) standard_metadata.ingress_port;
-                } else if (flags & FLAG_FILL != 0) {
+                } else if (fills) {
                     me = 1;     // the pool itself
                 }
                 bool fresh = now - since < PENDING_TIMEOUT_US;

@@ -26,7 +26,7 @@ const bit<8> OP_KEYS      = 11;     // store -> store: these (carries a value)
 // Operations that only the controller sends, as PacketOut.
 const bit<8> OP_INVALIDATE = 16;    // forget what the fragment's slot holds
 const bit<8> OP_RECLAIM    = 17;    // send the fragment, as a PUT, to the packet's IPv4 destination
-const bit<8> OP_FILL       = 18;    // fetch the fragment from its home into its slot, now
+const bit<8> OP_FILL       = 18;    // fetch the block from this fragment on from its home, now
 const bit<8> OP_PUSH       = 19;    // send the fragment, as a VALUE, to the multicast group in `sequence`
 const bit<8> OP_MEMBERS    = 20;    // to a host: the storage nodes there are (carries a value)
 
@@ -35,7 +35,7 @@ const bit<16> FLAG_RETRY     = 0x0001;  // GET: asked before; forwarded even whe
 const bit<16> FLAG_BYPASS    = 0x0002;  // GET, STAT: neither pool nor pending table; VALUE: not merged, not stored
 const bit<16> FLAG_FROM_POOL = 0x0004;  // VALUE, FOUND: served, or said, by a switch
 const bit<16> FLAG_MERGED    = 0x0008;  // VALUE, NOT_FOUND: a copy of a reply that several ports waited for
-const bit<16> FLAG_FILL      = 0x0010;  // GET, VALUE: on behalf of the pool; ends in the switch
+const bit<16> FLAG_FILL      = 0x0010;  // GET: all from this fragment on; VALUE: for slots, ends in the switch
 const bit<16> FLAG_RECLAIM   = 0x0020;  // PUT, PUT_ACK: a block on its way out of the pool
 const bit<16> FLAG_PUSHED    = 0x0040;  // VALUE, PUSH: nobody asked; the controller expects that it will be wanted
 const bit<16> FLAG_SUBSCRIBE = 0x0080;  // GET: push to me what else there is of this prefix

@@ -183,8 +183,8 @@ def test_a_block_that_its_home_says_is_new_is_there_before_anyone_asks(switch: L
         news.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(1))))
         (message,) = news.messages(0, 0)
         switch.send(STORE, CONTROLLER.ipv4, Raw(message))
+        assert switch.receive(STORE, wire.OP_GET).flags == wire.FLAG_FILL
         for fragment in range(FRAGMENTS):
-            assert switch.receive(STORE, wire.OP_GET).flags == wire.FLAG_FILL
             switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
         wait_until(lambda: worker.outcomes[OUTCOME_FILL_ENDED] == FRAGMENTS, "the fills to arrive")
         assert_served(switch, key(1))
@@ -194,9 +194,9 @@ def test_a_block_that_its_home_says_is_new_is_there_before_anyone_asks(switch: L
 def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
     with controller(switch, fill="now", answer_timeout_s=10) as worker:
         switch.fetch(key(1))
+        request = switch.receive(STORE, wire.OP_GET)
+        assert (request.flags, request.fragment) == (wire.FLAG_FILL, 0)
         for fragment in range(FRAGMENTS):
-            request = switch.receive(STORE, wire.OP_GET)
-            assert request.flags == wire.FLAG_FILL
             switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
         wait_until(lambda: worker.outcomes[OUTCOME_FILL_ENDED] == FRAGMENTS, "the fills to arrive")
         assert_served(switch, key(1))

@@ -252,17 +252,17 @@ def test_blocks_are_filled_at_once_only_from_a_home_where_nothing_waits() -> Non
 
 
 def test_fills_are_sent_to_the_home_and_bounded() -> None:
-    world = World(blocks=3, fill="now", control_fragments_in_flight=6, answer_timeout_s=0.2)
+    in_flight = 2 * FRAGMENTS
+    world = World(blocks=3, fill="now", control_fragments_in_flight=in_flight, answer_timeout_s=0.2)
     world.miss(1, 2, 3)
     world.pool.tick(1.0)
-    assert [type(packet) for packet in world.adapter.packets] == [Fill] * 6
+    assert [type(packet) for packet in world.adapter.packets] == [Fill] * 2
     assert {packet.destination for packet in world.adapter.packets} == {STORES[0]}
     world.pool.tick(1.1)
-    assert len(world.adapter.packets) == 6
+    assert len(world.adapter.packets) == 2
     world.pool.tick(1.3)
-    assert len(world.adapter.packets) == 12
-    fragments = [(packet.key, packet.fragment) for packet in world.adapter.packets]
-    assert fragments == [(key(n), f) for n in (1, 2, 3) for f in range(FRAGMENTS)]
+    asked = [(packet.key, packet.fragment, packet.fragments) for packet in world.adapter.packets]
+    assert asked == [(key(n), 0, FRAGMENTS) for n in (1, 2, 3)]
 
 
 def test_a_block_that_its_home_does_not_hold_is_given_up() -> None:

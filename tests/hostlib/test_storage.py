@@ -83,7 +83,7 @@ def test_a_get_is_answered_with_what_it_asked_echoed() -> None:
     async def main() -> None:
         with storage_and_peer() as (node, address, peer, store):
             store.preload([place(KEY)], BLOCK_BYTES)
-            echoed = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
+            echoed = wire.FLAG_BYPASS | wire.FLAG_REPAIR
             asked = get(2, 4, echoed | wire.FLAG_RETRY, derived_write(KEY))
             (reply,) = await ask(peer, address, [asked], 1)
             block = derivation(SEAL)(place(KEY), BLOCK_BYTES)
@@ -94,8 +94,31 @@ def test_a_get_is_answered_with_what_it_asked_echoed() -> None:
             (missing,) = await ask(peer, address, [asked._replace(key=KEY[::-1])], 1)
             assert missing == asked._replace(op=wire.OP_NOT_FOUND, key=KEY[::-1], flags=echoed)
             stats = node.stats
-            assert (stats.gets, stats.retries, stats.bypasses, stats.repairs, stats.fills) == (2, 2, 2, 2, 2)
+            assert (stats.gets, stats.retries, stats.bypasses, stats.repairs, stats.fills) == (2, 2, 2, 2, 0)
             assert (stats.values, stats.not_found) == (1, 1)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_a_get_for_a_pool_is_answered_with_all_fragments_from_that_on(first: int) -> None:
+    async def main() -> None:
+        with storage_and_peer() as (node, address, peer, store):
+            store.preload([place(KEY)], BLOCK_BYTES)
+            asked = get(first, 4, wire.FLAG_FILL, 0)
+            replies = await ask(peer, address, [asked], 4 - first)
+            block = derivation(SEAL)(place(KEY), BLOCK_BYTES)
+            assert replies == [
+                asked._replace(
+                    op=wire.OP_VALUE, fragment=at, content=derived_write(KEY), value=block.value(at),
+                    tag=block.tag(at),
+                )
+                for at in range(first, 4)
+            ]  # fmt: skip
+            missing = asked._replace(key=KEY[::-1])
+            assert await ask(peer, address, [missing], 1) == [missing._replace(op=wire.OP_NOT_FOUND)]
+            stats = node.stats
+            assert (stats.gets, stats.fills, stats.values, stats.not_found) == (2, 2, 4 - first, 1)
 
     asyncio.run(main())
 

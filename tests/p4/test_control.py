@@ -141,15 +141,44 @@ def test_invalidate_empties_the_slot_and_confirms(rig: Rig) -> None:
     assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY))] == [NODE]
 
 
-def test_fill_fetches_a_fragment_into_its_slot(rig: Rig) -> None:
+def filled(rig: Rig, fragment: int) -> bool:
+    return [port for port, _ in rig.send(NODE, rig.get(NODE, KEY, fragment, flags=wire.FLAG_RETRY))] == [NODE]
+
+
+def test_one_fill_fetches_all_fragments_into_their_slots(rig: Rig) -> None:
     rig.install(KEY)
-    ((port, request),) = rig.send(p4.CPU_PORT, rig.control(wire.OP_FILL, KEY, 3))
+    ((port, request),) = rig.send(p4.CPU_PORT, rig.control(wire.OP_FILL, KEY))
     assert (port, request[KV].op, request[KV].flags) == (STORE, wire.OP_GET, wire.FLAG_FILL)
     assert checksums_right(request)
-    assert rig.send(STORE, rig.value(CONTROLLER_IP, KEY, 3, flags=wire.FLAG_FILL)) == []
+    for fragment in range(FRAGMENTS):
+        assert rig.send(STORE, rig.value(CONTROLLER_IP, KEY, fragment, flags=wire.FLAG_FILL)) == []
     assert rig.to_cpu == []
-    assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY, 3))] == [NODE]
-    assert rig.outcomes()["fill_ended"] == 1
+    assert rig.outcomes()["fill_ended"] == FRAGMENTS
+    assert all(filled(rig, fragment) for fragment in range(FRAGMENTS))
+
+
+def test_a_fill_ends_with_the_last_fragment(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.send(p4.CPU_PORT, rig.control(wire.OP_FILL, KEY))
+    for fragment in (0, FRAGMENTS - 1, 1):
+        rig.send(STORE, rig.value(CONTROLLER_IP, KEY, fragment, flags=wire.FLAG_FILL))
+    assert [filled(rig, fragment) for fragment in (0, 1, FRAGMENTS - 1)] == [True, False, True]
+
+
+def test_a_fill_that_its_home_can_not_answer_has_ended(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.send(p4.CPU_PORT, rig.control(wire.OP_FILL, KEY))
+    rig.send(STORE, rig.not_found(CONTROLLER_IP, KEY, flags=wire.FLAG_FILL))
+    rig.send(STORE, rig.value(CONTROLLER_IP, KEY, flags=wire.FLAG_FILL))
+    assert not filled(rig, 0)
+
+
+def test_a_fill_and_the_requests_of_nodes_have_claims_of_their_own(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.send(NODE, rig.get(NODE, KEY))
+    rig.send(p4.CPU_PORT, rig.control(wire.OP_FILL, KEY))
+    assert rig.send(STORE, rig.value(CONTROLLER_IP, KEY, flags=wire.FLAG_FILL)) == []
+    assert [port for port, _ in rig.send(STORE, rig.value(NODE, KEY))] == [NODE]
 
 
 def test_push_sends_the_block_to_a_group_unasked(rig: Rig) -> None:
