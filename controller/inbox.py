@@ -1,17 +1,21 @@
 """What a switch said and the controller has not read yet: bounded, and by kind.
 
 Answers to the controller's own operations, and heartbeats, come before reports, and a flood of reports does
-not push them out.
+not push them out. Entries wait for reports; answers, of which several come within milliseconds, wait for one
+another: who reads is woken once for all of them.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+GATHER_S: Final = 0.005
+"""That an answer waits for others, where no report is there."""
 
 
 class Inbox:
@@ -32,7 +36,8 @@ class Inbox:
             if len(kind) >= self._most:
                 return False
             kind.append(message)
-            self._changed.notify()
+            if kind is self._reports or len(kind) == 1:
+                self._changed.notify()
             return True
 
     def wake(self) -> None:
@@ -42,9 +47,12 @@ class Inbox:
             self._changed.notify()
 
     def take(self, timeout_s: float, most: int) -> list[Any]:
-        """Up to `most` messages, waiting for the first; none if there was none in time, or `wake`."""
+        """Up to `most` messages, waiting for the first, and after an answer for more; none if there was none
+        in time, or `wake`."""
         with self._changed:
             self._changed.wait_for(lambda: self._woken or self._answers or self._reports, timeout_s)
+            if self._answers:
+                self._changed.wait_for(lambda: self._woken or self._reports, min(GATHER_S, timeout_s))
             self._woken = False
             taken: list[Any] = []
             for kind in (self._answers, self._reports):

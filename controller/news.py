@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controller.block_id import block_id
 from controller.operations import written
@@ -14,6 +14,11 @@ from hostlib.news import read_news
 if TYPE_CHECKING:
     from controller.known_blocks import KnownBlocks
     from controller.operations import Answer, HotMiss
+
+
+GATHER_S: Final = 2 * HEARTBEAT_S
+"""From the first of what homes tell until the policy hears of it: each has said what is new by then, and
+what is admitted together takes one Write."""
 
 
 class NewsHeard:
@@ -50,7 +55,7 @@ class NewsHeard:
     @property
     def due_s(self) -> float:
         """When something is told."""
-        return self._since_s + HEARTBEAT_S if self._heard else float("inf")
+        return self._since_s + GATHER_S if self._heard else float("inf")
 
     def due(self, now_s: float) -> list[HotMiss]:
         """What is told now."""

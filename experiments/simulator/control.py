@@ -250,7 +250,8 @@ class SwitchControl:
             if not self._switch.push(block, part, operation.sequence):
                 self._answer(wire.OP_NOT_FOUND, block, part, operation.sequence, wire.FLAG_PUSHED)
         else:
-            self._switch.fill(Ask(block, part, block.parts[part], name, 0, fill=True))
+            for wanted, fragments in enumerate(block.parts):
+                self._switch.fill(Ask(block, wanted, fragments, name, 0, fill=True))
 
     def _on_miss(self, ask: Ask, count: int, backlog_ms: float, waiters: int) -> None:
         """A digest leaves the switch, by itself or with others; the controller takes lists one at a time."""

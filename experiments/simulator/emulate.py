@@ -113,6 +113,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "hints": ANSWERS if scenario.lends else scenario.nodes.hints,
         "policy": scenario.pool.policy,
         "eviction": scenario.control.eviction,
+        "fill": scenario.control.fill,
         "push": "yes" if scenario.control.push else "no",
         "joining": scenario.nodes.joining,
         "pool-blocks": max(1, int(scenario.pool.size_gb * GB / block_bytes)),

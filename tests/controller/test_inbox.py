@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
+from controller import inbox as module
 from controller.inbox import Inbox
 
 
@@ -38,6 +41,19 @@ def test_who_waits_is_woken_by_a_message_and_without_one() -> None:
     assert box.take(60, 9) == ["answer"]
     threading.Timer(0.01, box.wake).start()
     assert box.take(60, 9) == []
+
+
+def test_answers_wait_for_one_another_but_no_report_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GATHER_S", 60)
+    box = inbox()
+    for after_s, message in ((0.01, "answer 1"), (0.02, "answer 2"), (0.03, "report")):
+        threading.Timer(after_s, box.put, [message]).start()
+    assert box.take(60, 9) == ["answer 1", "answer 2", "report"]
+    box.put("answer 3")
+    threading.Timer(0.01, box.wake).start()
+    assert box.take(60, 9) == ["answer 3"]
+    box.put("answer 4")
+    assert box.take(0, 9) == ["answer 4"]
 
 
 def test_all_that_comes_while_somebody_takes_is_taken() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from controller.block_id import key_of
 from controller.config import PoolSize, PushOptions, Thresholds
+from controller.news import GATHER_S
 from controller.operations import (
     Answer,
     Fill,
@@ -189,9 +190,9 @@ def test_a_block_that_its_home_says_is_new_is_admitted_and_counted_on_from_there
     world = World()
     world.pool.answered(news(1, 2, source=1), 1.0)
     assert world.pool.in_motion
-    world.pool.tick(1.0)
+    world.pool.tick(0.999 + GATHER_S)
     assert not world.installed  # others may have what is before it in its chain
-    world.pool.tick(1.1)
+    world.pool.tick(1.0 + GATHER_S)
     assert world.installed == {key(1), key(2)}
     assert world.pool.counts.writes_told == 2
     misses = [event for event in world.events if isinstance(event, Miss)]
@@ -199,7 +200,7 @@ def test_a_block_that_its_home_says_is_new_is_admitted_and_counted_on_from_there
     world.pool.policy.handle(Lost(key(1), 2.0))
     world.pool.hot_miss(hot_miss(1, count=4), 2.0)
     world.pool.answered(news(1), 3.0)  # written again: what was counted stays
-    world.pool.tick(3.1)
+    world.pool.tick(3.0 + GATHER_S)
     world.pool.policy.handle(Lost(key(1), 3.0))
     world.pool.hot_miss(hot_miss(1, count=5), 3.0)
     assert [event.times for event in world.events if isinstance(event, Miss)] == [1, 1, 4, 1]

@@ -130,6 +130,12 @@ def test_the_emulators_nodes_ask_as_those_of_the_scenario(hints: str) -> None:
     assert emulator.matched(True).nodes.hints == hints
 
 
+@pytest.mark.parametrize("fill", ["on_the_way", "idle"])
+def test_the_emulators_pool_is_filled_as_the_simulated_one(fill: str) -> None:
+    emulator = Emulator(Scenario().changed(control={"fill": fill}), 20_000.0)
+    assert emulator.run.options.fill == fill
+
+
 @pytest.mark.parametrize("first", [False, True])
 def test_the_emulator_has_the_queues_of_the_scenario(first: bool) -> None:
     emulator = Emulator(Scenario().changed(network={"requests_first": first}), 20_000.0)
