@@ -112,13 +112,14 @@ class P4RuntimeAdapter:
 
     def _read_counters(self, base_slots: Iterable[int]) -> dict[int, int]:
         """In one request, which costs more than what it brings."""
-        outcomes_id = self._program.counter_id(OUTCOMES)
-        asked = [Entity(counter_entry=p4runtime_pb2.CounterEntry(counter_id=outcomes_id))]
+        request = p4runtime_pb2.ReadRequest()
+        request.entities.add().counter_entry.counter_id = self._program.counter_id(OUTCOMES)
         for base_slot in base_slots:
-            asked.append(Entity(counter_entry=p4runtime_pb2.CounterEntry(counter_id=self._hits_id)))
-            asked[-1].counter_entry.index.index = base_slot
+            entry = request.entities.add().counter_entry  # in its place: a copy costs three times as much
+            entry.counter_id = self._hits_id
+            entry.index.index = base_slot
         packets, hits = [0] * len(OUTCOME_NAMES), {}
-        for entity in self._client.read(asked):
+        for entity in self._client.read_all(request):
             entry = entity.counter_entry
             if entry.counter_id == self._hits_id:
                 hits[entry.index.index] = entry.data.packet_count

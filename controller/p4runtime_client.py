@@ -104,8 +104,12 @@ class SwitchClient:
 
     def read(self, entities: Iterable[Any]) -> Iterator[Any]:
         """Entities that match; nothing is buffered."""
+        return self.read_all(p4runtime_pb2.ReadRequest(entities=entities))
+
+    def read_all(self, request: p4runtime_pb2.ReadRequest) -> Iterator[Any]:
+        """As `read`, of a request that names no device yet."""
         self._costs.p4runtime_reads += 1
-        request = p4runtime_pb2.ReadRequest(device_id=self.device_id, entities=entities)
+        request.device_id = self.device_id
         try:
             for response in self.stub.Read(request, timeout=READ_TIMEOUT_S):
                 self._costs.entities_read += len(response.entities)

@@ -205,6 +205,10 @@ class InProcessClient:
         except DataPlaneError as error:
             raise SwitchError(str(error)) from None
 
+    def read_all(self, request: p4runtime_pb2.ReadRequest) -> Iterator[Any]:
+        """As `read`, of a request that names no device."""
+        return self.read(request.entities)
+
     def pipeline(self) -> Any | None:
         """The switch's pipeline configuration, None if it has none."""
         self._check_alive()
