@@ -4,7 +4,9 @@ by them.
 Blocks are grouped into classes (`reuse_classes.py`). The age of a block is the number of accesses since it
 was last asked for, in ticks, and then in buckets that widen with age. For each class and bucket the model
 counts reuses and exposure (blocks at risk times ticks), whether the pool holds a block or only remembers
-it, so what it learns does not depend on what was kept. Both fade, so old habits are forgotten.
+it, so what it learns does not depend on what was kept. Both fade, so old habits are forgotten. The exposure of
+a class at an age tells something once blocks have passed that age, or came again at it: what is on its way
+through, together as a rule, says nothing yet of those who will come again at its end, as in a loop.
 
 Classes make groups: what ends its chain; what else was asked for once, of any lineage; each gap, at any
 count. Of a group, hazard = (reuses + K * prior) / (exposure + K), K worth one reuse (Tuning.prior_reuses).
@@ -66,6 +68,7 @@ _GROUPS = np.array((LAST, 1, *range(FIRST_GAP_CLASS, CLASSES, LEVELS)))
 _FIRST_GAP_GROUP = 2
 _GROUP_OF = np.repeat(np.arange(len(_GROUPS)), np.diff((*_GROUPS, CLASSES)))
 _AGES = np.arange(BUCKETS)
+_IS_LAST = _AGES == BUCKETS - 1
 _NEAR = np.triu(NEAR ** np.maximum(0, _AGES - _AGES[:, None]))
 _FROM_ON = np.triu(np.ones((BUCKETS, BUCKETS), dtype=bool))
 
@@ -85,6 +88,7 @@ class ReuseModel:
         """[class][bucket]: chance of being asked for again at all."""
         self._reuses = _table()
         self._exposure = _table()
+        self._passed = _table()
         self._at_risk = [[0] * BUCKETS for _ in range(CLASSES)]
         self.refresh(0.0, Learner())
 
@@ -116,6 +120,7 @@ class ReuseModel:
         at_risk = self._at_risk[kind]
         at_risk[bucket - 1] -= blocks
         at_risk[bucket] += blocks
+        self._passed[kind][bucket - 1] += blocks
 
     def ticked(self) -> None:
         """A tick went by for all blocks at risk; age 0 is accounted for by entering."""
@@ -133,7 +138,7 @@ class ReuseModel:
     def refresh(self, ticks: float, learner: Learner) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""
         reuses, exposure, index, chance = learner.learn(
-            np.array(self._reuses), np.array(self._exposure), ticks
+            np.array(self._reuses), np.array(self._exposure), np.array(self._passed), ticks
         )
         self._reuses, self._exposure = reuses.tolist(), exposure.tolist()
         self.index, self.chance = index.tolist(), chance.tolist()
@@ -151,16 +156,22 @@ class Learner:
         self.trust = Trust(known_hazard)
         """Whether what is known counts."""
 
-    def learn(self, reuses: Floats, exposure: Floats, ticks: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Counts faded by `ticks`, and the index and the chance of reuse that follow: [class, bucket]."""
+    def learn(
+        self, reuses: Floats, exposure: Floats, passed: Floats, ticks: float
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Counts faded by `ticks`, and the index and the chance of reuse that follow: [class, bucket].
+
+        `passed` is how many blocks were in a bucket until they were too old for it.
+        """
         trust, known, prior_reuses = self.trust, self._known, self._tuning.prior_reuses
         trust.see(reuses, exposure)
         fade = math.exp(-ticks / self._tuning.fade_ticks)
         reuses, exposure = reuses * fade, exposure * fade
-        hazard = _hazards(reuses, exposure, prior_reuses)
+        told = _told(reuses, exposure, passed)
+        hazard = _hazards(reuses, told, prior_reuses)
         trust.go_on(reuses, exposure, hazard)
         if self._parts.known and trust.is_given:
-            hazard = _hazards(reuses + known.reuses, exposure + known.exposure, prior_reuses)
+            hazard = _hazards(reuses + known.reuses, told + known.exposure, prior_reuses)
         risk = hazard * _WIDTHS
         index = _best_hit_rate(hazard, risk) if self._parts.lookahead else hazard
         return reuses, exposure, index, 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
@@ -168,6 +179,13 @@ class Learner:
 
 def _table() -> list[list[float]]:
     return [[0.0] * BUCKETS for _ in range(CLASSES)]
+
+
+def _told(reuses: Floats, exposure: Floats, passed: Floats) -> Floats:
+    """Exposure of each class at ages that its blocks have passed, or were reused at, and at the last, which has
+    no end; 0 at others. Without that 2 % less is saved in `flood` with 1,000 and 3,000 blocks (14 seeds)."""
+    told: Floats = np.where((passed + reuses > 0) | _IS_LAST, exposure, 0.0)
+    return told
 
 
 def _hazards(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:

@@ -129,8 +129,9 @@ def _core(module: Any) -> MakeCore:
             return (key for key, _ in self.least(len(self)))
 
         def refresh(self, ticks: float, learner: Learner) -> None:
-            reuses, exposure, index, chance = self._tables()
-            reuses[:], exposure[:], index[:], chance[:] = learner.learn(reuses, exposure, ticks)
+            reuses, exposure, passed, index, chance = self._tables()
+            learned = learner.learn(reuses, exposure, passed, ticks)
+            reuses[:], exposure[:], index[:], chance[:] = learned
 
         def counts(self) -> Counts:
             reuses, exposure, *_ = self._tables()

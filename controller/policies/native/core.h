@@ -84,6 +84,7 @@ typedef struct {
     int64_t reused; /* ever */
     uint32_t (*tracked)[CLASSES];
     double reuses[CLASSES][BUCKETS], exposure[CLASSES][BUCKETS], at_risk[CLASSES][BUCKETS];
+    double passed[CLASSES][BUCKETS]; /* blocks that were as old as that all through */
     double index[CLASSES][BUCKETS], chance[CLASSES][BUCKETS];
     uint8_t bucket_of[TRACKED_TICKS];
     /* the learned value */

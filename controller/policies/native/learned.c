@@ -216,6 +216,7 @@ void weir_end_tick(Core *core) {
         for (int kind = 0; kind < CLASSES; kind++) {
             core->at_risk[kind][in - 1] -= cohort[kind];
             core->at_risk[kind][in] += cohort[kind];
+            core->passed[kind][in - 1] += cohort[kind];
         }
     }
     forget(core);

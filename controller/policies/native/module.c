@@ -134,12 +134,12 @@ static PyObject *view(Core *core, double (*table)[BUCKETS]) {
     return PyMemoryView_FromMemory((char *)table, sizeof(double) * CLASSES * BUCKETS, PyBUF_WRITE);
 }
 
-/* reuses, exposure, index, chance: as bytes, valid as long as the core is. */
+/* reuses, exposure, passed, index, chance: as bytes, valid as long as the core is. */
 static PyObject *core_tables(PyObject *self, PyObject *unused) {
     (void)unused;
     Core *core = (Core *)self;
-    return Py_BuildValue("(NNNN)", view(core, core->reuses), view(core, core->exposure), view(core, core->index),
-                         view(core, core->chance));
+    return Py_BuildValue("(NNNNN)", view(core, core->reuses), view(core, core->exposure), view(core, core->passed),
+                         view(core, core->index), view(core, core->chance));
 }
 
 static PyMethodDef methods[] = {

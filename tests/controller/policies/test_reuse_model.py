@@ -172,11 +172,33 @@ def test_an_age_that_nothing_reached_is_judged_by_the_ages_before() -> None:
     assert seldom.index[YOUNG][beyond] < ReuseModel().index[YOUNG][beyond]
 
 
+def test_blocks_on_their_way_through_an_age_tell_nothing_of_its_end() -> None:
+    """All of a loop come again at one age: those that are nearly as old have not yet."""
+    entering, leaving, gone = (begun_together(ticks) for ticks in (96, 127, 128))
+    bucket = bucket_of(100)
+    assert bucket == bucket_of(127) == bucket_of(128) - 1
+    assert leaving.index[YOUNG][bucket] == entering.index[YOUNG][bucket]
+    assert gone.index[YOUNG][bucket] < 0.5 * leaving.index[YOUNG][bucket]
+
+
+def begun_together(ticks: int) -> ReuseModel:
+    """A hundred blocks were asked for so many ticks ago, and none since."""
+    model = ReuseModel()
+    history = History(model, remembered=1000)
+    for key in range(100):
+        history.asked(history.begin(key, None, False), 1, 0)
+    for _ in range(ticks):
+        history.end_tick()
+    model.refresh(0.0, Learner(Parts(lookahead=False)))
+    return model
+
+
 def learned_at_all_ages(share: float) -> ReuseModel:
     """A block comes each tick, and after 1, 2, 3, … 99 ticks that share of what is left comes again."""
     model, left = ReuseModel(), 1000.0
     for age in range(100):
         model._exposure[YOUNG][bucket_of(age)] += left
+        model._passed[YOUNG][bucket_of(age)] = left
         model._reuses[YOUNG][bucket_of(age)] += share / 10 * left
         left *= 1 - share / 10
     model.refresh(0.0, Learner())

@@ -99,10 +99,10 @@ def test_what_is_known_counts_of_ages_that_nothing_has_reached_here(is_used: boo
     known = soon.plus(late)
     learner = Learner(Parts(known=is_used), known=known)
     reuses, exposure = np.zeros((CLASSES, BUCKETS)), np.zeros((CLASSES, BUCKETS))
-    before = learner.learn(reuses, exposure, 0.0)[2]
+    before = learner.learn(reuses, exposure, exposure, 0.0)[2]
     reuses[YOUNG, SOON] = 4000.0
     exposure[YOUNG, : SOON + 1] = 10 * soon.exposure[YOUNG, : SOON + 1]
-    index = learner.learn(reuses, exposure, 0.0)[2][YOUNG]
+    index = learner.learn(reuses, exposure, exposure, 0.0)[2][YOUNG]
     assert before[YOUNG, SOON + 1] > before[YOUNG, LATE]
     assert (index[LATE] > 2 * index[SOON + 1] and index[LATE] > 4 * index[LATE + 1]) == is_used
 
