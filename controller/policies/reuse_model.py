@@ -38,9 +38,10 @@ from controller.policies.reuse_prior import KNOWN_REUSES, Counts, Trust, convers
 
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
-CLASS_GROWTH = 2.0
-"""Before anything is seen, a class of blocks asked for again is reused twice as much as the one before: its
-gaps are half as long."""
+CLASS_GROWTH = 1.4
+"""Before anything is seen, a class of blocks asked for again is reused so many times as much as the one before,
+whose gaps are twice as long. With 2, what was asked for in one short burst is kept at ages that its class has
+not passed."""
 NEAR = 0.5
 """Weight of what a bucket of ages tells of the next one: how much more than others a class is reused. It is
 not critical: with .1 instead, a pool saves as much on the conversation trace, in the mean of seven
