@@ -4,9 +4,9 @@ by them.
 Blocks are grouped into classes (`reuse_classes.py`). The age of a block is the number of accesses since it
 was last asked for, in ticks, and then in buckets that widen with age. For each class and bucket the model
 counts reuses and exposure (blocks at risk times ticks), whether the pool holds a block or only remembers
-it, so what it learns does not depend on what was kept. Both fade, so old habits are forgotten. The exposure of
-a class at an age tells something once blocks have passed that age, or came again at it: what is on its way
-through, together as a rule, says nothing yet of those who will come again at its end, as in a loop.
+it, so what it learns does not depend on what was kept. Both fade, so old habits are forgotten. The exposure
+of a class at an age tells something once blocks have passed that age, or came again at it: what is on its
+way through, together as a rule, says nothing yet of those who will come again at its end, as in a loop.
 
 Classes make groups: what ends its chain; what else was asked for once, of any lineage; each gap, at any
 count. Of a group, hazard = (reuses + K * prior) / (exposure + K), K worth one reuse (Tuning.prior_reuses).
@@ -39,9 +39,9 @@ from controller.policies.reuse_prior import KNOWN_REUSES, Counts, Trust, convers
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
 CLASS_GROWTH = 1.4
-"""Before anything is seen, a class of blocks asked for again is reused so many times as much as the one before,
-whose gaps are twice as long. With 2, what was asked for in one short burst is kept at ages that its class has
-not passed."""
+"""Before anything is seen, a class of blocks asked for again is reused so many times as much as the one
+before, whose gaps are twice as long. With 2, what was asked for in one short burst is kept at ages that its
+class has not passed."""
 NEAR = 0.5
 """Weight of what a bucket of ages tells of the next one: how much more than others a class is reused. It is
 not critical: with .1 instead, a pool saves as much on the conversation trace, in the mean of seven
@@ -183,8 +183,8 @@ def _table() -> list[list[float]]:
 
 
 def _told(reuses: Floats, exposure: Floats, passed: Floats) -> Floats:
-    """Exposure of each class at ages that its blocks have passed, or were reused at, and at the last, which has
-    no end; 0 at others. Without that 2 % less is saved in `flood` with 1,000 and 3,000 blocks (14 seeds)."""
+    """Exposure of each class at ages that its blocks have passed, or were reused at, and at the last, which
+    has no end; 0 at others. If all counts, 2 % less is saved in `flood` with 1,000 and 3,000 blocks."""
     told: Floats = np.where((passed + reuses > 0) | _IS_LAST, exposure, 0.0)
     return told
 
