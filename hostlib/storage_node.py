@@ -269,8 +269,7 @@ class StorageNode:
                 epoch = self.members.epoch & 0xFF
                 said = flags, held, block.write, epoch, backlog_ms
                 return [
-                    wire.encode_value(message._replace(fragment=at), *said, block.tag(at), block.value(at))
-                    for at in wanted
+                    wire.encode_value(message, at, *said, block.tag(at), block.value(at)) for at in wanted
                 ]
             self.stats.other_writes += 1
         self.stats.not_found += 1

@@ -199,14 +199,15 @@ def encode(message: Message) -> bytes:
 
 
 def encode_value(
-    asked: Message, flags: int, fragments: int, content: int, epoch: int, backlog_ms: int, tag: bytes,
-    value: Buffer,
+    asked: Message, fragment: int, flags: int, fragments: int, content: int, epoch: int, backlog_ms: int,
+    tag: bytes, value: Buffer,
 ) -> bytes:  # fmt: skip
-    """The VALUE that answers a GET: as `encode` of a message that echoes what `asked` says of the place.
+    """A VALUE that answers a GET: as `encode` of a message that echoes what `asked` says of the place, but
+    for the fragment.
 
     For who serves fragment after fragment of sealed blocks: `value` and `tag` have a right length.
     """
-    (_, key, fragment, _, _, _, sequence, depth, chain, parent, _, recompute_ms, tenant, *_) = asked
+    (_, key, _, _, _, _, sequence, depth, chain, parent, _, recompute_ms, tenant, *_) = asked
     value_bytes = len(value)
     tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
     if value_bytes < VALUE_BYTES:

@@ -165,10 +165,10 @@ static int serve_one(Shelf *shelf, const uint8_t *get, PyObject *begun, PyObject
 }
 
 /* serve_gets(datagrams, at, shelf, epoch, backlog, replies) -> None, or (count, retries, bypasses, repairs, begun) of
-   as many datagrams from there on as are GETs of one tenant for blocks that are in DRAM, none of a switch's
-   for its pool; the VALUEs are appended to `replies`. `shelf` is (blocks in DRAM by place, those read ahead, derive, Place, Block),
-   backlog(tenant) in ms; `begun` has (fragments of the block, key, depth, chain_blocks, parent) of each
-   GET for a first fragment. */
+   as many datagrams from there on as are GETs of one tenant for blocks that are in DRAM, none of a switch's for its
+   pool; the VALUEs are appended to `replies`. `shelf` is (blocks in DRAM by place, those read ahead, derive, Place,
+   Block), backlog(tenant) in ms; `begun` has (fragments of the block, key, depth, chain_blocks, parent) of each GET for
+   a first fragment. */
 PyObject *weir_serve_gets(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *datagrams, *backlog, *replies;

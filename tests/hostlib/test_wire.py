@@ -191,16 +191,18 @@ def test_fragment_count(block_bytes: int, fragments: int) -> None:
 
 
 @given(asked=messages(), reply=messages(), value=st.binary(max_size=wire.VALUE_BYTES))
-def test_a_value_encoded_for_a_get_is_that_of_a_message_that_echoes_it(
+def test_a_value_encoded_for_a_get_is_that_of_a_message_that_echoes_it_but_for_the_fragment(
     asked: wire.Message, reply: wire.Message, value: bytes
 ) -> None:
     echo = asked._replace(
-        op=wire.OP_VALUE, fragments=reply.fragments, flags=reply.flags, generation=0, content=reply.content,
-        backlog_ms=reply.backlog_ms, homes=(0, 0, 0), epoch=reply.epoch, tag=reply.tag, value=value,
+        op=wire.OP_VALUE, fragment=reply.fragment, fragments=reply.fragments, flags=reply.flags,
+        generation=0, content=reply.content, backlog_ms=reply.backlog_ms, homes=(0, 0, 0), epoch=reply.epoch,
+        tag=reply.tag, value=value,
     )  # fmt: skip
     assert wire.encode(echo) == wire.encode_value(
-        asked, reply.flags, reply.fragments, reply.content, reply.epoch, reply.backlog_ms, reply.tag, value
-    )
+        asked, reply.fragment, reply.flags, reply.fragments, reply.content, reply.epoch, reply.backlog_ms,
+        reply.tag, value,
+    )  # fmt: skip
 
 
 @given(message=messages().filter(lambda message: message.op == wire.OP_GET), other=messages())
