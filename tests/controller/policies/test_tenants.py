@@ -22,15 +22,20 @@ def test_nobody_is_pushed_below_its_share(requests: list[tuple[int, int]]) -> No
     owners: dict[Key, int] = {}
     for step, (tenant, number) in enumerate(requests):
         key = tenant * 1000 + number
-        event = Hits(key, step) if key in policy else Miss(key, step, tenant=tenant)
-        held_before = {t: sum(owner == t for owner in owners.values()) for t in range(3)}
-        for decision in policy.handle(event):
-            if isinstance(decision, Admit):
-                owners[decision.key] = tenant
-            elif isinstance(decision, Evict):
-                loser = owners.pop(decision.key)
-                assert loser == tenant or held_before[loser] > CAPACITY // 3
+        ask(policy, owners, key, step, tenant, share=CAPACITY // 3)
     policy.check_all()
+
+
+def ask(policy: Checked, owners: dict[Key, int], key: Key, step: int, tenant: int, share: int) -> None:
+    """A tenant asks, and takes nothing from another that holds no more than its share; `owners` of what is in
+    the pool follow."""
+    held_before = Counter(owners.values())
+    for decision in policy.handle(Hits(key, step) if key in policy else Miss(key, step, tenant=tenant)):
+        if isinstance(decision, Admit):
+            owners[decision.key] = tenant
+        elif isinstance(decision, Evict):
+            loser = owners.pop(decision.key)
+            assert loser == tenant or held_before[loser] > share
 
 
 def hits_of_the_quiet_tenant(floods: bool, apart: bool) -> float:
@@ -105,13 +110,7 @@ def test_tenants_beyond_those_that_are_appraised_apart_have_their_shares_too(
         tenant = step % 5
         key = 1000 * tenant + (step if tenant == 4 else step // 5 % 10)  # the last never asks again
         hits[tenant] += key in policy
-        held = Counter(owners.values())
-        for decision in policy.handle(Hits(key, step) if key in policy else Miss(key, step, tenant=tenant)):
-            if isinstance(decision, Admit):
-                owners[decision.key] = tenant
-            elif isinstance(decision, Evict):
-                loser = owners.pop(decision.key)
-                assert loser == tenant or held[loser] > CAPACITY // 5
+        ask(policy, owners, key, step, tenant, share=CAPACITY // 5)
     policy.check_all()
     assert all(hits[tenant] > 0.95 * 800 for tenant in range(4))
 
