@@ -6,6 +6,7 @@ from random import Random
 
 from workload.adversarial import ADVERSARIAL
 from workload.drafts import Draft, Sessions, Shape, lognormal, mixed, starts, zipf_weights
+from workload.services import SERVICES
 
 MAX_PROMPT_TOKENS = 120_000
 CHAT_ENDS = 0.48
@@ -200,10 +201,12 @@ SHAPES = {
     )
 }
 ALL_SHAPES = {**SHAPES, **ADVERSARIAL}
+"""Those that policies were chosen on, by other seeds."""
+COMPARED_SHAPES = {**ALL_SHAPES, SERVICES.name: SERVICES}
 """Those that policies are compared on."""
 PASSAGES = Shape(
     "passages", "questions over passages that fill blocks, in any order", 4.0, passages, "passage "
 )
 PLAYED_SHAPES = {**SHAPES, PASSAGES.name: PASSAGES}
 """Those of real use, with the one that is made for blending."""
-EVERY_SHAPE = {**ALL_SHAPES, PASSAGES.name: PASSAGES}
+EVERY_SHAPE = {**COMPARED_SHAPES, PASSAGES.name: PASSAGES}

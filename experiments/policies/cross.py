@@ -1,8 +1,9 @@
 """Proof by leaving out: constants chosen on all families of traces but one, measured on that one.
 
-Families are the generated shapes, the adversarial ones, and the quarters by time of a trace, if one is given.
-Each has several members (seeds, or quarters), so a figure has an interval. The best baseline of each member
-and size is chosen afterwards, by what it saved there: no online policy could have known it.
+Families are the generated shapes, mixes of drawn services, the adversarial shapes, and the quarters by time
+of a trace, if one is given. Each has several members (seeds, or quarters), so a figure has an interval. The
+best baseline of each member and size is chosen afterwards, by what it saved there: no online policy could
+have known it.
 
 Outcomes are kept in `cross/` (`kept.py`), so a run that was interrupted goes on where it ended."""
 
@@ -27,6 +28,7 @@ from experiments.policies.pools import BELADY, CACHES, OWN
 from experiments.policies.written import write_json
 from workload.adversarial import ADVERSARIAL
 from workload.cost import CostModel
+from workload.services import SERVICES
 from workload.shapes import SHAPES
 from workload.trace import Trace
 
@@ -206,6 +208,7 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
         console.print(f"constants {number}: {candidate}", highlight=False)
     for name, rows in (
         ("usual shapes", [row for row in held if row.family in SHAPES]),
+        ("mixes of drawn services", [row for row in held if row.family == SERVICES.name]),
         ("adversarial shapes", [row for row in held if row.family in ADVERSARIAL]),
         ("trace", [row for row in held if row.family == "trace"]),
     ):

@@ -15,7 +15,8 @@ from experiments.policies.pools import NAMES
 from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
-from workload.shapes import ALL_SHAPES, SHAPES
+from workload.services import SERVICES
+from workload.shapes import COMPARED_SHAPES, SHAPES
 from workload.trace import Trace, load_trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
@@ -76,9 +77,9 @@ _OPTIONS = (
     ),
     Option(
         "SHAPES",
-        list_of(one_of(tuple(ALL_SHAPES))),
+        list_of(one_of(tuple(COMPARED_SHAPES))),
         tuple(SHAPES),
-        f"generated shapes to replay, by commas; also {', '.join(ADVERSARIAL)}",
+        f"generated shapes to replay, by commas; also {', '.join((SERVICES.name, *ADVERSARIAL))}",
     ),
     Option("REQUESTS", whole(1, 10_000_000), DEFAULT_REQUESTS, "requests of each generated trace"),
     Option("SEED", whole(0, 2**31), DEFAULT_SEED, "seed of the generated traces"),

@@ -16,7 +16,7 @@ from experiments.policies.options import Options
 from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.replay import replay
 from workload.cost import CostModel
-from workload.shapes import ALL_SHAPES
+from workload.shapes import COMPARED_SHAPES
 from workload.trace import Trace, load_trace
 
 Progress = Callable[[int], Callable[[], None]]
@@ -34,7 +34,7 @@ class Job:
 
 def run_cross(console: Console, options: Options, cost: CostModel, progress: Progress) -> None:
     """Leave each family of traces out in turn."""
-    shapes = tuple(ALL_SHAPES) if options.shapes_are_default else options.shapes
+    shapes = tuple(COMPARED_SHAPES) if options.shapes_are_default else options.shapes
     trace = load_trace(options.trace) if options.trace else None
     members = members_of(options.seed, options.seeds, options.requests, trace, shapes, others=options.others)
     done = progress(len(members))
