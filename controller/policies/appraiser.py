@@ -4,7 +4,7 @@ accesses and their time: beside others it decides as alone with its share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from controller.policies.events import Key
 from controller.policies.native import Core
@@ -34,7 +34,7 @@ class Appraiser:
         shadows: bool,
         parts: Parts,
         tuning: Tuning,
-        known: Counts | None,
+        known: Sequence[Counts] | None,
         worth: Worth,
     ) -> None:
         self.core = make_core()

@@ -47,9 +47,9 @@ class Reuse(Policy):
         link_bit_s: float = DEFAULT_LINK_BIT_S,
         tuning: Tuning | None = None,
         capacity_slots: int | None = None,
-        known: Counts | None = None,
+        known: Sequence[Counts] | None = None,
     ) -> None:
-        """`known` is what is known of reuse beforehand, unless that of the conversation trace."""
+        """`known` is what is known of reuse beforehand, unless what `reuse` comes with."""
         super().__init__(capacity_blocks, capacity_slots)
         self._parts, self._tuning, self._known = parts or Parts(), tuning or Tuning(), known
         self._worth = Worth(cost or CostModel(), link_bit_s, uniform=not self._parts.worth)

@@ -15,7 +15,7 @@ a group seen seldom borrows the shape of all. Of ages near, as short gaps tell o
 was not asked for again in many minutes is much like others. The hazard of a class is that of its group, times
 how much more it was reused at ages near: alone, what the blocks of a few requests did passes for a habit.
 
-Where what is known of another trace fits (`reuse_prior.py`), its counts are added.
+Counts of other traces are added as far as these foretell what is seen here (`reuse_prior.py`).
 
 The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block
 on can reach, over all ages until which one might hold it. Unlike the hazard it looks ahead: a turn that comes
@@ -26,6 +26,8 @@ block was held or came anew.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from functools import lru_cache, partial
 from operator import add
 
 import numpy as np
@@ -34,7 +36,7 @@ from numpy.typing import NDArray
 from controller.policies.reuse_ages import AGE_EDGES, BUCKETS
 from controller.policies.reuse_classes import CLASSES, FIRST_GAP_CLASS, LAST, LEVELS
 from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.reuse_prior import KNOWN_REUSES, Counts, Trust, conversation
+from controller.policies.reuse_prior import Counts, Forecasts, Trust, shipped
 
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
@@ -149,13 +151,16 @@ class Learner:
     """Makes tables of counts, and knows some beforehand (`reuse_prior.py`); one for each model."""
 
     def __init__(
-        self, parts: Parts | None = None, tuning: Tuning | None = None, known: Counts | None = None
+        self,
+        parts: Parts | None = None,
+        tuning: Tuning | None = None,
+        known: Iterable[Counts] | None = None,
     ) -> None:
         self._parts, self._tuning = parts or Parts(), tuning or Tuning()
-        self._known = (known or conversation()).scaled(KNOWN_REUSES)
-        known_hazard = _hazards(self._known.reuses, self._known.exposure, self._tuning.prior_reuses)
-        self.trust = Trust(known_hazard)
-        """Whether what is known counts."""
+        self.trust: Trust | None = None
+        """How much of what is known counts."""
+        if self._parts.known and (others := tuple(shipped().values() if known is None else known)):
+            self.trust = Trust(_forecasts(others, self._tuning.prior_reuses))
 
     def learn(
         self, reuses: Floats, exposure: Floats, passed: Floats, ticks: float
@@ -164,18 +169,30 @@ class Learner:
 
         `passed` is how many blocks were in a bucket until they were too old for it.
         """
-        trust, known, prior_reuses = self.trust, self._known, self._tuning.prior_reuses
-        trust.see(reuses, exposure)
+        trust, prior_reuses = self.trust, self._tuning.prior_reuses
+        if trust is not None:
+            trust.see(reuses, exposure)
         fade = math.exp(-ticks / self._tuning.fade_ticks)
         reuses, exposure = reuses * fade, exposure * fade
         told = _told(reuses, exposure, passed)
         hazard = _hazards(reuses, told, prior_reuses)
-        trust.go_on(reuses, exposure, hazard)
-        if self._parts.known and trust.is_given:
-            hazard = _hazards(reuses + known.reuses, told + known.exposure, prior_reuses)
+        if trust is not None:
+            trust.go_on(reuses, exposure, hazard)
+            # The same ages for all classes, so that none is compared with others by what was not seen.
+            is_passed = (passed + reuses).any(axis=0)
+            known = trust.counts
+            hazard = _hazards(
+                reuses + known.reuses * is_passed, told + known.exposure * is_passed, prior_reuses
+            )
         risk = hazard * _WIDTHS
         index = _best_hit_rate(hazard, risk) if self._parts.lookahead else hazard
         return reuses, exposure, index, 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
+
+
+@lru_cache(maxsize=8)
+def _forecasts(known: tuple[Counts, ...], prior_reuses: float) -> Forecasts:
+    """The same for all learners: each tenant has one."""
+    return Forecasts(known, partial(_hazards, prior_reuses=prior_reuses))
 
 
 def _table() -> list[list[float]]:

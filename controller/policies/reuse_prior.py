@@ -1,18 +1,21 @@
-"""What is known of reuse beforehand: counts of a trace seen elsewhere, and whether to go by them here.
+"""What is known of reuse beforehand: counts of other traces, and by which of them to go here.
 
 A trace says little of ages that it has hardly reached, and what becomes of blocks at such ages is much alike
-in traces of one kind. So counts of a published trace (`conversation.csv`) are added to those made here, but
-only while they foretell which blocks are asked for again better than what was learned here alone.
+in traces of one kind. So counts of other traces (`known.npz`: mixes of drawn services, and the conversation
+trace published with Mooncake) are added to those made here, each with the weight that it has earned by
+foretelling which blocks are asked for again, beside what was learned here alone.
 
 That is a partial likelihood, as in Cox's regression: how likely it is that it was this block, of all at
 risk, that was asked for again. How much is asked for again in all, which differs most from trace to trace,
-has no part in it, and as long as nothing came again neither is better: what is assumed from cold holds. What
-is known has to be better by a lead, which is bounded, so that traffic that changes is soon found out.
+has no part in it. Weights are multiplied by it, and a small part of them is dealt out anew each time, so that
+traffic that changes is soon found out: fixed share (Herbster and Warmuth, Tracking the Best Expert, 1998).
+At ages that nothing here has passed yet nothing was foretold, and what is assumed from cold holds: a loop far
+larger than the pool is not taken for traffic that comes once.
 """
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,8 +36,10 @@ from controller.policies.reuse_classes import (
 
 Floats = NDArray[np.float64]
 
-CONVERSATION = Path(__file__).with_name("conversation.csv")
-"""Counts of the conversation trace published with Mooncake (`experiments/policies/known.py`)."""
+KNOWN = Path(__file__).with_name("known.npz")
+"""Counts of other traces by name (`experiments/policies/known.py`)."""
+CONVERSATION = "conversation_trace"
+"""Which of them is the conversation trace published with Mooncake."""
 SCHEME = (
     f"classes and ages: counts {COUNT_EDGES}, children {CHILD_EDGES} from {MIN_CHILDREN} on, "
     f"{GAP_CLASSES} gaps from 1/{GAP_STEPS_PER_TICK} tick, levels {LEVEL_COUNTS}; "
@@ -42,13 +47,16 @@ SCHEME = (
 )
 """What the numbers of classes and ages in a file mean."""
 KNOWN_REUSES = 10_000.0
-"""What is known weighs as so many reuses, half of what a quarter of an hour of that trace has. With 3,000
-its quarters, each with the counts of the other three, save 1.077 instead of 1.091 of the best of 14
-baselines."""
-LEAD_NATS = 500.0
-"""So much likelier must what was seen be by what is known. Blocks of a request come again together, so that
-is what some twenty requests tell. With 300 the same quarters save 1.089; generated shapes that are unlike
-that trace have been seen to reach 280 by chance."""
+"""What is known weighs as so many reuses, times its weight: half of what a quarter of an hour of the
+conversation trace has."""
+REUSES_AT_ONCE = 24.0
+"""Blocks of a request come again together, so that so many reuses tell as much as one: so many blocks has a
+request of the conversation trace on average."""
+SHARE = 0.001
+"""Part of the weights that is dealt out anew each time."""
+OWN_SHARE = 0.99
+"""Of what is dealt out, the part of what was learned here alone; what is known of other traces share the
+rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,68 +75,98 @@ class Counts:
         factor = reuses / self.reuses.sum()
         return Counts(self.reuses * factor, self.exposure * factor)
 
-    def write(self, path: Path, source: str) -> None:
-        """A line for each class and age that was seen."""
-        with path.open("w") as lines:
-            lines.write(f"# {source}\n# {SCHEME}\nclass,age_bucket,reuses,exposure_block_ticks\n")
-            for kind, bucket in np.argwhere(self.exposure > 0):
-                reuses, exposure = self.reuses[kind, bucket], self.exposure[kind, bucket]
-                lines.write(f"{kind},{bucket},{reuses:.0f},{exposure:.1f}\n")
-
 
 class CountsError(ValueError):
     """Counts that were made for other classes or ages."""
 
 
-def read_counts(path: Path) -> Counts:
-    """What `Counts.write` wrote. Raises CountsError where its numbers mean other classes or ages."""
-    counts = Counts(np.zeros((CLASSES, BUCKETS)), np.zeros((CLASSES, BUCKETS)))
-    lines = path.read_text().splitlines()
-    if f"# {SCHEME}" not in lines:
-        raise CountsError(
-            f"{path}: made for other classes or ages than those of reuse_classes.py and reuse_ages.py "
-            f"({SCHEME}); python -m experiments.policies.known makes it anew"
-        )
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        place = int(row["class"]), int(row["age_bucket"])
-        counts.reuses[place] = float(row["reuses"])
-        counts.exposure[place] = float(row["exposure_block_ticks"])
-    return counts
+def write_counts(path: Path, known: Mapping[str, Counts]) -> None:
+    """Counts by name, to the nearest whole number."""
+    np.savez_compressed(
+        path,
+        scheme=np.array(SCHEME),
+        names=np.array(list(known)),
+        reuses=np.array([np.rint(counts.reuses) for counts in known.values()], dtype=np.uint32),
+        exposure_block_ticks=np.array(
+            [np.rint(counts.exposure) for counts in known.values()], dtype=np.uint32
+        ),
+    )
+
+
+def read_counts(path: Path) -> dict[str, Counts]:
+    """What `write_counts` wrote. Raises CountsError where its numbers mean other classes or ages."""
+    with np.load(path, allow_pickle=False) as file:
+        if str(file["scheme"]) != SCHEME:
+            raise CountsError(
+                f"{path}: made for other classes or ages than those of reuse_classes.py and reuse_ages.py "
+                f"({SCHEME}); python -m experiments.policies.known makes it anew"
+            )
+        rows = zip(file["names"], file["reuses"], file["exposure_block_ticks"], strict=True)
+        return {
+            str(name): Counts(reuses.astype(float), exposure.astype(float)) for name, reuses, exposure in rows
+        }
 
 
 @cache
-def conversation() -> Counts:
+def shipped() -> Mapping[str, Counts]:
     """What is known unless one says otherwise."""
-    return read_counts(CONVERSATION)
+    return read_counts(KNOWN)
+
+
+class Forecasts:
+    """Counts of other traces, of equal weight, and the hazards that follow from them."""
+
+    def __init__(self, known: Sequence[Counts], hazards: Callable[[Floats, Floats], Floats]) -> None:
+        scaled = [counts.scaled(KNOWN_REUSES) for counts in known]
+        made = [hazards(counts.reuses, counts.exposure) for counts in scaled]
+        self.reuses = _flat([counts.reuses for counts in scaled])
+        self.exposure = _flat([counts.exposure for counts in scaled])
+        self.hazard = _flat(made)
+        """Each [trace, class and bucket]."""
+        self.log_hazard = np.log(self.hazard)
+
+    def __len__(self) -> int:
+        return len(self.hazard)
 
 
 class Trust:
-    """Whether what is known foretells what is seen better than what was learned here."""
+    """How much each forecast weighs here, beside what was learned here."""
 
-    def __init__(self, known_hazard: Floats) -> None:
-        self.lead_nats = 0.0
-        """By how much what was seen is likelier by what is known; at most twice LEAD_NATS either way."""
-        self._known_hazard = known_hazard
-        self._own_hazard = known_hazard
-        self._reuses = self._exposure = np.zeros_like(known_hazard)
-
-    @property
-    def is_given(self) -> bool:
-        """Whether to go by what is known."""
-        return self.lead_nats > LEAD_NATS
+    def __init__(self, forecasts: Forecasts) -> None:
+        others = len(forecasts)
+        self._forecasts = forecasts
+        self._dealt = np.array([OWN_SHARE, *[(1 - OWN_SHARE) / others] * others])
+        self.weights = self._dealt
+        """Of what was learned here, then of each forecast; 1 in sum."""
+        self._own_hazard = self._reuses = self._exposure = np.zeros((CLASSES, BUCKETS))
 
     def see(self, reuses: Floats, exposure: Floats) -> None:
         """Counts, by now."""
-        reuses, exposure = reuses - self._reuses, exposure - self._exposure
-        total = reuses.sum()
-        if total <= 0 or exposure.max() <= 0:
+        reuses, exposure = (reuses - self._reuses).ravel(), (exposure - self._exposure).ravel()
+        total, own = reuses.sum(), self._own_hazard.ravel()
+        expected = own @ exposure
+        if total <= 0 or expected <= 0:
             return
-        known, own = self._known_hazard, self._own_hazard
-        gain = (reuses * np.log(known / own)).sum()
-        gain -= total * np.log((known * exposure).sum() / (own * exposure).sum())
-        most = 2 * LEAD_NATS
-        self.lead_nats = min(most, max(-most, self.lead_nats + float(gain)))
+        forecasts = self._forecasts
+        nats = forecasts.log_hazard @ reuses - np.log(own) @ reuses
+        nats -= total * np.log(forecasts.hazard @ exposure / expected)
+        gained = np.append(0.0, nats) / REUSES_AT_ONCE + np.log(self.weights)
+        weights = np.exp(gained - gained.max())
+        self.weights = (1 - SHARE) * weights / weights.sum() + SHARE * self._dealt
 
     def go_on(self, reuses: Floats, exposure: Floats, own_hazard: Floats) -> None:
         """Counts from which the next ones are told apart, and the hazards learned here alone until then."""
         self._reuses, self._exposure, self._own_hazard = reuses, exposure, own_hazard
+
+    @property
+    def counts(self) -> Counts:
+        """All that is known, by its weights."""
+        of_others, forecasts = self.weights[1:], self._forecasts
+        return Counts(
+            (of_others @ forecasts.reuses).reshape(CLASSES, BUCKETS),
+            (of_others @ forecasts.exposure).reshape(CLASSES, BUCKETS),
+        )
+
+
+def _flat(tables: Sequence[Floats]) -> Floats:
+    return np.array(tables).reshape(len(tables), -1)

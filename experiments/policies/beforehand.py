@@ -1,23 +1,23 @@
 """What `reuse` may know of reuse beforehand when a trace is replayed: nothing that was counted on that trace.
 
-`controller/policies/conversation.csv` has counts of the whole conversation trace published with Mooncake. A
-replay of that trace, or of a piece of it, goes without them. What it is made of is known by some of its
-requests (`conversation_requests.txt`), by how many tokens these ask for and get: cut out, thinned out, told
-from another second on or with other numbers for its blocks, a piece still has those."""
+`controller/policies/known.npz` has counts of mixes of drawn services, and of the whole conversation trace
+published with Mooncake. A replay of that trace, or of a piece of it, goes without its counts. What it is made
+of is known by some of its requests (`conversation_requests.txt`), by how many tokens these ask for and get:
+cut out, thinned out, told from another second on or with other numbers for its blocks, a piece still has
+those."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from controller.policies.reuse_parts import Parts
+from controller.policies.reuse_prior import CONVERSATION, Counts, shipped
 from workload.trace import Request, Trace
 
 COUNTED_ON = Path(__file__).with_name("conversation_requests.txt")
-"""`marks` of the trace that `conversation.csv` was counted on."""
+"""`marks` of the conversation trace."""
 MARKED = 16
 """One request in so many is known. Of 124 pieces of the trace, all along it, one of 100 requests each is not
 recognised, of 200 requests all are."""
@@ -43,19 +43,24 @@ def is_counted(trace: Trace) -> bool:
     return bool(found) and 2 * sum(mark in counted_on() for mark in found) >= len(found)
 
 
-def without_leak(parts: Parts, trace: Trace) -> Parts:
-    """The same parts, but for counts of this very trace."""
-    return replace(parts, known=parts.known and not is_counted(trace))
+def known_of_others() -> list[Counts]:
+    """What `reuse` comes with, but for counts of the conversation trace."""
+    return [counts for name, counts in shipped().items() if name != CONVERSATION]
+
+
+def known_for(trace: Trace) -> list[Counts]:
+    """What `reuse` comes with, but for counts of this very trace."""
+    return known_of_others() if is_counted(trace) else list(shipped().values())
 
 
 def in_words(trace: Trace) -> str:
     """What `reuse` knows beforehand in a replay of the trace."""
+    drawn = (
+        f"{trace.name}: what reuse knows beforehand was counted on {len(known_of_others())} mixes of drawn "
+        "services"
+    )
     if is_counted(trace):
         return (
-            f"{trace.name}: reuse knows nothing beforehand, as controller/policies/conversation.csv was "
-            "counted on this very trace, or on one that it is a piece of"
+            f"{drawn}; counts of the conversation trace are left out, as this is that trace or a piece of it"
         )
-    return (
-        f"{trace.name}: what reuse knows beforehand was counted on the conversation trace published with "
-        "Mooncake (controller/policies/conversation.csv)"
-    )
+    return f"{drawn} and on the conversation trace published with Mooncake"

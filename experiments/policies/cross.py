@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.policies.reuse_parts import Tuning
-from controller.policies.reuse_prior import Counts
 from experiments.intervals import Interval, mean_interval, ratio_interval
 from experiments.parallel import run_all
+from experiments.policies.beforehand import known_of_others
 from experiments.policies.kept import EARLY, Kept, Member, Outcome, generated, label, measure, of_file
 from experiments.policies.known import of_others
 from experiments.policies.pools import BELADY, CACHES, OWN
@@ -87,9 +87,10 @@ def quarters(trace: Trace) -> list[Trace]:
 def members_of(
     seed: int, seeds: int, requests: int, trace: Trace | None, shapes: Iterable[str], others: bool = True
 ) -> list[Member]:
-    """All traces, by family; what is known beforehand of each quarter is what the others tell, or nothing."""
+    """All traces, by family; with `others`, what the other quarters tell is known beforehand of each."""
     parts = quarters(trace) if trace is not None else []
-    known: Sequence[Counts | None] = of_others(parts) if others else [None] * len(parts)
+    drawn = known_of_others()
+    known = [[*drawn, *told] for told in of_others(parts)] if others else [drawn] * len(parts)
     return [
         *(generated(shape, number, requests) for shape in shapes for number in range(seed, seed + seeds)),
         *(of_file("trace", number + 1, part, known[number]) for number, part in enumerate(parts)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
 from itertools import accumulate
@@ -15,7 +15,7 @@ from types import ModuleType
 
 import controller.policies
 import workload
-from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_parts import Tuning
 from controller.policies.reuse_prior import Counts
 from experiments.policies.pools import PolicyPool, Pool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
@@ -36,10 +36,8 @@ class Member:
     identity: str
     """Changes when what is in the trace does."""
     make: Callable[[], Trace]
-    known: Counts | None = None
+    known: Sequence[Counts] | None = None
     """What the policy knows of reuse beforehand, unless what it comes with."""
-    parts: Parts = field(default_factory=Parts)
-    """Of the policy."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +61,14 @@ def generated(shape: str, seed: int, requests: int) -> Member:
     return Member(shape, name, _sources(workload), partial(generate, shape, seed, requests))
 
 
-def of_file(family: str, number: int, trace: Trace, known: Counts | None = None) -> Member:
-    """A trace that is there already; without `known`, nothing is known of reuse beforehand."""
+def of_file(family: str, number: int, trace: Trace, known: Sequence[Counts]) -> Member:
+    """A trace that is there already, and what is known of reuse beforehand."""
     requests = [(request.arrival_s, request.blocks) for request in trace.requests]
     content = repr((trace.block_tokens, requests)).encode()
-    if known is not None:
-        content += known.reuses.tobytes() + known.exposure.tobytes()
+    for counts in known:
+        content += counts.reuses.tobytes() + counts.exposure.tobytes()
     identity = sha256(content).hexdigest()[:16]
-    return Member(
-        family, f"{family}-{number}", identity, lambda: trace, known, Parts(known=known is not None)
-    )
+    return Member(family, f"{family}-{number}", identity, lambda: trace, known)
 
 
 def label(contender: Contender) -> str:
@@ -100,7 +96,7 @@ def measure(
             if isinstance(contender, str):
                 found = _of_baseline(trace, worths_s, make_pool(contender, size, trace, cost))
             else:
-                policy = make_reuse(size, trace, cost, member.parts, tuning=contender, known=member.known)
+                policy = make_reuse(size, trace, cost, tuning=contender, known=member.known)
                 ledger = play(trace, PolicyPool(policy), own_cost)
                 found = _outcome(trace, ledger.saved_s, ledger.hits)
             kept[size, label(contender)] = found
@@ -156,6 +152,6 @@ def _sources(package: ModuleType) -> str:
     folder = Path(str(package.__file__)).parent
     digest = sha256()
     for path in sorted(folder.rglob("*")):
-        if path.suffix in (".py", ".c", ".h", ".csv"):
+        if path.suffix in (".py", ".c", ".h", ".npz"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

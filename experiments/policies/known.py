@@ -1,26 +1,32 @@
-"""What a trace tells of reuse beforehand: counts for `controller/policies/reuse_prior.py`.
+"""What traces tell of reuse beforehand: counts for `controller/policies/reuse_prior.py`.
 
-    TRACE=conversation_trace.jsonl RESULTS=folder python -m experiments.policies.known
+    SHAPES=services SEED=1101 SEEDS=96 REQUESTS=6000 TRACE=conversation_trace.jsonl RESULTS=folder \
+        python -m experiments.policies.known
 
-writes `folder/conversation_trace.csv`, and by which requests the trace and pieces of it are known
-(`beforehand.py`), `folder/conversation_trace_requests.txt`. Nothing fades meanwhile.
+writes `folder/known.npz` with the counts of that trace and of those generated ones, and by which requests the
+trace and pieces of it are known (`beforehand.py`), `folder/conversation_trace_requests.txt`. Nothing fades
+meanwhile.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+
+from rich.progress import TimeRemainingColumn
 
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.reuse_prior import Counts
+from controller.policies.reuse_prior import KNOWN, Counts, write_counts
 from experiments.command import Screen, run_command
+from experiments.parallel import run_all
 from experiments.policies.beforehand import marks
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import PolicyPool
-from workload.trace import Trace
+from workload.generate import generate
+from workload.trace import Trace, load_trace
 
 BLOCKS = 1000
 """Of the pool that learns. What is counted does not depend on what it holds."""
@@ -28,7 +34,8 @@ BLOCKS = 1000
 
 def counts_of(trace: Trace) -> Counts:
     """All reuse and exposure of a trace, from an empty pool."""
-    policy = Reuse(BLOCKS, parts=Parts(experts=False), tuning=Tuning(fade_ticks=math.inf))
+    parts = Parts(experts=False, known=False)
+    policy = Reuse(BLOCKS, parts=parts, tuning=Tuning(fade_ticks=math.inf))
     pool = PolicyPool(policy)
     for request in trace.requests:
         for depth, block in enumerate(request.blocks):
@@ -36,14 +43,14 @@ def counts_of(trace: Trace) -> Counts:
     return policy.core.counts()
 
 
-def of_others(parts: Sequence[Trace]) -> list[Counts | None]:
-    """For each part of a trace what all others tell; None where nothing comes again in them."""
+def of_others(parts: Sequence[Trace]) -> list[list[Counts]]:
+    """For each part of a trace what all others tell; nothing where nothing comes again in them."""
     counts = [counts_of(part) for part in parts]
     return [_sum([*counts[:n], *counts[n + 1 :]]) for n in range(len(counts))]
 
 
-def _sum(counts: Sequence[Counts]) -> Counts | None:
-    return reduce(Counts.plus, counts) if any(one.reuses.any() for one in counts) else None
+def _sum(counts: Sequence[Counts]) -> list[Counts]:
+    return [reduce(Counts.plus, counts)] if any(one.reuses.any() for one in counts) else []
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,15 +59,31 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    for trace in options.load():
-        counts = counts_of(trace)
-        name = options.trace.stem if options.trace else trace.name
-        path = options.results / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        counts.write(path, f"of {trace.accesses:,} accesses, {len(trace.requests):,} requests of {name}")
-        requests = path.with_name(f"{name}_requests.txt")
-        requests.write_text("".join(f"{mark}\n" for mark in sorted(set(marks(trace.requests)))))
-        screen.say(f"{counts.reuses.sum():,.0f} reuses: {path}, {requests}")
+    seeds = range(options.seed, options.seed + options.seeds)
+    traces: dict[str, Callable[[], Trace]] = {
+        f"{shape} {seed}": partial(generate, shape, seed, options.requests)
+        for shape in options.shapes
+        for seed in seeds
+    }
+    if options.trace:
+        traces[options.trace.stem] = partial(load_trace, options.trace)
+    with screen.progress(TimeRemainingColumn()) as progress:
+        task = progress.add_task("counting", total=len(traces))
+        counted = run_all(
+            lambda name: counts_of(traces[name]()),
+            list(traces),
+            options.processes,
+            lambda: progress.advance(task),
+        )
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / KNOWN.name
+    write_counts(path, dict(zip(traces, counted, strict=True)))
+    screen.say(f"{sum(counts.reuses.sum() for counts in counted):,.0f} reuses: {path}")
+    if options.trace:
+        requests = options.results / f"{options.trace.stem}_requests.txt"
+        found = sorted(set(marks(load_trace(options.trace).requests)))
+        requests.write_text("".join(f"{mark}\n" for mark in found))
+        screen.say(f"what it is known by: {requests}")
     return 0
 
 

@@ -18,7 +18,7 @@ from controller.policies.registry import PolicyError
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
-from experiments.policies.beforehand import without_leak
+from experiments.policies.beforehand import known_for
 from experiments.policies.stores import STORES
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.keys import home_number
@@ -120,19 +120,18 @@ def make_reuse(
     slots: int | None = None,
     link_bit_s: float = DEFAULT_LINK_BIT_S,
     tuning: Tuning | None = None,
-    known: Counts | None = None,
+    known: Sequence[Counts] | None = None,
 ) -> Reuse:
     """`reuse` for a replay of a trace: it prices the trace's blocks, and knows nothing that was counted on
     that trace; `known` is what is known beforehand instead of what it comes with."""
-    parts = parts or Parts()
     return Reuse(
         blocks,
         replace(cost, block_tokens=trace.block_tokens),
-        parts if known is not None else without_leak(parts, trace),
+        parts,
         link_bit_s,
         tuning,
         slots,
-        known,
+        known_for(trace) if known is None else known,
     )
 
 

@@ -42,7 +42,11 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     write_cross(options.results / "cross.json", held)
     print_cross(console, held)
     if trace is not None:
-        of = "what the other quarters tell" if options.others else "nothing"
+        of = (
+            "what the other quarters tell, and mixes of drawn services"
+            if options.others
+            else "mixes of drawn services"
+        )
         console.print(f"of each quarter of {trace.name} reuse knows beforehand: {of}", highlight=False)
 
 

@@ -123,14 +123,14 @@ def test_same_decisions_without_a_part(
 def test_same_decisions_by_what_is_known_beforehand(
     compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reuse_prior, "LEAD_NATS", 20.0)
+    monkeypatch.setattr(reuse_prior, "REUSES_AT_ONCE", 1.0)
     trace = generate("chat", 13, 400)
-    policies = both(compiled, monkeypatch, capacity_blocks=100, known=counts_of(trace))
+    policies = both(compiled, monkeypatch, capacity_blocks=100, known=[counts_of(trace)])
     trusted = 0
     for block, now_s, depth, length, parent in accesses("chat", 12, 300):
         event = Miss(block, now_s, depth, length, parent)
         same(policies, Hits(block, now_s) if block in policies[0] else event)
-        trusted += policies[0].policy._first._learner.trust.is_given  # type: ignore[attr-defined]
+        trusted += policies[0].policy._first._learner.trust.weights[1] > 0.5  # type: ignore[attr-defined]
     assert trusted > 1000
     assert np.array_equal(*(policy.policy.core.counts().reuses for policy in policies))  # type: ignore[attr-defined]
 

@@ -1,21 +1,28 @@
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from controller.policies import reuse_prior
 from controller.policies.reuse_ages import AGE_EDGES, BUCKETS
 from controller.policies.reuse_classes import CLASSES, new_class
 from controller.policies.reuse_model import Learner, bucket_of
 from controller.policies.reuse_parts import Parts
 from controller.policies.reuse_prior import (
-    LEAD_NATS,
-    SCHEME,
+    CONVERSATION,
+    OWN_SHARE,
+    SHARE,
     Counts,
     CountsError,
     Floats,
+    Forecasts,
     Trust,
-    conversation,
     read_counts,
+    shipped,
+    write_counts,
 )
 
 YOUNG = new_class(0, is_last=False)
@@ -30,57 +37,76 @@ def hazards(**by_age: float) -> Floats:
     return hazard
 
 
+def foretelling(*hazard: Floats) -> Forecasts:
+    """Forecasts with these hazards, each from a million block ticks at each age."""
+    exposure = np.full((CLASSES, BUCKETS), 1e6)
+    return Forecasts(
+        [Counts(one * exposure, exposure) for one in hazard], lambda reuses, exposure: reuses / exposure
+    )
+
+
 class Seen:
     """Blocks of a class at risk at each age, reused as a hazard says."""
 
     def __init__(self) -> None:
         self.reuses, self.exposure = np.zeros((CLASSES, BUCKETS)), np.zeros((CLASSES, BUCKETS))
 
-    def go_on(self, trust: Trust, hazard: Floats, own: Floats) -> float:
-        """A while in which 100 block ticks of each age pass; the lead afterwards."""
+    def go_on(self, trust: Trust, hazard: Floats, own: Floats) -> Floats:
+        """A while in which 100 block ticks of each age pass; the weights afterwards."""
         trust.go_on(self.reuses.copy(), self.exposure.copy(), own)
         self.exposure[YOUNG] += 100.0
         self.reuses[YOUNG] += 100.0 * hazard[YOUNG]
         trust.see(self.reuses, self.exposure)
-        return trust.lead_nats
+        return trust.weights
 
 
 def test_what_foretells_which_blocks_come_again_is_trusted() -> None:
-    known, own = hazards(late=0.5), hazards(soon=0.5)
-    trust, seen = Trust(known), Seen()
-    assert not trust.is_given
+    right, wrong, own = hazards(late=0.5), hazards(soon=0.2), hazards(soon=0.5)
+    trust, seen = Trust(foretelling(wrong, right)), Seen()
+    assert trust.weights == pytest.approx([OWN_SHARE, (1 - OWN_SHARE) / 2, (1 - OWN_SHARE) / 2])
     for _ in range(10):
-        seen.go_on(trust, known, own)
-    assert trust.is_given
-    assert trust.lead_nats == 2 * LEAD_NATS
+        seen.go_on(trust, right, own)
+    assert trust.weights[2] > 0.99
+    assert trust.counts.reuses[YOUNG, LATE] > 100 * trust.counts.reuses[YOUNG, SOON]
 
 
-def test_what_does_not_is_not_trusted_any_more_after_as_much_evidence_however_long_it_was() -> None:
+def test_what_does_not_is_not_trusted_any_more_however_long_it_was() -> None:
     known, own = hazards(late=0.5), hazards(soon=0.5)
-    trust, seen = Trust(known), Seen()
+    trust, seen = Trust(foretelling(known)), Seen()
     for _ in range(1000):
         seen.go_on(trust, known, own)
     rounds = 0
-    while trust.is_given:
+    while trust.weights[0] < 0.5:
         seen.go_on(trust, own, own)
         rounds += 1
     assert rounds < 10
     for _ in range(1000):
-        least = seen.go_on(trust, own, own)
-    assert least == -2 * LEAD_NATS
+        least = seen.go_on(trust, own, own)[1]
+    assert least >= SHARE * (1 - OWN_SHARE)
 
 
 def test_how_much_comes_again_in_all_does_not_count() -> None:
     own = hazards(soon=0.5)
-    trust, seen = Trust(own / 50), Seen()
+    trust, seen = Trust(foretelling(own / 50)), Seen()
     for _ in range(10):
-        assert seen.go_on(trust, own, own) == pytest.approx(0.0, abs=1e-6)
+        assert seen.go_on(trust, own, own) == pytest.approx([OWN_SHARE, 1 - OWN_SHARE])
 
 
-def test_as_long_as_nothing_comes_again_neither_is_better() -> None:
-    trust, seen = Trust(hazards(late=0.5)), Seen()
+def test_as_long_as_nothing_comes_again_none_is_better() -> None:
+    trust, seen = Trust(foretelling(hazards(late=0.5))), Seen()
     for _ in range(10):
-        assert seen.go_on(trust, np.zeros((CLASSES, BUCKETS)), hazards(soon=0.5)) == 0.0
+        seen.go_on(trust, np.zeros((CLASSES, BUCKETS)), hazards(soon=0.5))
+    assert trust.weights == pytest.approx([OWN_SHARE, 1 - OWN_SHARE])
+
+
+@given(st.lists(st.sampled_from(["soon", "late", "other"]), max_size=30))
+def test_weights_are_shares_of_one_whatever_comes(rounds: list[str]) -> None:
+    kinds = {"soon": hazards(soon=0.9), "late": hazards(late=0.9), "other": hazards()}
+    trust, seen = Trust(foretelling(kinds["soon"], kinds["late"])), Seen()
+    for kind in rounds:
+        weights = seen.go_on(trust, 1000 * kinds[kind], kinds["other"])
+        assert weights.sum() == pytest.approx(1.0)
+        assert weights.min() >= SHARE * (1 - OWN_SHARE) / 2
 
 
 def counts(bucket: int) -> Counts:
@@ -92,29 +118,49 @@ def counts(bucket: int) -> Counts:
     return known
 
 
-@pytest.mark.parametrize("is_used", [True, False])
-def test_what_is_known_counts_of_ages_that_nothing_has_reached_here(is_used: bool) -> None:
-    """Blocks come again at an age of 4 ticks, as is known; of 100 ticks nothing is seen yet."""
-    soon, late = counts(SOON), counts(LATE)
-    known = soon.plus(late)
-    learner = Learner(Parts(known=is_used), known=known)
-    reuses, exposure = np.zeros((CLASSES, BUCKETS)), np.zeros((CLASSES, BUCKETS))
-    before = learner.learn(reuses, exposure, exposure, 0.0)[2]
+def index_after(learner: Learner, oldest_passed: int) -> Floats:
+    """Of blocks that came again soon, as is known, where others were as old as that and did not come."""
+    soon = counts(SOON)
+    reuses, exposure, passed = np.zeros((3, CLASSES, BUCKETS))
     reuses[YOUNG, SOON] = 4000.0
     exposure[YOUNG, : SOON + 1] = 10 * soon.exposure[YOUNG, : SOON + 1]
-    index = learner.learn(reuses, exposure, exposure, 0.0)[2][YOUNG]
-    assert before[YOUNG, SOON + 1] > before[YOUNG, LATE]
+    passed[0, : oldest_passed + 1] = 1.0
+    index: Floats = learner.learn(reuses, exposure, passed, 0.0)[2][YOUNG]
+    return index
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_what_is_known_counts_of_ages_that_a_class_has_not_reached_here(
+    monkeypatch: pytest.MonkeyPatch, is_used: bool
+) -> None:
+    """Blocks come again at an age of 4 ticks, as is known; of 100 ticks none of their class is seen yet."""
+    monkeypatch.setattr(reuse_prior, "OWN_SHARE", 0.01)
+    index = index_after(Learner(Parts(known=is_used), known=[counts(SOON).plus(counts(LATE))]), LATE + 2)
     assert (index[LATE] > 2 * index[SOON + 1] and index[LATE] > 4 * index[LATE + 1]) == is_used
 
 
+def test_what_is_known_does_not_count_at_ages_that_nothing_has_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reuse_prior, "OWN_SHARE", 0.01)
+    learner = partial(Learner, known=[counts(SOON).plus(counts(LATE))])
+    assert index_after(learner(), SOON)[LATE] < 2 * index_after(learner(Parts(known=False)), SOON)[LATE]
+
+
+def test_nothing_may_be_known() -> None:
+    nothing, alone = Learner(known=[]), Learner(Parts(known=False))
+    assert np.array_equal(index_after(nothing, LATE), index_after(alone, LATE))
+
+
 def test_counts_are_written_and_read(tmp_path: Path) -> None:
-    path = tmp_path / "counts.csv"
-    known = counts(SOON)
-    known.write(path, "made up")
+    path = tmp_path / "counts.npz"
+    known = {"soon": counts(SOON), "late": counts(LATE)}
+    write_counts(path, known)
     read = read_counts(path)
-    assert (read.reuses == known.reuses).all()
-    assert read.exposure == pytest.approx(known.exposure)
-    assert path.read_text().startswith("# made up\n")
+    assert list(read) == list(known)
+    for name, found in read.items():
+        assert (found.reuses == known[name].reuses).all()
+        assert found.exposure == pytest.approx(known[name].exposure)
 
 
 def test_scaled_counts_have_the_same_hazards() -> None:
@@ -126,19 +172,17 @@ def test_scaled_counts_have_the_same_hazards() -> None:
 
 def test_people_of_the_conversation_trace_answer_after_a_while() -> None:
     """After 3,000 to 6,000 accesses more than after 700."""
-    known = conversation()
+    known = shipped()[CONVERSATION]
     reuses, exposure = known.reuses.sum(0), known.exposure.sum(0)
     later, sooner = bucket_of(64), bucket_of(11)
     assert reuses[later] / exposure[later] > 5 * reuses[sooner] / exposure[sooner]
     assert (known.reuses <= known.exposure * 64 + 1).all()
 
 
-def test_counts_of_other_classes_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "counts.csv"
-    conversation().write(path, "the same")
-    assert (read_counts(path).reuses == conversation().reuses).all()
-    text = path.read_text()
-    assert SCHEME in text
-    path.write_text(text.replace("levels (4, 9)", "levels (4, 8)"))
-    with pytest.raises(CountsError, match=r"counts\.csv: made for other classes or ages"):
+def test_counts_of_other_classes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "counts.npz"
+    monkeypatch.setattr(reuse_prior, "SCHEME", "classes and ages of another version")
+    write_counts(path, {"soon": counts(SOON)})
+    monkeypatch.undo()
+    with pytest.raises(CountsError, match=r"counts\.npz: made for other classes or ages"):
         read_counts(path)

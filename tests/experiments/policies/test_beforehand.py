@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,17 @@ from rich.console import Console
 
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts, Tuning
+from controller.policies.reuse_prior import CONVERSATION, Counts, shipped
 from experiments.policies import beforehand, pools
 from experiments.policies.__main__ import main
-from experiments.policies.beforehand import counted_on, in_words, is_counted, marks, without_leak
+from experiments.policies.beforehand import (
+    counted_on,
+    in_words,
+    is_counted,
+    known_for,
+    known_of_others,
+    marks,
+)
 from experiments.policies.cross import members_of
 from experiments.policies.explain import explain_trace
 from experiments.policies.kept import measure
@@ -29,20 +38,23 @@ from workload.trace import Trace
 COST = CostModel()
 
 
+Made = tuple[CostModel, Sequence[Counts]]
+
+
 @pytest.fixture
 def trace() -> Trace:
     return generate("rag", 1, 40)
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[CostModel, Parts]]:
-    """Cost model and parts of every `reuse` that a replay makes."""
-    made: list[tuple[CostModel, Parts]] = []
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Made]:
+    """Cost model of every `reuse` that a replay makes, and what it knows beforehand."""
+    made: list[Made] = []
 
     class Recorded(Reuse):
-        def __init__(self, blocks: int, cost: CostModel, parts: Parts, *rest: Any) -> None:
-            made.append((cost, parts))
-            super().__init__(blocks, cost, parts, *rest)
+        def __init__(self, blocks: int, cost: CostModel, *rest: Any) -> None:
+            made.append((cost, rest[-1]))
+            super().__init__(blocks, cost, *rest)
 
     monkeypatch.setattr(pools, "Reuse", Recorded)
     return made
@@ -66,13 +78,17 @@ def replay_all_ways(trace: Trace, folder: Path) -> None:
 
 
 def test_a_replay_of_the_trace_that_was_counted_goes_without_its_counts(
-    trace: Trace, made: list[tuple[CostModel, Parts]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    trace: Trace,
+    made: list[Made],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    assert without_leak(Parts(), trace) == Parts()
+    counts = shipped()[CONVERSATION]
+    assert counts in known_for(trace)
     take_for_counted(trace, monkeypatch)
     replay_all_ways(trace, tmp_path)
     assert len(made) == 6
-    assert not any(parts.known for _, parts in made)
+    assert all(len(known) == len(shipped()) - 1 and counts not in known for _, known in made)
 
 
 def test_a_piece_of_what_was_counted_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +98,7 @@ def test_a_piece_of_what_was_counted_is_recognised(monkeypatch: pytest.MonkeyPat
     later = tuple(replace(request, arrival_s=2 * request.arrival_s) for request in requests[700:])
     renumbered = tuple(replace(r, blocks=tuple(n + 10**6 for n in r.blocks)) for r in requests[300:600])
     for piece in (requests, requests[500:700], requests[::3], later, renumbered):
-        assert not without_leak(Parts(), replace(whole, requests=piece)).known
+        assert known_for(replace(whole, requests=piece)) == known_of_others()
     others = generate("rag", 2, 1200).requests
     assert not is_counted(replace(whole, requests=others))
     assert not is_counted(replace(whole, requests=requests[:300] + others))
@@ -93,23 +109,16 @@ def test_generated_traces_are_no_pieces_of_the_conversation_trace() -> None:
     assert not any(is_counted(generate(shape, 1, 500)) for shape in ALL_SHAPES)
 
 
-def test_quarters_go_by_what_the_others_tell_or_by_nothing(trace: Trace) -> None:
-    assert all(member.parts.known and member.known for member in members_of(1, 0, 40, trace, ()))
-    plain = members_of(1, 0, 40, trace, (), others=False)
-    assert not any(member.parts.known or member.known for member in plain)
-
-
 def test_others_of_which_nothing_comes_again_tell_nothing(trace: Trace) -> None:
     once = replace(trace, requests=trace.requests[:1])
-    first, second = of_others([once, trace])
-    assert first is not None
+    (first,), second = of_others([once, trace])
     assert np.isfinite(first.scaled(1.0).reuses).all()
-    assert second is None
-    assert of_others([trace]) == [None]
+    assert second == []
+    assert of_others([trace]) == [[]]
 
 
 def test_every_replay_prices_blocks_of_the_traces_size(
-    trace: Trace, made: list[tuple[CostModel, Parts]], tmp_path: Path
+    trace: Trace, made: list[Made], tmp_path: Path
 ) -> None:
     small = replace(trace, schema=replace(trace.schema, block_tokens=16))
     replay_all_ways(small, tmp_path)
@@ -128,13 +137,13 @@ def test_the_run_says_what_is_known_beforehand(
     usual = (*small, "--policies", "reuse,lru", "--ablation", "no")
     monkeypatch.setenv("COLUMNS", "300")
     assert main(usual) == 0
-    assert "counted on the conversation trace" in capsys.readouterr().out
+    assert "mixes of drawn services and on the conversation trace" in capsys.readouterr().out
     take_for_counted(trace, monkeypatch)
     assert main(usual) == 0
-    assert "reuse knows nothing beforehand" in capsys.readouterr().out
-    assert "nothing" in in_words(trace)
+    assert "counts of the conversation trace are left out" in capsys.readouterr().out
+    assert "left out" in in_words(trace)
     monkeypatch.setattr("experiments.policies.cross.BASELINES", ("lru",))
-    for others, said in (("yes", "what the other quarters tell"), ("no", "nothing")):
+    for others, said in (("yes", "what the other quarters tell"), ("no", "mixes of drawn services")):
         assert main(("--cross", "yes", "--others", others, "--seeds", "1", "--shapes", "rag",
                      "--requests", "40", *small)) == 0  # fmt: skip
         assert f"reuse knows beforehand: {said}" in capsys.readouterr().out

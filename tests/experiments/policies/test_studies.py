@@ -9,10 +9,10 @@ import pytest
 
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Tuning
-from controller.policies.reuse_prior import read_counts
+from controller.policies.reuse_prior import read_counts, shipped
 from experiments.options import OptionError
 from experiments.policies.__main__ import main
-from experiments.policies.beforehand import marks
+from experiments.policies.beforehand import known_of_others, marks
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, members_of, quarters
 from experiments.policies.kept import Member, label, measure
@@ -23,7 +23,7 @@ from experiments.policies.options import LIVE_POLICIES, parse_options
 from experiments.policies.pools import BELADY, PolicyPool, make_pool
 from experiments.policies.replay import replay
 from workload.cost import CostModel
-from workload.generate import generate
+from workload.generate import generate, to_line
 from workload.trace import MOONCAKE, Request, Trace
 
 COST = CostModel()
@@ -113,10 +113,12 @@ def test_of_each_quarter_what_the_others_tell_is_known(tmp_path: Path) -> None:
     members = members_of(5, 0, 40, trace, (), others=True)
     for number, member in enumerate(members):
         assert member.known is not None
-        assert np.array_equal(member.known.reuses, sum(reuses) - reuses[number])
+        *drawn, others = member.known
+        assert drawn == known_of_others()
+        assert np.array_equal(others.reuses, sum(reuses) - reuses[number])
     assert [member.identity for member in members_of(5, 0, 40, trace, ())] == [m.identity for m in members]
     plain = members_of(5, 0, 40, trace, (), others=False)
-    assert all(member.known is None and not member.parts.known for member in plain)
+    assert all(member.known == known_of_others() for member in plain)
     assert {member.identity for member in plain}.isdisjoint(member.identity for member in members)
     kept = measure(members[0], (30,), (Tuning(),), COST, tmp_path)
     pool = PolicyPool(Reuse(30, COST, known=members[0].known))
@@ -125,13 +127,27 @@ def test_of_each_quarter_what_the_others_tell_is_known(tmp_path: Path) -> None:
 
 
 def test_counts_of_a_trace_are_written(tmp_path: Path) -> None:
-    options = ["--shapes=rag", "--seed=1", "--requests=60", f"--results={tmp_path}"]
-    assert write_known(options) == 0
-    read = read_counts(next(tmp_path.glob("rag*.csv")))
-    trace = generate("rag", 1, 60)
-    assert read.reuses.sum() == counts_of(trace).reuses.sum()
-    requests = next(tmp_path.glob("rag*_requests.txt"))
+    trace = generate("chat", 1, 60)
+    path = tmp_path / "chats.jsonl"
+    path.write_text("".join(to_line(request) + "\n" for request in trace.requests))
+    options = ["--shapes=rag", "--seed=1", "--seeds=2", "--requests=60", f"--trace={path}"]
+    assert write_known([*options, f"--results={tmp_path}"]) == 0
+    read = read_counts(tmp_path / "known.npz")
+    expected = {"rag 1": generate("rag", 1, 60), "rag 2": generate("rag", 2, 60), "chats": trace}
+    assert list(read) == list(expected)
+    for name, counted in expected.items():
+        assert read[name].reuses.sum() == counts_of(counted).reuses.sum()
+    requests = tmp_path / "chats_requests.txt"
     assert set(requests.read_text().split()) == set(marks(trace.requests))
+
+
+@pytest.mark.parametrize("seed", [1101, 1150])
+def test_counts_that_reuse_comes_with_are_those_of_drawn_mixes(seed: int) -> None:
+    """A part of a mix has fewer reuses than all of it, and none at ages that all of it never reaches."""
+    whole = shipped()[f"services {seed}"]
+    part = counts_of(generate("services", seed, 1000))
+    assert 0 < part.reuses.sum() < whole.reuses.sum()
+    assert not part.reuses[whole.exposure + whole.reuses == 0].any()
 
 
 def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
