@@ -178,12 +178,13 @@ class Learner:
         hazard = _hazards(reuses, told, prior_reuses)
         if trust is not None:
             trust.go_on(reuses, exposure, hazard)
-            # The same ages for all classes, so that none is compared with others by what was not seen.
-            is_passed = (passed + reuses).any(axis=0)
             known = trust.counts
-            hazard = _hazards(
-                reuses + known.reuses * is_passed, told + known.exposure * is_passed, prior_reuses
-            )
+            if known is not None:
+                # The same ages for all classes, so that none is compared with others by what was not seen.
+                is_passed = (passed + reuses).any(axis=0)
+                hazard = _hazards(
+                    reuses + known.reuses * is_passed, told + known.exposure * is_passed, prior_reuses
+                )
         risk = hazard * _WIDTHS
         index = _best_hit_rate(hazard, risk) if self._parts.lookahead else hazard
         return reuses, exposure, index, 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])

@@ -159,9 +159,11 @@ class Trust:
         self._reuses, self._exposure, self._own_hazard = reuses, exposure, own_hazard
 
     @property
-    def counts(self) -> Counts:
-        """All that is known, by its weights."""
+    def counts(self) -> Counts | None:
+        """All that is known, by its weights; None if that is less than one reuse."""
         of_others, forecasts = self.weights[1:], self._forecasts
+        if of_others.sum() * KNOWN_REUSES < 1.0:
+            return None
         return Counts(
             (of_others @ forecasts.reuses).reshape(CLASSES, BUCKETS),
             (of_others @ forecasts.exposure).reshape(CLASSES, BUCKETS),

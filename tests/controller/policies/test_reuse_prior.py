@@ -67,7 +67,9 @@ def test_what_foretells_which_blocks_come_again_is_trusted() -> None:
     for _ in range(10):
         seen.go_on(trust, right, own)
     assert trust.weights[2] > 0.99
-    assert trust.counts.reuses[YOUNG, LATE] > 100 * trust.counts.reuses[YOUNG, SOON]
+    known = trust.counts
+    assert known is not None
+    assert known.reuses[YOUNG, LATE] > 100 * known.reuses[YOUNG, SOON]
 
 
 def test_what_does_not_is_not_trusted_any_more_however_long_it_was() -> None:
@@ -83,6 +85,7 @@ def test_what_does_not_is_not_trusted_any_more_however_long_it_was() -> None:
     for _ in range(1000):
         least = seen.go_on(trust, own, own)[1]
     assert least >= SHARE * (1 - OWN_SHARE)
+    assert trust.counts is None
 
 
 def test_how_much_comes_again_in_all_does_not_count() -> None:
