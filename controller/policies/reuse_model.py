@@ -73,7 +73,6 @@ _GROUP_OF = np.repeat(np.arange(len(_GROUPS)), np.diff((*_GROUPS, CLASSES)))
 _AGES = np.arange(BUCKETS)
 _IS_LAST = _AGES == BUCKETS - 1
 _NEAR = np.triu(NEAR ** np.maximum(0, _AGES - _AGES[:, None]))
-_FROM_ON = np.triu(np.ones((BUCKETS, BUCKETS), dtype=bool))
 
 
 def bucket_of(age_ticks: int) -> int:
@@ -261,13 +260,15 @@ def _best_hit_rate(hazard: Floats, risk: Floats) -> Floats:
     All is relative to the beginning of the bucket from which a block is held on: of what few survive, a
     difference to what all would do is nothing but rounding.
     """
-    passed = np.concatenate([np.zeros((CLASSES, 1)), np.cumsum(risk, axis=1)], axis=1)
-    # From the beginning of one bucket to the end of another, how many stay; all where that is not ahead.
-    stay = np.exp(np.minimum(0.0, passed[:, :-1, None] - passed[:, None, 1:]))
-    held = -np.expm1(-risk) / hazard
-    ticks = _FROM_ON * held[:, None, :]
-    ticks[:, :, 1:] *= stay[:, :, :-1]
-    np.cumsum(ticks, axis=2, out=ticks)
-    np.maximum(ticks, 1e-300, out=ticks)
-    rates: Floats = ((1.0 - stay) / ticks).max(axis=2)
-    return rates
+    # Of one that comes into a bucket: the chance of a hit there, and the ticks until it or the bucket's end.
+    hit = np.ascontiguousarray(-np.expm1(-risk).T)
+    held = hit / hazard.T
+    stay, ticks, rates, rate = np.ones(hit.shape), *np.zeros((3, *hit.shape))
+    for until in range(BUCKETS):  # of all buckets [begin, class] up to that one
+        begin = slice(until + 1)
+        ticks[begin] += np.multiply(stay[begin], held[until], out=rate[begin])
+        stay[begin] *= 1.0 - hit[until]
+        np.subtract(1.0, stay[begin], out=rate[begin])
+        rate[begin] /= ticks[begin]
+        np.maximum(rates[begin], rate[begin], out=rates[begin])
+    return np.ascontiguousarray(rates.T)
