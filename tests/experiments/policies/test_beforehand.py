@@ -104,6 +104,21 @@ def test_a_piece_of_what_was_counted_is_recognised(monkeypatch: pytest.MonkeyPat
     assert not is_counted(replace(whole, requests=requests[:300] + others))
 
 
+@pytest.mark.parametrize("shorter", ["", ", from 8 blocks on"])
+def test_a_mix_that_was_counted_goes_without_its_counts(made: list[Made], shorter: str) -> None:
+    counted, unknown = (generate("services", seed, 20) for seed in (1101, 101))
+    for mix in (counted, unknown):
+        make_pool("reuse", 30, replace(mix, name=mix.name + shorter), COST)
+    (_, of_others), (_, of_all) = made
+    own = shipped()["services 1101"]
+    assert own not in of_others
+    assert len(of_others) == len(shipped()) - 1
+    assert own in of_all
+    assert len(of_all) == len(shipped())
+    assert "95 mixes" in in_words(counted)
+    assert "96 mixes" in in_words(unknown)
+
+
 def test_generated_traces_are_no_pieces_of_the_conversation_trace() -> None:
     assert len(counted_on()) > 500
     assert not any(is_counted(generate(shape, 1, 500)) for shape in ALL_SHAPES)
