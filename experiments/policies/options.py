@@ -104,8 +104,8 @@ _OPTIONS = (
         "OTHERS",
         yes_or_no,
         True,
-        "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters tell; "
-        "with OTHERS=no, nothing",
+        "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters and "
+        "mixes of drawn services tell; with OTHERS=no, what these mixes do",
     ),
     Option("LIVE", yes_or_no, False, "compare with policies that are told only what a switch tells"),
     Option(
