@@ -77,7 +77,8 @@ def _run(screen: Screen, options: Options) -> int:
         )
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / KNOWN.name
-    write_counts(path, dict(zip(traces, counted, strict=True)))
+    # Where nothing comes again nothing is told of what does.
+    write_counts(path, {name: one for name, one in zip(traces, counted, strict=True) if one.reuses.any()})
     screen.say(f"{sum(counts.reuses.sum() for counts in counted):,.0f} reuses: {path}")
     if options.trace:
         requests = options.results / f"{options.trace.stem}_requests.txt"

@@ -141,6 +141,14 @@ def test_counts_of_a_trace_are_written(tmp_path: Path) -> None:
     assert set(requests.read_text().split()) == set(marks(trace.requests))
 
 
+def test_of_a_trace_in_which_nothing_comes_again_no_counts_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "chats.jsonl"
+    path.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 60).requests))
+    options = ["--shapes=rag", "--seed=1", "--seeds=1", "--requests=1", f"--trace={path}"]
+    assert write_known([*options, f"--results={tmp_path}"]) == 0
+    assert list(read_counts(tmp_path / "known.npz")) == ["chats"]
+
+
 @pytest.mark.parametrize("seed", [1101, 1150])
 def test_counts_that_reuse_comes_with_are_those_of_drawn_mixes(seed: int) -> None:
     """A part of a mix has fewer reuses than all of it, and none at ages that all of it never reaches."""
