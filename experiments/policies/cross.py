@@ -52,6 +52,12 @@ class Held:
     """Mean ratio of the seconds saved to the best baseline's."""
     saved_interval: float
     """Half of its 95 % interval."""
+    in_sum: float
+    """Seconds of all members in sum, to those of the baseline that saved most in sum: one for the whole row."""
+    in_sum_interval: float
+    """Half of its 95 % interval."""
+    against: str
+    """That baseline."""
     hits: float
     """Mean ratio of the block hits to those of the baseline that hits most."""
     worst: float
@@ -129,13 +135,17 @@ def _leave_out(
     for size in sizes:
         saved = [_ratio(kept, size, chosen, _saved_s) for kept in inside]
         mean = mean_interval(saved)
-        early = [_early(inside, size, place) for place in range(len(EARLY))]
+        early = [_in_sum(inside, size, 0, place)[0] for place in range(len(EARLY))]
+        in_sum, against = _in_sum(inside, size, chosen, -1)
         yield Held(
             family=family,
             blocks=size,
             candidate=chosen,
             saved=mean.mean,
             saved_interval=mean.half,
+            in_sum=in_sum.mean,
+            in_sum_interval=in_sum.half,
+            against=against,
             hits=fmean(_ratio(kept, size, chosen, _block_hit) for kept in inside),
             worst=min(saved),
             shipped=fmean(_ratio(kept, size, 0, _saved_s) for kept in inside),
@@ -162,17 +172,19 @@ def _ratio(kept: Kept, size: int, candidate: int, measure: Callable[[Outcome], f
     return ours / best if best > 0 else 1.0
 
 
-def _early(inside: Sequence[Kept], size: int, place: int) -> Interval:
-    """Seconds of all members in sum, to the baseline that saved most; the interval is that of a ratio of
-    sums, and does not know that this baseline was chosen afterwards."""
+def _in_sum(inside: Sequence[Kept], size: int, candidate: int, place: int) -> tuple[Interval, str]:
+    """Seconds of all members in sum by the first of EARLY accesses, or by all (-1), to the baseline that
+    saved most, and its name. The interval is that of a ratio of sums of pairs, and does not know that this
+    baseline was chosen afterwards."""
 
     def saved_s(contender: str) -> list[float]:
         return [kept[size, contender].saved_s[place] for kept in inside]
 
-    ours, best = saved_s(label(CANDIDATES[0])), max(map(saved_s, BASELINES), key=sum)
+    name = max(BASELINES, key=lambda name: sum(saved_s(name)))
+    ours, best = saved_s(label(CANDIDATES[candidate])), saved_s(name)
     if not any(best):
-        return mean_interval([1.0] * len(inside))
-    return ratio_interval(list(zip(ours, best, strict=True)))
+        return mean_interval([1.0] * len(inside)), name
+    return ratio_interval(list(zip(ours, best, strict=True))), name
 
 
 def print_cross(console: Console, held: Sequence[Held]) -> None:
@@ -184,6 +196,7 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
         "saved s",
         "95 %",
         "worst",
+        "to one baseline",
         "block hits",
         "as shipped",
         *(f"first {accesses:,}" for accesses in EARLY),
@@ -198,6 +211,7 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
             f"{row.saved:.3f}",
             f"±{row.saved_interval:.3f}",
             f"{row.worst:.3f}",
+            f"{row.in_sum:.3f} ±{row.in_sum_interval:.3f} {row.against}",
             f"{row.hits:.3f}",
             f"{row.shipped:.3f}",
             *(f"{early:.3f} ±{half:.3f}" for early, half in zip(row.early, row.early_interval, strict=True)),

@@ -97,6 +97,12 @@ def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     # The two residuals of a ratio of two sums are each other's opposite.
     off = abs(ours[0] - rag.early[0] * best[0]) / (sum(best) / 2)
     assert rag.early_interval[0] == pytest.approx(12.706 * off, rel=1e-3)
+    whole = {
+        name: sum(one[30, name].saved_s[-1] for one in kept)
+        for name in ("lru", "mq", label(CANDIDATES[rag.candidate]))
+    }
+    assert rag.against == max(("lru", "mq"), key=lambda name: whole[name])
+    assert rag.in_sum == pytest.approx(whole[label(CANDIDATES[rag.candidate])] / whole[rag.against])
 
 
 def test_all_that_comes_again_is_counted() -> None:
