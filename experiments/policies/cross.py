@@ -53,7 +53,7 @@ class Held:
     saved_interval: float
     """Half of its 95 % interval."""
     in_sum: float
-    """Seconds of all members in sum, to those of the baseline that saved most in sum: one for the whole row."""
+    """Seconds of all members in sum, to those of the baseline that saved most in sum: one for all of them."""
     in_sum_interval: float
     """Half of its 95 % interval."""
     against: str
