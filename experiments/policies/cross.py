@@ -232,11 +232,12 @@ def print_cross(console: Console, held: Sequence[Held]) -> None:
             to_one = mean_interval([row.in_sum for row in rows])
             least = min(rows, key=lambda row: row.saved)
             where = f"{least.family}, {least.blocks:,} blocks"
+            hits = min(row.hits for row in rows)
             console.print(
                 f"{name}: {mean.mean:.3f} ±{mean.half:.3f} on average, at worst {least.saved:.3f} "
                 f"±{least.saved_interval:.3f} ({where}), {min(row.worst for row in rows):.3f} on a single "
-                f"trace; to the baseline that is best in a row {to_one.mean:.3f} ±{to_one.half:.3f}, at worst "
-                f"{min(row.in_sum for row in rows):.3f}; block hits {min(row.hits for row in rows):.3f} at worst",
+                f"trace; to the baseline that is best in a row {to_one.mean:.3f} ±{to_one.half:.3f}, at "
+                f"worst {min(row.in_sum for row in rows):.3f}; block hits {hits:.3f} at worst",
                 highlight=False,
             )
 
