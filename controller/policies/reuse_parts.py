@@ -17,7 +17,7 @@ class Parts:
     learning: bool = True
     """Hazards are learned; without, they are what is assumed before anything is seen."""
     known: bool = True
-    """What is known of another trace counts where it fits; without, all is learned here."""
+    """Counts of other traces count as far as they foretell this one; without, all is learned here."""
     memory: bool = True
     """Blocks that the learned value does not hold are remembered."""
     lookahead: bool = True
