@@ -81,14 +81,14 @@ def test_what_foretells_which_blocks_come_again_is_trusted() -> None:
 def test_a_requests_blocks_that_come_again_together_tell_as_much_as_one() -> None:
     """That a block came at one of all ages is e times as likely by what is known: so are then its odds."""
     own = hazards()
-    known = np.full((CLASSES, BUCKETS), (BUCKETS - np.e) / (BUCKETS - 1) * 0.001)
-    known[:, LATE] = np.e * 0.001
+    known = np.full((CLASSES, BUCKETS), (BUCKETS - math.e) / (BUCKETS - 1) * 0.001)
+    known[:, LATE] = math.e * 0.001
     trust, exposure = Trust(foretelling(known)), np.zeros((CLASSES, BUCKETS))
     trust.go_on(exposure, exposure, own)
     reuses, exposure = np.zeros((CLASSES, BUCKETS)), exposure + 1.0
     reuses[YOUNG, LATE] = REUSES_AT_ONCE
     trust.see(reuses, exposure)
-    odds = np.e * (1 - OWN_SHARE) / OWN_SHARE
+    odds = math.e * (1 - OWN_SHARE) / OWN_SHARE
     expected = (1 - SHARE) * odds / (1 + odds) + SHARE * (1 - OWN_SHARE)
     assert trust.weights[1] == pytest.approx(expected)
 
