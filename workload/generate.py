@@ -45,7 +45,12 @@ def generate(
     if not 0 < rate < float("inf"):
         raise GenerateError(f"the rate must be above 0 requests a second, not {rate:g}")
     drafts = islice(in_order(chosen.sessions(Random(seed), rate)), requests)
-    return Trace(f"{shape} seed {seed}", MOONCAKE, tuple(number_blocks(drafts, chosen.retrieved)))
+    return Trace(name_of(shape, seed), MOONCAKE, tuple(number_blocks(drafts, chosen.retrieved)))
+
+
+def name_of(shape: str, seed: int) -> str:
+    """How a generated trace is called."""
+    return f"{shape} seed {seed}"
 
 
 def in_order(sessions: Sessions) -> Iterator[Draft]:

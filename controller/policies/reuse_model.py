@@ -92,7 +92,7 @@ class ReuseModel:
         self._exposure = _table()
         self._passed = _table()
         self._at_risk = [[0] * BUCKETS for _ in range(CLASSES)]
-        self.refresh(0.0, Learner())
+        self.refresh(0.0, Learner(Parts(known=False)))
 
     def entered(self, kind: int) -> None:
         """A block was asked for and is of this class now, at age 0."""

@@ -53,7 +53,7 @@ REUSES_AT_ONCE = 24.0
 """Blocks of a request come again together, so that so many reuses tell as much as one: so many blocks has a
 request of the conversation trace on average."""
 SHARE = 0.001
-"""Part of the weights that is dealt out anew each time."""
+"""Part of the weights that is dealt out anew at each refresh with reuses since the one before."""
 OWN_SHARE = 0.99
 """Of what is dealt out, the part of what was learned here alone; what is known of other traces share the
 rest."""
@@ -71,13 +71,16 @@ class Counts:
         return Counts(self.reuses + other.reuses, self.exposure + other.exposure)
 
     def scaled(self, reuses: float) -> Counts:
-        """The same hazards from so many reuses in all."""
-        factor = reuses / self.reuses.sum()
+        """The same hazards from so many reuses in all. Raises CountsError where there are none."""
+        counted = self.reuses.sum()
+        if not counted > 0:
+            raise CountsError("counts without a reuse tell no hazards: leave them out")
+        factor = reuses / counted
         return Counts(self.reuses * factor, self.exposure * factor)
 
 
 class CountsError(ValueError):
-    """Counts that were made for other classes or ages."""
+    """Counts that tell nothing, or that were made for other classes or ages."""
 
 
 def write_counts(path: Path, known: Mapping[str, Counts]) -> None:
@@ -86,9 +89,9 @@ def write_counts(path: Path, known: Mapping[str, Counts]) -> None:
         path,
         scheme=np.array(SCHEME),
         names=np.array(list(known)),
-        reuses=np.array([np.rint(counts.reuses) for counts in known.values()], dtype=np.uint32),
+        reuses=np.array([np.rint(counts.reuses) for counts in known.values()], dtype=np.uint64),
         exposure_block_ticks=np.array(
-            [np.rint(counts.exposure) for counts in known.values()], dtype=np.uint32
+            [np.rint(counts.exposure) for counts in known.values()], dtype=np.uint64
         ),
     )
 
@@ -130,7 +133,8 @@ class Forecasts:
 
 
 class Trust:
-    """How much each forecast weighs here, beside what was learned here."""
+    """How much each forecast weighs here, beside what was learned here: by how well they, and the hazards
+    learned here until one refresh (`go_on`), foretell what is counted until the next (`see`)."""
 
     def __init__(self, forecasts: Forecasts) -> None:
         others = len(forecasts)
@@ -141,7 +145,8 @@ class Trust:
         self._own_hazard = self._reuses = self._exposure = np.zeros((CLASSES, BUCKETS))
 
     def see(self, reuses: Floats, exposure: Floats) -> None:
-        """Counts, by now."""
+        """Weigh forecasts by what was counted since `go_on`; `reuses` and `exposure` are sums with what was
+        counted before, each [class, bucket]. Without reuses nothing changes."""
         reuses, exposure = (reuses - self._reuses).ravel(), (exposure - self._exposure).ravel()
         total, own = reuses.sum(), self._own_hazard.ravel()
         expected = own @ exposure
@@ -155,7 +160,7 @@ class Trust:
         self.weights = (1 - SHARE) * weights / weights.sum() + SHARE * self._dealt
 
     def go_on(self, reuses: Floats, exposure: Floats, own_hazard: Floats) -> None:
-        """Counts from which the next ones are told apart, and the hazards learned here alone until then."""
+        """From here on: the counts as they are, and the hazards learned here alone, each [class, bucket]."""
         self._reuses, self._exposure, self._own_hazard = reuses, exposure, own_hazard
 
     @property

@@ -25,7 +25,7 @@ from experiments.parallel import run_all
 from experiments.policies.beforehand import marks
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import PolicyPool
-from workload.generate import generate
+from workload.generate import generate, name_of
 from workload.trace import Trace, load_trace
 
 BLOCKS = 1000
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: Options) -> int:
     seeds = range(options.seed, options.seed + options.seeds)
     traces: dict[str, Callable[[], Trace]] = {
-        f"{shape} {seed}": partial(generate, shape, seed, options.requests)
+        name_of(shape, seed): partial(generate, shape, seed, options.requests)
         for shape in options.shapes
         for seed in seeds
     }

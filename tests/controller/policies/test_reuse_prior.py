@@ -116,6 +116,12 @@ def test_a_long_trace_weighs_as_much_as_a_short_one() -> None:
         assert table[0] == pytest.approx(table[1])
 
 
+def test_counts_of_what_never_comes_again_are_refused() -> None:
+    nothing = Counts(np.zeros((CLASSES, BUCKETS)), np.ones((CLASSES, BUCKETS)))
+    with pytest.raises(CountsError, match="leave them out"):
+        Forecasts([nothing], lambda reuses, exposure: exposure)
+
+
 def test_how_much_comes_again_in_all_does_not_count() -> None:
     own = hazards(soon=0.5)
     trust, seen = Trust(foretelling(own / 50)), Seen()

@@ -31,7 +31,7 @@ from experiments.policies.known import of_others
 from experiments.policies.live import ALL, AS_IT_IS, replay_live
 from experiments.policies.pools import make_pool, make_reuse
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
-from workload.generate import generate, to_line
+from workload.generate import generate, name_of, to_line
 from workload.shapes import ALL_SHAPES
 from workload.trace import Trace
 
@@ -110,7 +110,7 @@ def test_a_mix_that_was_counted_goes_without_its_counts(made: list[Made], shorte
     for mix in (counted, unknown):
         make_pool("reuse", 30, replace(mix, name=mix.name + shorter), COST)
     (_, of_others), (_, of_all) = made
-    own = shipped()["services 1101"]
+    own = shipped()[name_of("services", 1101)]
     assert own not in of_others
     assert len(of_others) == len(shipped()) - 1
     assert own in of_all
