@@ -3,7 +3,8 @@
 Families are the generated shapes, mixes of drawn services, the adversarial shapes, and the quarters by time
 of a trace, if one is given. Each has several members (seeds, or quarters), so a figure has an interval. The
 best baseline of each member and size is chosen afterwards, by what it saved there: no online policy could
-have known it.
+have known it. What there was to be earned is measured beside it: by the policy with counts of the very trace
+known beforehand, and by Belady, who knows all that comes.
 
 Outcomes are kept in `cross/` (`kept.py`), so a run that was interrupted goes on where it ended."""
 
@@ -11,25 +12,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-
-from rich.console import Console
-from rich.table import Table
 
 from controller.policies.reuse_parts import Tuning
 from experiments.intervals import Interval, mean_interval, ratio_interval
 from experiments.parallel import run_all
 from experiments.policies.beforehand import known_of_others
-from experiments.policies.kept import EARLY, Kept, Member, Outcome, generated, label, measure, of_file
+from experiments.policies.kept import (
+    EARLY,
+    Contender,
+    InHindsight,
+    Kept,
+    Member,
+    Outcome,
+    generated,
+    label,
+    measure,
+    of_file,
+)
 from experiments.policies.known import of_others
 from experiments.policies.pools import BELADY, CACHES, OWN
-from experiments.policies.written import write_json
-from workload.adversarial import ADVERSARIAL
 from workload.cost import CostModel
-from workload.services import SERVICES
-from workload.shapes import SHAPES
 from workload.trace import Trace
 
 QUARTERS = 4
@@ -39,6 +44,9 @@ CANDIDATES = (
     Tuning(prior_reuses=4.0, margin=0.1),
 )
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
+
+BEYOND = (InHindsight(), BELADY)
+"""Who knows of a trace what nobody can."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,10 @@ class Held:
     that saved most by then."""
     early_interval: tuple[float, ...]
     """Half of their 95 % intervals."""
+    in_hindsight: float
+    """Mean ratio of the seconds that it would save with counts of the very trace known beforehand."""
+    belady: float
+    """The same of Belady's."""
     best: str
     """The baselines that were best."""
 
@@ -114,7 +126,7 @@ def cross(
     """Replay what the folder does not have, then leave each family out in turn."""
 
     def run(number: int) -> Kept:
-        return measure(members[number], sizes, (*BASELINES, *CANDIDATES), cost, folder)
+        return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *BEYOND), cost, folder)
 
     measured = run_all(run, range(len(members)), processes, done)
     families = list(dict.fromkeys(member.family for member in members))
@@ -128,12 +140,13 @@ def _leave_out(
     outside = [kept for kept, member in zip(measured, members, strict=True) if member.family != family]
 
     def score(candidate: int) -> float:
-        ratios = [_ratio(kept, size, candidate, _saved_s) for kept in outside for size in sizes]
+        ratios = [_ratio(kept, size, CANDIDATES[candidate], _saved_s) for kept in outside for size in sizes]
         return fmean(math.log(max(ratio, 1e-6)) for ratio in ratios) if ratios else 0.0
 
     chosen = max(range(len(CANDIDATES)), key=score)
+    tuning = CANDIDATES[chosen]
     for size in sizes:
-        saved = [_ratio(kept, size, chosen, _saved_s) for kept in inside]
+        saved = [_ratio(kept, size, tuning, _saved_s) for kept in inside]
         mean = mean_interval(saved)
         early = [_in_sum(inside, size, 0, place)[0] for place in range(len(EARLY))]
         in_sum, against = _in_sum(inside, size, chosen, -1)
@@ -146,11 +159,13 @@ def _leave_out(
             in_sum=in_sum.mean,
             in_sum_interval=in_sum.half,
             against=against,
-            hits=fmean(_ratio(kept, size, chosen, _block_hit) for kept in inside),
+            hits=fmean(_ratio(kept, size, tuning, _block_hit) for kept in inside),
             worst=min(saved),
-            shipped=fmean(_ratio(kept, size, 0, _saved_s) for kept in inside),
+            shipped=fmean(_ratio(kept, size, CANDIDATES[0], _saved_s) for kept in inside),
             early=tuple(ratio.mean for ratio in early),
             early_interval=tuple(ratio.half for ratio in early),
+            in_hindsight=fmean(_ratio(kept, size, InHindsight(), _saved_s) for kept in inside),
+            belady=fmean(_ratio(kept, size, BELADY, _saved_s) for kept in inside),
             best=", ".join(
                 sorted({max(BASELINES, key=lambda b: kept[size, b].saved_s[-1]) for kept in inside})
             ),
@@ -165,10 +180,10 @@ def _block_hit(outcome: Outcome) -> float:
     return outcome.block_hit
 
 
-def _ratio(kept: Kept, size: int, candidate: int, measure: Callable[[Outcome], float]) -> float:
+def _ratio(kept: Kept, size: int, contender: Contender, measure: Callable[[Outcome], float]) -> float:
     """To the best baseline; 1 where that has nothing."""
     best = max(measure(kept[size, name]) for name in BASELINES)
-    ours = measure(kept[size, label(CANDIDATES[candidate])])
+    ours = measure(kept[size, label(contender)])
     return ours / best if best > 0 else 1.0
 
 
@@ -185,65 +200,3 @@ def _in_sum(inside: Sequence[Kept], size: int, candidate: int, place: int) -> tu
     if not any(best):
         return mean_interval([1.0] * len(inside)), name
     return ratio_interval(list(zip(ours, best, strict=True))), name
-
-
-def print_cross(console: Console, held: Sequence[Held]) -> None:
-    """The table, then what decides."""
-    table = Table(title="reuse / best baseline of each trace: constants chosen on all other families")
-    for name in (
-        "family",
-        "blocks",
-        "saved s",
-        "95 %",
-        "worst",
-        "to one baseline",
-        "block hits",
-        "as shipped",
-        *(f"first {accesses:,}" for accesses in EARLY),
-        "best baselines",
-        "constants",
-    ):
-        table.add_column(name, justify="left" if name in ("family", "best baselines") else "right")
-    for row in held:
-        table.add_row(
-            row.family,
-            f"{row.blocks:,}",
-            f"{row.saved:.3f}",
-            f"±{row.saved_interval:.3f}",
-            f"{row.worst:.3f}",
-            f"{row.in_sum:.3f} ±{row.in_sum_interval:.3f} {row.against}",
-            f"{row.hits:.3f}",
-            f"{row.shipped:.3f}",
-            *(f"{early:.3f} ±{half:.3f}" for early, half in zip(row.early, row.early_interval, strict=True)),
-            row.best,
-            str(row.candidate),
-        )
-    console.print(table)
-    for number, candidate in enumerate(CANDIDATES):
-        console.print(f"constants {number}: {candidate}", highlight=False)
-    for name, rows in (
-        ("usual shapes", [row for row in held if row.family in SHAPES]),
-        ("mixes of drawn services", [row for row in held if row.family == SERVICES.name]),
-        ("adversarial shapes", [row for row in held if row.family in ADVERSARIAL]),
-        ("trace", [row for row in held if row.family == "trace"]),
-    ):
-        if rows:
-            mean = mean_interval([row.saved for row in rows])
-            to_one = mean_interval([row.in_sum for row in rows])
-            least = min(rows, key=lambda row: row.saved)
-            where = f"{least.family}, {least.blocks:,} blocks"
-            hits = min(row.hits for row in rows)
-            console.print(
-                f"{name}: {mean.mean:.3f} ±{mean.half:.3f} on average, at worst {least.saved:.3f} "
-                f"±{least.saved_interval:.3f} ({where}), {min(row.worst for row in rows):.3f} on a single "
-                f"trace; to the baseline that is best in a row {to_one.mean:.3f} ±{to_one.half:.3f}, at "
-                f"worst {min(row.in_sum for row in rows):.3f}; block hits {hits:.3f} at worst",
-                highlight=False,
-            )
-
-
-def write_cross(path: Path, held: Sequence[Held]) -> None:
-    """All rows as JSON; an interval that is unknown is null."""
-    write_json(
-        path, {"candidates": [asdict(c) for c in CANDIDATES], "held_out": [asdict(row) for row in held]}
-    )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from hashlib import sha256
 from itertools import accumulate
 from math import inf
@@ -17,7 +17,8 @@ import controller.policies
 import workload
 from controller.policies.reuse_parts import Tuning
 from controller.policies.reuse_prior import Counts
-from experiments.policies.pools import PolicyPool, Pool, make_pool, make_reuse
+from experiments.policies.known import counts_of
+from experiments.policies.pools import PolicyPool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.generate import generate
@@ -49,8 +50,13 @@ class Outcome:
     block_hit: float
 
 
-Contender = str | Tuning
-"""A baseline by name, or the policy with these constants."""
+@dataclass(frozen=True)
+class InHindsight:
+    """The policy with counts of the very trace known beforehand, of which it could be told by nobody."""
+
+
+Contender = str | Tuning | InHindsight
+"""A baseline or Belady by name, or the policy, with these constants."""
 Kept = dict[tuple[int, str], Outcome]
 """By size and label of the contender."""
 
@@ -87,19 +93,11 @@ def measure(
     if not todo:
         return kept
     folder.mkdir(parents=True, exist_ok=True)
-    trace = member.make()
-    own_cost = replace(cost, block_tokens=trace.block_tokens)
-    worths_s = _worths_s(trace, own_cost) if any(isinstance(one, str) for _, one in todo) else []
+    replays = _Replays(member, cost)
     with path.open("a") as lines:
         lines.write("\n")  # ends a line that was being written when it ended
         for size, contender in todo:
-            if isinstance(contender, str):
-                found = _of_baseline(trace, worths_s, make_pool(contender, size, trace, cost))
-            else:
-                policy = make_reuse(size, trace, cost, tuning=contender, known=member.known)
-                ledger = play(trace, PolicyPool(policy), own_cost)
-                found = _outcome(trace, ledger.saved_s, ledger.hits)
-            kept[size, label(contender)] = found
+            kept[size, label(contender)] = found = replays.outcome(contender, size)
             row = {"blocks": size, "contender": label(contender), "saved_s": found.saved_s}
             lines.write(json.dumps({**about, **row, "block_hit": found.block_hit}) + "\n")
             lines.flush()
@@ -119,31 +117,58 @@ def _read(path: Path, about: dict[str, str]) -> Kept:
     return kept
 
 
-def _worths_s(trace: Trace, cost: CostModel) -> list[list[float]]:
-    """Of each request's blocks, what a prefix hit saves: the same whoever has it."""
-    prices = Prices(trace, cost, DEFAULT_LINK_BIT_S)
-    worths_s = []
-    for request in trace.requests:
-        worths_s.append(prices.of(request, len(request.blocks)))
-        prices.add(request)
-    return worths_s
+class _Replays:
+    """Of one trace; what several of them need is made once."""
 
+    def __init__(self, member: Member, cost: CostModel) -> None:
+        self._trace, self._known = member.make(), member.known
+        self._cost = replace(cost, block_tokens=self._trace.block_tokens)
 
-def _of_baseline(trace: Trace, worths_s: Sequence[Sequence[float]], pool: Pool) -> Outcome:
-    """A replay of a policy that does not ask for loads: no home needs to be followed."""
-    saved_s, hits = [], 0
-    for request, worth_s in zip(trace.requests, worths_s, strict=True):
-        now_s, chain = request.arrival_s, request.blocks
-        had = [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)]
-        hits += sum(had)
-        saved_s.append(sum(worth_s[: had.index(False)] if False in had else worth_s))
-    return _outcome(trace, saved_s, hits)
+    def outcome(self, contender: Contender, size: int) -> Outcome:
+        """What a contender does in a pool of this size, from empty."""
+        match contender:
+            case str():
+                return self._of_baseline(contender, size)
+            case Tuning():
+                return self._of_reuse(size, contender, self._known)
+            case InHindsight():
+                return self._of_reuse(size, Tuning(), self._own_counts)
 
+    @cached_property
+    def _own_counts(self) -> list[Counts]:
+        own = counts_of(self._trace)
+        return [own] if own.reuses.any() else []
 
-def _outcome(trace: Trace, saved_s: Sequence[float], hits: int) -> Outcome:
-    asked = list(accumulate(len(request.blocks) for request in trace.requests))
-    by = (sum(s for s, n in zip(saved_s, asked, strict=True) if n <= most) for most in (*EARLY, inf))
-    return Outcome(tuple(by), hits / trace.accesses)
+    @cached_property
+    def _worths_s(self) -> list[list[float]]:
+        """Of each request's blocks, what a prefix hit saves: the same whoever has it."""
+        prices = Prices(self._trace, self._cost, DEFAULT_LINK_BIT_S)
+        worths_s = []
+        for request in self._trace.requests:
+            worths_s.append(prices.of(request, len(request.blocks)))
+            prices.add(request)
+        return worths_s
+
+    def _of_baseline(self, name: str, size: int) -> Outcome:
+        """A replay of a policy that does not ask for loads: no home needs to be followed."""
+        pool = make_pool(name, size, self._trace, self._cost)
+        saved_s, hits = [], 0
+        for request, worth_s in zip(self._trace.requests, self._worths_s, strict=True):
+            now_s, chain = request.arrival_s, request.blocks
+            had = [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)]
+            hits += sum(had)
+            saved_s.append(sum(worth_s[: had.index(False)] if False in had else worth_s))
+        return self._outcome(saved_s, hits)
+
+    def _of_reuse(self, size: int, tuning: Tuning, known: Sequence[Counts] | None) -> Outcome:
+        policy = make_reuse(size, self._trace, self._cost, tuning=tuning, known=known)
+        ledger = play(self._trace, PolicyPool(policy), self._cost)
+        return self._outcome(ledger.saved_s, ledger.hits)
+
+    def _outcome(self, saved_s: Sequence[float], hits: int) -> Outcome:
+        asked = list(accumulate(len(request.blocks) for request in self._trace.requests))
+        by = (sum(s for s, n in zip(saved_s, asked, strict=True) if n <= most) for most in (*EARLY, inf))
+        return Outcome(tuple(by), hits / self._trace.accesses)
 
 
 @cache

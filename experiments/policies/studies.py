@@ -10,7 +10,8 @@ from rich.table import Table
 
 from experiments.parallel import run_all
 from experiments.policies.bound import accesses_of, upper_bound_s
-from experiments.policies.cross import BASELINES, cross, members_of, print_cross, write_cross
+from experiments.policies.cross import BASELINES, cross, members_of
+from experiments.policies.cross_tables import print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
 from experiments.policies.options import Options
 from experiments.policies.pools import BELADY, make_pool

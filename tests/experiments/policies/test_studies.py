@@ -23,7 +23,7 @@ from experiments.policies.options import LIVE_POLICIES, parse_options
 from experiments.policies.pools import BELADY, PolicyPool, make_pool
 from experiments.policies.replay import replay
 from workload.cost import CostModel
-from workload.generate import generate, to_line
+from workload.generate import generate, name_of, to_line
 from workload.trace import MOONCAKE, Request, Trace
 
 COST = CostModel()
@@ -97,6 +97,8 @@ def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     # The two residuals of a ratio of two sums are each other's opposite.
     off = abs(ours[0] - rag.early[0] * best[0]) / (sum(best) / 2)
     assert rag.early_interval[0] == pytest.approx(12.706 * off, rel=1e-3)
+    for row in held:
+        assert row.belady >= max(1.0, row.in_hindsight) - 1e-9
     whole = {
         name: sum(one[30, name].saved_s[-1] for one in kept)
         for name in ("lru", "mq", label(CANDIDATES[rag.candidate]))
@@ -139,7 +141,8 @@ def test_counts_of_a_trace_are_written(tmp_path: Path) -> None:
     options = ["--shapes=rag", "--seed=1", "--seeds=2", "--requests=60", f"--trace={path}"]
     assert write_known([*options, f"--results={tmp_path}"]) == 0
     read = read_counts(tmp_path / "known.npz")
-    expected = {"rag 1": generate("rag", 1, 60), "rag 2": generate("rag", 2, 60), "chats": trace}
+    generated = {name_of("rag", seed): generate("rag", seed, 60) for seed in (1, 2)}
+    expected = {**generated, "chats": trace}
     assert list(read) == list(expected)
     for name, counted in expected.items():
         assert read[name].reuses.sum() == counts_of(counted).reuses.sum()
@@ -158,7 +161,7 @@ def test_of_a_trace_in_which_nothing_comes_again_no_counts_are_written(tmp_path:
 @pytest.mark.parametrize("seed", [1101, 1150])
 def test_counts_that_reuse_comes_with_are_those_of_drawn_mixes(seed: int) -> None:
     """A part of a mix has fewer reuses than all of it, and none at ages that all of it never reaches."""
-    whole = shipped()[f"services {seed}"]
+    whole = shipped()[name_of("services", seed)]
     part = counts_of(generate("services", seed, 1000))
     assert 0 < part.reuses.sum() < whole.reuses.sum()
     assert not part.reuses[whole.exposure + whole.reuses == 0].any()
