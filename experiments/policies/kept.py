@@ -17,6 +17,7 @@ import controller.policies
 import workload
 from controller.policies.reuse_parts import Tuning
 from controller.policies.reuse_prior import Counts
+from experiments.own_thread import in_own_thread
 from experiments.policies.known import counts_of
 from experiments.policies.pools import PolicyPool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
@@ -128,7 +129,7 @@ class _Replays:
         """What a contender does in a pool of this size, from empty."""
         match contender:
             case str():
-                return self._of_baseline(contender, size)
+                return in_own_thread(partial(self._of_baseline, contender, size))
             case Tuning():
                 return self._of_reuse(size, contender, self._known)
             case InHindsight():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import libcachesim
@@ -18,6 +19,7 @@ from controller.policies.registry import PolicyError
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
+from experiments.own_thread import in_own_thread
 from experiments.policies.beforehand import known_for
 from experiments.policies.stores import STORES
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
@@ -81,7 +83,8 @@ class CachePool:
     def __init__(self, name: str, capacity_blocks: int, trace: Trace) -> None:
         self.admissions = 0
         # By default its hash tables take 128 MB, most of the time of a short replay.
-        self._cache = CACHES[name](capacity_blocks, hashpower=capacity_blocks.bit_length() + 3)
+        make = partial(CACHES[name], capacity_blocks, hashpower=capacity_blocks.bit_length() + 3)
+        self._cache = in_own_thread(make)
         self._request = libcachesim.Request()
         self._request.obj_size = 1
         self._next = iter(next_accesses(trace)) if name == BELADY else None

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from experiments.own_thread import in_own_thread
 from experiments.policies.pools import Pool
 from experiments.policies.stores import STORES, Stores
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
@@ -111,7 +113,11 @@ class Ledger:
 
 
 def play(trace: Trace, pool: Pool, cost: CostModel, link_bit_s: float = DEFAULT_LINK_BIT_S) -> Ledger:
-    """Play the whole trace through the pool."""
+    """Play the whole trace through the pool; the same each time."""
+    return in_own_thread(partial(_play, trace, pool, cost, link_bit_s))
+
+
+def _play(trace: Trace, pool: Pool, cost: CostModel, link_bit_s: float) -> Ledger:
     ledger = Ledger(trace, cost, link_bit_s)
     for request in trace.requests:
         now_s, chain = request.arrival_s, request.blocks

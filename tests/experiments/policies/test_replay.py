@@ -87,6 +87,16 @@ def test_every_policy_replays(name: str) -> None:
     assert result.admissions >= 150
 
 
+@pytest.mark.parametrize("name", ["lhd", "hyperbolic", "cacheus"])
+def test_what_decides_by_chance_decides_the_same_each_time(name: str) -> None:
+    """Whatever was replayed before."""
+    trace = generate("services", 624, 600)
+    first, second = (
+        replay(trace, name, 300, make_pool(name, 300, trace, COST), COST).saved_s for _ in range(2)
+    )
+    assert first == second > 0
+
+
 def test_belady_is_the_bound() -> None:
     trace = generate("chat", 1, 600)
     hits = {
