@@ -11,6 +11,7 @@ import heapq
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from random import Random
 
@@ -34,8 +35,10 @@ def generate(
     seed: int = DEFAULT_SEED,
     requests: int = DEFAULT_REQUESTS,
     requests_per_s: float | None = None,
+    block_tokens: int = MOONCAKE.block_tokens,
 ) -> Trace:
-    """A trace of `requests` requests; the same arguments give the same trace on any machine."""
+    """A trace of `requests` requests; the same arguments give the same trace on any machine. With blocks of
+    another size it is the same prompts at the same times."""
     if shape not in EVERY_SHAPE:
         raise GenerateError(f"no shape {shape!r}: choose one of {', '.join(EVERY_SHAPE)}")
     if requests < 1:
@@ -44,8 +47,11 @@ def generate(
     rate = chosen.requests_per_s if requests_per_s is None else requests_per_s
     if not 0 < rate < float("inf"):
         raise GenerateError(f"the rate must be above 0 requests a second, not {rate:g}")
+    if block_tokens < 1:
+        raise GenerateError(f"a block has at least one token, not {block_tokens}")
     drafts = islice(in_order(chosen.sessions(Random(seed), rate)), requests)
-    return Trace(name_of(shape, seed), MOONCAKE, tuple(number_blocks(drafts, chosen.retrieved)))
+    numbered = tuple(number_blocks(drafts, chosen.retrieved, block_tokens))
+    return Trace(name_of(shape, seed), replace(MOONCAKE, block_tokens=block_tokens), numbered)
 
 
 def name_of(shape: str, seed: int) -> str:
@@ -63,7 +69,9 @@ def in_order(sessions: Sessions) -> Iterator[Draft]:
             heapq.heappush(waiting, draft)
 
 
-def number_blocks(drafts: Iterator[Draft], retrieved: str | None = None) -> Iterator[Request]:
+def number_blocks(
+    drafts: Iterator[Draft], retrieved: str | None = None, block_tokens: int = MOONCAKE.block_tokens
+) -> Iterator[Request]:
     """Requests whose block ids are equal where content and everything before it are equal.
 
     With `retrieved`, full blocks of segments whose names begin so have chunk ids, equal where content is.
@@ -73,11 +81,11 @@ def number_blocks(drafts: Iterator[Draft], retrieved: str | None = None) -> Iter
     for draft in drafts:
         chain, parent = [], -1
         chunks: list[int | None] = []
-        for content in block_contents(draft.prompt, MOONCAKE.block_tokens):
+        for content in block_contents(draft.prompt, block_tokens):
             parent = ids.of(parent, content)
             chain.append(parent)
             if retrieved is not None:
-                is_chunk = _is_chunk(content, retrieved)
+                is_chunk = _is_chunk(content, retrieved, block_tokens)
                 chunks.append(chunk_ids.setdefault(content, len(chunk_ids)) if is_chunk else None)
         tokens = sum(tokens for _, tokens in draft.prompt)
         # The schema's timestamps are whole milliseconds: what is generated reads back the same.
@@ -119,8 +127,8 @@ class _Ids:
         return len(self._first) - 1
 
 
-def _is_chunk(content: tuple[Slice, ...], retrieved: str) -> bool:
-    full = sum(tokens for _, _, tokens in content) == MOONCAKE.block_tokens
+def _is_chunk(content: tuple[Slice, ...], retrieved: str, block_tokens: int) -> bool:
+    full = sum(tokens for _, _, tokens in content) == block_tokens
     return full and all(name.startswith(retrieved) for name, _, _ in content)
 
 

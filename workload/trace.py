@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 GAP_WARNING_S = 60.0
 WARNINGS_SHOWN = 3
@@ -127,6 +127,55 @@ class Trace:
             replace(request, arrival_s=(request.arrival_s - start_s) / speed) for request in kept[:limit]
         )
         return replace(self, requests=tuple(moved), past=self.past + past)
+
+    def cut(self, block_tokens: int) -> Trace:
+        """The same requests in blocks of so many tokens. What two of them share still ends where a block of
+        this trace does: of what is behind that it says nothing."""
+        parts, rest = divmod(self.block_tokens, max(1, block_tokens))
+        if block_tokens < 1 or rest:
+            raise TraceError(
+                f"{self.name}: a block of {self.block_tokens} tokens can't be cut into blocks of "
+                f"{block_tokens}: that has to be a divisor of it"
+            )
+        if parts == 1:
+            return self
+        blocks, chunks = _Cuts(parts), _Cuts(parts)
+
+        def cut(request: Request) -> Request:
+            tokens = -(-request.input_tokens // block_tokens)
+            # A chain that is longer or shorter than its tokens: of each block there is a part at least.
+            count = min(max(tokens, parts * (len(request.blocks) - 1) + 1), parts * len(request.blocks))
+            return replace(
+                request, blocks=blocks.of(request.blocks)[:count], chunks=chunks.of(request.chunks)[:count]
+            )
+
+        return replace(
+            self,
+            schema=replace(self.schema, block_tokens=block_tokens),
+            requests=tuple(map(cut, self.requests)),
+            past=tuple(map(cut, self.past)),
+        )
+
+
+class _Cuts:
+    """Numbers the parts of what is cut, in the order in which it comes: ids keep to ID_BITS."""
+
+    def __init__(self, parts: int) -> None:
+        self._parts = range(parts)
+        self._numbers: dict[int, int] = {}
+
+    @overload
+    def of(self, ids: tuple[int, ...]) -> tuple[int, ...]: ...
+    @overload
+    def of(self, ids: tuple[int | None, ...]) -> tuple[int | None, ...]: ...
+    def of(self, ids: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """The parts of all of them; of one that has no id neither has any part."""
+        numbers, parts = self._numbers, self._parts
+        return tuple(
+            None if one is None else numbers.setdefault(one, len(numbers)) * len(parts) + part
+            for one in ids
+            for part in parts
+        )
 
 
 def load_trace(path: str | Path) -> Trace:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from controller.policies.events import Key
 from controller.policies.native import Core
-from controller.policies.reuse_ages import TICK_ACCESSES
+from controller.policies.reuse_ages import tick_accesses
 from controller.policies.reuse_model import Learner
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
@@ -36,7 +36,9 @@ class Appraiser:
         tuning: Tuning,
         known: Sequence[Counts] | None,
         worth: Worth,
+        block_tokens: int,
     ) -> None:
+        """`block_tokens` are in a block: the clock goes by tokens (`reuse_ages.py`)."""
         self.core = make_core()
         """What is remembered, what experts hold, and the tenant's part of the pool."""
         self.names = EXPERTS if shadows else EXPERTS[:1]
@@ -44,9 +46,10 @@ class Appraiser:
         self.places = 0
         """Places of worth that the core knows."""
         self._worth = worth
-        self._learner = Learner(parts, tuning, known)
+        self._learner = Learner(parts, tuning, known, block_tokens)
         self._learns = parts.learning
-        self._accesses_left = TICK_ACCESSES
+        self._tick_accesses = tick_accesses(block_tokens)
+        self._accesses_left = self._tick_accesses
         """Until this tick ends."""
         self._tick = self._refreshed_at = 0
         self._reused_then = 0
@@ -71,10 +74,10 @@ class Appraiser:
             return
         core = self.core
         while self._accesses_left <= 0:
-            self._accesses_left += TICK_ACCESSES
+            self._accesses_left += self._tick_accesses
             self._tick += 1
             reused = core.end_tick()
-        if self.votes.tick(*core.take_gains(), TICK_ACCESSES, len(core)):
+        if self.votes.tick(*core.take_gains(), self._tick_accesses, len(core)):
             core.set_order(self.votes.order)
         ticks = self._tick - self._refreshed_at
         is_more = 8 * ticks >= self._tick or 8 * (reused - self._reused_then) > self._reused_then

@@ -1,7 +1,7 @@
 """What the reuse-value policy remembers of blocks, in the pool or not: counts, gaps, parents, and when they
 were asked for.
 
-Time is counted in accesses: the clock advances by one tick every TICK_ACCESSES. Blocks of one class that were
+Time is counted in tokens asked for: a tick is TICK_TOKENS of them. Blocks of one class that were
 last asked for in the same tick age together, so that ageing is work per class and tick, not per block."""
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.policies.reuse_ages import AGE_EDGES, BUCKETS
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, USUAL_BLOCK_TOKENS, usual_blocks
 from controller.policies.reuse_classes import CLASSES, FIRST_GAP_CLASS, LAST, LEVELS
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts, Forecasts, Trust, shipped
@@ -154,8 +154,10 @@ class Learner:
         parts: Parts | None = None,
         tuning: Tuning | None = None,
         known: Iterable[Counts] | None = None,
+        block_tokens: int = USUAL_BLOCK_TOKENS,
     ) -> None:
         self._parts, self._tuning = parts or Parts(), tuning or Tuning()
+        self._usual_blocks = usual_blocks(block_tokens)
         self.trust: Trust | None = None
         """How much of what is known counts."""
         if self._parts.known and (others := tuple(shipped().values() if known is None else known)):
@@ -168,7 +170,8 @@ class Learner:
 
         `passed` is how many blocks were in a bucket until they were too old for it.
         """
-        trust, prior_reuses = self.trust, self._tuning.prior_reuses
+        trust, prior_reuses, usual = self.trust, self._tuning.prior_reuses, self._usual_blocks
+        reuses, exposure = reuses * usual, exposure * usual
         if trust is not None:
             trust.see(reuses, exposure)
         fade = math.exp(-ticks / self._tuning.fade_ticks)
@@ -180,13 +183,16 @@ class Learner:
             known = trust.counts
             if known is not None:
                 # The same ages for all classes, so that none is compared with others by what was not seen.
+                # What is known of younger ages tells nothing of those that nothing has passed, either.
                 is_passed = (passed + reuses).any(axis=0)
-                hazard = _hazards(
+                with_known = _hazards(
                     reuses + known.reuses * is_passed, told + known.exposure * is_passed, prior_reuses
                 )
+                hazard = np.where(is_passed, with_known, hazard)
         risk = hazard * _WIDTHS
         index = _best_hit_rate(hazard, risk) if self._parts.lookahead else hazard
-        return reuses, exposure, index, 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
+        chance: Floats = 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
+        return reuses / usual, exposure / usual, index, chance
 
 
 @lru_cache(maxsize=8)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, TICK_ACCESSES
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, TICK_TOKENS, USUAL_BLOCK_TOKENS
 from controller.policies.reuse_classes import (
     CHILD_EDGES,
     CLASSES,
@@ -43,7 +43,8 @@ CONVERSATION = "conversation_trace"
 SCHEME = (
     f"classes and ages: counts {COUNT_EDGES}, children {CHILD_EDGES} from {MIN_CHILDREN} on, "
     f"{GAP_CLASSES} gaps from 1/{GAP_STEPS_PER_TICK} tick, levels {LEVEL_COUNTS}; "
-    f"ticks of {TICK_ACCESSES} accesses, {BUCKETS} ages to {AGE_EDGES[-1]} ticks"
+    f"ticks of {TICK_TOKENS} tokens, {BUCKETS} ages to {AGE_EDGES[-1]} ticks; "
+    f"blocks of {USUAL_BLOCK_TOKENS} tokens"
 )
 """What the numbers of classes and ages in a file mean."""
 KNOWN_REUSES = 10_000.0

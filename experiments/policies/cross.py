@@ -27,7 +27,6 @@ from experiments.policies.kept import (
     Kept,
     Member,
     Outcome,
-    generated,
     label,
     measure,
     of_file,
@@ -102,17 +101,13 @@ def quarters(trace: Trace) -> list[Trace]:
     return parts
 
 
-def members_of(
-    seed: int, seeds: int, requests: int, trace: Trace | None, shapes: Iterable[str], others: bool = True
-) -> list[Member]:
-    """All traces, by family; with `others`, what the other quarters tell is known beforehand of each."""
+def quarters_of(trace: Trace | None, others: bool = True) -> list[Member]:
+    """A trace in quarters, if there is one; with `others`, what the other quarters tell is known beforehand
+    of each."""
     parts = quarters(trace) if trace is not None else []
     drawn = known_of_others()
     known = [[*drawn, *told] for told in of_others(parts)] if others else [drawn] * len(parts)
-    return [
-        *(generated(shape, number, requests) for shape in shapes for number in range(seed, seed + seeds)),
-        *(of_file("trace", number + 1, part, known[number]) for number, part in enumerate(parts)),
-    ]
+    return [of_file("trace", number + 1, part, known[number]) for number, part in enumerate(parts)]
 
 
 def cross(

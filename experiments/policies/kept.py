@@ -23,7 +23,7 @@ from experiments.policies.pools import PolicyPool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.generate import generate
-from workload.trace import Trace
+from workload.trace import MOONCAKE, Trace
 
 EARLY = (1_000, 5_000, 20_000)
 """Accesses from a cold start after which what was saved is noted, too."""
@@ -62,10 +62,12 @@ Kept = dict[tuple[int, str], Outcome]
 """By size and label of the contender."""
 
 
-def generated(shape: str, seed: int, requests: int) -> Member:
+def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE.block_tokens) -> Member:
     """A generated trace."""
-    name = f"{shape}-{seed}-{requests}"
-    return Member(shape, name, _sources(workload), partial(generate, shape, seed, requests))
+    size = "" if block_tokens == MOONCAKE.block_tokens else f"-{block_tokens}-tokens"
+    name = f"{shape}-{seed}-{requests}{size}"
+    make = partial(generate, shape, seed, requests, block_tokens=block_tokens)
+    return Member(shape, name, _sources(workload), make)
 
 
 def of_file(family: str, number: int, trace: Trace, known: Sequence[Counts]) -> Member:

@@ -25,6 +25,7 @@ from experiments.parallel import run_all
 from experiments.policies.beforehand import marks
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import PolicyPool
+from workload.cost import CostModel
 from workload.generate import generate, name_of
 from workload.trace import Trace, load_trace
 
@@ -35,7 +36,8 @@ BLOCKS = 1000
 def counts_of(trace: Trace) -> Counts:
     """All reuse and exposure of a trace, from an empty pool."""
     parts = Parts(experts=False, known=False)
-    policy = Reuse(BLOCKS, parts=parts, tuning=Tuning(fade_ticks=math.inf))
+    cost = CostModel(block_tokens=trace.block_tokens)
+    policy = Reuse(BLOCKS, cost, parts, tuning=Tuning(fade_ticks=math.inf))
     pool = PolicyPool(policy)
     for request in trace.requests:
         for depth, block in enumerate(request.blocks):

@@ -20,7 +20,6 @@ from experiments.policies.told import Telling
 from experiments.policies.written import write_json
 from experiments.run.result import revision
 from workload.cost import CostModel
-from workload.generate import generate
 from workload.trace import Trace
 
 Progress = Callable[[int], Callable[[], None]]
@@ -43,9 +42,7 @@ def run_live(
     groups = {trace.name: [trace] for trace in traces}
     if options.trace is None:
         seeds = range(options.seed, options.seed + options.seeds)
-        groups = {
-            shape: [generate(shape, seed, options.requests) for seed in seeds] for shape in options.shapes
-        }
+        groups = {shape: [options.draw(shape, seed) for seed in seeds] for shape in options.shapes}
     baselines = [name for name in options.live_policies if name != Reuse.name]
     jobs = [
         _Job(group, number, blocks, telling, policy)

@@ -17,7 +17,7 @@ from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
 from workload.services import SERVICES
 from workload.shapes import COMPARED_SHAPES, SHAPES
-from workload.trace import Trace, load_trace
+from workload.trace import MOONCAKE, Trace, load_trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
 DEFAULT_REQUESTS = 12_000
@@ -32,6 +32,7 @@ class Options:
     trace: Path | None
     shapes: tuple[str, ...]
     requests: int
+    tokens: int | None
     seed: int
     blocks: tuple[int, ...]
     policies: tuple[str, ...]
@@ -65,9 +66,24 @@ class Options:
 
     def load(self) -> list[Trace]:
         """The trace of a file, or all generated shapes; raises TraceError or GenerateError."""
-        if self.trace is not None:
-            return [load_trace(self.trace)]
-        return [generate(shape, self.seed, self.requests) for shape in self.shapes]
+        given = self.load_file()
+        return [self.draw(shape, self.seed) for shape in self.shapes] if given is None else [given]
+
+    def load_file(self) -> Trace | None:
+        """The trace of a file, if one is given; raises TraceError."""
+        if self.trace is None:
+            return None
+        trace = load_trace(self.trace)
+        return trace if self.tokens is None else trace.cut(self.tokens)
+
+    def draw(self, shape: str, seed: int) -> Trace:
+        """A generated trace."""
+        return generate(shape, seed, self.requests, block_tokens=self.block_tokens)
+
+    @property
+    def block_tokens(self) -> int:
+        """Of generated traces."""
+        return self.tokens or MOONCAKE.block_tokens
 
 
 # In the order of Options' fields.
@@ -82,6 +98,13 @@ _OPTIONS = (
         f"generated shapes to replay, by commas; also {', '.join((SERVICES.name, *ADVERSARIAL))}",
     ),
     Option("REQUESTS", whole(1, 10_000_000), DEFAULT_REQUESTS, "requests of each generated trace"),
+    Option(
+        "TOKENS",
+        whole(1, 2**20),
+        None,
+        "tokens of a block, such as vLLM's 16 or LMCache's 256: generated prompts are cut so (512 without "
+        "it), and the blocks of TRACE are cut further",
+    ),
     Option("SEED", whole(0, 2**31), DEFAULT_SEED, "seed of the generated traces"),
     Option("BLOCKS", list_of(whole(MIN_BLOCKS, 10_000_000)), DEFAULT_BLOCKS, "pool sizes in blocks"),
     Option(

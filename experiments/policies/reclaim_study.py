@@ -21,7 +21,6 @@ from experiments.policies.stores import STORES
 from experiments.policies.written import write_json
 from experiments.run.result import revision
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
-from workload.generate import generate
 from workload.trace import Trace
 
 HOMES_PER_POOL = (1, 4, 16)
@@ -123,7 +122,7 @@ def _groups(options: Options, traces: Sequence[Trace]) -> dict[str, list[Trace]]
     groups = {trace.name: [trace] for trace in traces}
     if options.trace is None:
         seeds = range(options.seed, options.seed + options.seeds)
-        groups = {shape: [generate(shape, n, options.requests) for n in seeds] for shape in options.shapes}
+        groups = {shape: [options.draw(shape, n) for n in seeds] for shape in options.shapes}
     for name, members in list(groups.items()):
         longs = [long for member in members if (long := deep(member)) is not None]
         if len(longs) == len(members):

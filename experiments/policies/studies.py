@@ -10,15 +10,16 @@ from rich.table import Table
 
 from experiments.parallel import run_all
 from experiments.policies.bound import accesses_of, upper_bound_s
-from experiments.policies.cross import BASELINES, cross, members_of
+from experiments.policies.cross import BASELINES, cross, quarters_of
 from experiments.policies.cross_tables import print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
+from experiments.policies.kept import generated
 from experiments.policies.options import Options
 from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.replay import replay
 from workload.cost import CostModel
 from workload.shapes import COMPARED_SHAPES
-from workload.trace import Trace, load_trace
+from workload.trace import Trace
 
 Progress = Callable[[int], Callable[[], None]]
 """Given the number of jobs, what to call after each."""
@@ -36,8 +37,11 @@ class Job:
 def run_cross(console: Console, options: Options, cost: CostModel, progress: Progress) -> None:
     """Leave each family of traces out in turn."""
     shapes = tuple(COMPARED_SHAPES) if options.shapes_are_default else options.shapes
-    trace = load_trace(options.trace) if options.trace else None
-    members = members_of(options.seed, options.seeds, options.requests, trace, shapes, others=options.others)
+    seeds, trace = range(options.seed, options.seed + options.seeds), options.load_file()
+    drawn = [
+        generated(shape, seed, options.requests, options.block_tokens) for shape in shapes for seed in seeds
+    ]
+    members = [*drawn, *quarters_of(trace, others=options.others)]
     done = progress(len(members))
     held = cross(members, options.blocks, cost, options.processes, done, options.results / "cross")
     write_cross(options.results / "cross.json", held)

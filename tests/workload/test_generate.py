@@ -22,6 +22,30 @@ def test_shape_is_a_clean_trace(shape: str, capsys: pytest.CaptureFixture[str]) 
     assert PLAYED_SHAPES[shape].requests_per_s / 3 < rate < PLAYED_SHAPES[shape].requests_per_s * 3
 
 
+@pytest.mark.parametrize("shape", ["chat", "rag", "services"])
+def test_smaller_blocks_are_the_same_prompts(shape: str) -> None:
+    """The same times and tokens; whoever shared a block of 512 tokens shares the eight of 64 in it."""
+    usual, small = generate(shape, 3, 200), generate(shape, 3, 200, block_tokens=64)
+    assert small.block_tokens == 64
+    for one, other in zip(usual.requests, small.requests, strict=True):
+        assert (one.arrival_s, one.input_tokens) == (other.arrival_s, other.input_tokens)
+        assert len(other.blocks) == -(-one.input_tokens // 64)
+    for number, one in enumerate(usual.requests):
+        for other in usual.requests[:number]:
+            if one.blocks[0] == other.blocks[0]:
+                shared = sum(a == b for a, b in zip(one.blocks, other.blocks, strict=False))
+                full = min(shared, other.input_tokens // 512)
+                begun = other.arrival_s, other.input_tokens
+                same = next(r for r in small.requests if (r.arrival_s, r.input_tokens) == begun)
+                assert small.requests[number].blocks[: 8 * full] == same.blocks[: 8 * full]
+                break
+
+
+def test_a_block_has_a_token() -> None:
+    with pytest.raises(GenerateError, match="at least one token, not 0"):
+        generate("chat", 1, 10, block_tokens=0)
+
+
 def test_seeds_differ() -> None:
     assert generate("agents", 1, 50).requests != generate("agents", 2, 50).requests
 

@@ -139,6 +139,37 @@ def test_generated_trace_reads_back(tmp_path: Path) -> None:
     assert read.warnings == ()
 
 
+def test_blocks_are_cut() -> None:
+    lines = [
+        '{"timestamp": 0, "input_length": 1000, "output_length": 1, "hash_ids": [7, 18446744073709551615]}',
+        '{"timestamp": 9, "input_length": 513, "output_length": 1, "hash_ids": [7, 3]}',
+        '{"timestamp": 9, "input_length": 90, "output_length": 1, "hash_ids": [8]}',
+        '{"timestamp": 9, "input_length": 9, "output_length": 1, "hash_ids": [7, 5, 6]}',
+    ]
+    cut = parse_trace(lines, "small").cut(128)
+    assert cut.block_tokens == 128
+    assert [len(request.blocks) for request in cut.requests] == [8, 5, 1, 9]
+    first, second, third, odd = (request.blocks for request in cut.requests)
+    assert first[:4] == second[:4] == odd[:4] == tuple(range(4))
+    blocks = [block for blocks in (first, second[4:], third, odd[4:]) for block in blocks]
+    assert len(set(blocks)) == len(blocks)
+    assert max(blocks) < 4 * 6
+    assert cut.cut(128) is cut
+
+
+def test_chunks_are_cut_with_their_blocks() -> None:
+    whole = generate("rag", 1, 60)
+    for one, other in zip(whole.requests, whole.cut(256).requests, strict=True):
+        for place, chunk in enumerate(other.chunks):
+            assert (chunk is None) == (one.chunks[place // 2] is None)
+
+
+@pytest.mark.parametrize("tokens", [0, 100, 1024])
+def test_blocks_are_cut_into_parts_of_equal_size_only(tokens: int) -> None:
+    with pytest.raises(TraceError, match=f"can't be cut into blocks of {tokens}: that has to be a divisor"):
+        generate("chat", requests=5).cut(tokens)
+
+
 def test_window_keeps_the_past_and_compresses_time() -> None:
     trace = generate("chat", seed=1, requests=200)
     start_s = trace.requests[100].arrival_s

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, TICK_ACCESSES
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, USUAL_BLOCK_TOKENS, tick_accesses
 from controller.policies.reuse_classes import (
     CLASSES,
     FIRST_GAP_CLASS,
@@ -73,7 +73,7 @@ def test_before_anything_is_seen_young_and_often_is_better() -> None:
 def test_from_cold_what_came_first_stays_until_more_is_known() -> None:
     """Conversations go on after more than a small pool full of others: after 2,400 to 3,100 accesses."""
     index = ReuseModel().index[YOUNG]
-    assert index[bucket_of(3000 // TICK_ACCESSES)] > 0.65 * index[0]
+    assert index[bucket_of(3000 // tick_accesses(USUAL_BLOCK_TOKENS))] > 0.65 * index[0]
 
 
 def test_what_a_request_did_is_no_habit_of_its_lineage() -> None:

@@ -232,7 +232,7 @@ def test_what_is_known_counts_of_ages_that_a_class_has_not_reached_here(
 ) -> None:
     """Blocks come again at an age of 4 ticks, as is known; of 100 ticks none of their class is seen yet."""
     monkeypatch.setattr(reuse_prior, "OWN_SHARE", 0.01)
-    index = index_after(Learner(Parts(known=is_used), known=[counts(SOON).plus(counts(LATE))]), LATE + 2)
+    index = index_after(Learner(Parts(known=is_used), known=[counts(SOON).plus(counts(LATE))]), BUCKETS - 1)
     assert (index[LATE] > 2 * index[SOON + 1] and index[LATE] > 4 * index[LATE + 1]) == is_used
 
 
@@ -242,6 +242,21 @@ def test_what_is_known_does_not_count_at_ages_that_nothing_has_passed(
     monkeypatch.setattr(reuse_prior, "OWN_SHARE", 0.01)
     learner = partial(Learner, known=[counts(SOON).plus(counts(LATE))])
     assert index_after(learner(), SOON)[LATE] < 2 * index_after(learner(Parts(known=False)), SOON)[LATE]
+
+
+def test_what_is_known_tells_nothing_of_ages_beyond_those_that_are_passed() -> None:
+    """What is known to come soon or never may come again at an age that nothing has reached here, as in a
+    loop: the oldest are given up no sooner than without knowing."""
+    never = counts(SOON)
+    never.exposure[YOUNG, SOON + 1 :] *= 1e6
+    reuses, exposure, passed = np.zeros((3, CLASSES, BUCKETS))
+    reuses[YOUNG, SOON], exposure[YOUNG, : SOON + 1], passed[YOUNG, : SOON + 1] = 4000.0, 1e4, 1000.0
+    told, alone = Learner(known=[never]), Learner(known=[])
+    assert told.trust is not None
+    told.trust.weights = np.array([0.01, 0.99])
+    beyond = slice(SOON + 1, None)
+    index, assumed = (one.learn(reuses, exposure, passed, 0.0)[2][YOUNG, beyond] for one in (told, alone))
+    assert index == pytest.approx(assumed, rel=1e-9)
 
 
 def test_what_is_known_counts_at_ages_at_which_some_came_again_and_none_passed(

@@ -24,7 +24,7 @@ from experiments.policies.beforehand import (
     known_of_others,
     marks,
 )
-from experiments.policies.cross import members_of
+from experiments.policies.cross import quarters_of
 from experiments.policies.explain import explain_trace
 from experiments.policies.kept import measure
 from experiments.policies.known import of_others
@@ -70,7 +70,7 @@ def take_for_counted(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
 def replay_all_ways(trace: Trace, folder: Path) -> None:
     make_pool("reuse", 30, trace, COST)
     make_pool("reuse", 30, trace, COST, Parts(worth=False))
-    (member, *_) = members_of(1, 0, 40, trace, (), others=False)
+    (member, *_) = quarters_of(trace, others=False)
     measure(replace(member, make=lambda: trace), (30,), (Tuning(),), COST, folder)
     explain_trace(Console(quiet=True), trace, "0", 30, COST)
     for telling in (ALL, AS_IT_IS):

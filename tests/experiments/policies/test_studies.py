@@ -14,8 +14,8 @@ from experiments.options import OptionError
 from experiments.policies.__main__ import main
 from experiments.policies.beforehand import known_of_others, marks
 from experiments.policies.bound import accesses_of, upper_bound_s
-from experiments.policies.cross import BASELINES, CANDIDATES, cross, members_of, quarters
-from experiments.policies.kept import Member, label, measure
+from experiments.policies.cross import BASELINES, CANDIDATES, cross, quarters, quarters_of
+from experiments.policies.kept import Member, generated, label, measure
 from experiments.policies.known import counts_of
 from experiments.policies.known import main as write_known
 from experiments.policies.live import AS_IT_IS, IDLE, TELLINGS, replay_live
@@ -80,7 +80,8 @@ def test_quarters_are_all_of_a_trace() -> None:
 
 def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("experiments.policies.cross.BASELINES", ("lru", "mq"))
-    members = members_of(5, 2, 40, generate("chat", 1, 80), ("rag", "loop"))
+    drawn = [generated(shape, seed, 40) for shape in ("rag", "loop") for seed in (5, 6)]
+    members = [*drawn, *quarters_of(generate("chat", 1, 80))]
     traces = []
     held = cross(members, (30,), COST, 1, lambda: traces.append(1), tmp_path)
     assert [(row.family, row.blocks) for row in held] == [("rag", 30), ("loop", 30), ("trace", 30)]
@@ -118,14 +119,14 @@ def test_all_that_comes_again_is_counted() -> None:
 def test_of_each_quarter_what_the_others_tell_is_known(tmp_path: Path) -> None:
     trace = generate("chat", 1, 80)
     reuses = [counts_of(part).reuses for part in quarters(trace)]
-    members = members_of(5, 0, 40, trace, (), others=True)
+    members = quarters_of(trace, others=True)
     for number, member in enumerate(members):
         assert member.known is not None
         *drawn, others = member.known
         assert drawn == known_of_others()
         assert np.array_equal(others.reuses, sum(reuses) - reuses[number])
-    assert [member.identity for member in members_of(5, 0, 40, trace, ())] == [m.identity for m in members]
-    plain = members_of(5, 0, 40, trace, (), others=False)
+    assert [member.identity for member in quarters_of(trace)] == [m.identity for m in members]
+    plain = quarters_of(trace, others=False)
     assert all(member.known == known_of_others() for member in plain)
     assert {member.identity for member in plain}.isdisjoint(member.identity for member in members)
     kept = measure(members[0], (30,), (Tuning(),), COST, tmp_path)
