@@ -40,6 +40,7 @@ ON_THE_WAY: Final = "on_the_way"
 FILL_MODES: Final = ("now", "idle", ON_THE_WAY)
 MAX_TENANT: Final = 0xFFFF
 MAX_RATE_PER_S: Final = 10**9
+MAX_LINK_BIT_S: Final = 10**15
 EVICTION_MODES: Final = ("value", "reclaim", "drop")
 
 
@@ -207,6 +208,15 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class HomeLink:
+    """The link of a storage node, where it is not as those of most."""
+
+    store: IPv4Address
+    link_bit_s: float
+    """At real scale."""
+
+
+@dataclass(frozen=True, slots=True)
 class CostOptions:
     """What computing and moving a block costs, at real scale."""
 
@@ -216,12 +226,13 @@ class CostOptions:
     """One of workload.cost.GPUS."""
     block_tokens: int = 512
     link_bit_s: float = DEFAULT_LINK_BIT_S
-    """Of a storage node's link."""
+    """Of a storage node's link, but for those in `home_links`."""
     speed: float = 1.0
     """How much faster than that the network runs (workload/scale.py). Bytes and link rates may be smaller
     by any factor: times are the same."""
     stored_share: float = 1.0
     """Mean part of a block's bytes that hosts send and keep (workload/compression.py)."""
+    home_links: tuple[HomeLink, ...] = ()
 
     def cost_model(self) -> CostModel:
         """In one object; raises CostError."""
@@ -377,11 +388,15 @@ def _cost_faults(costs: CostOptions) -> Iterator[tuple[str, str]]:
         costs.cost_model()
     except CostError as error:
         yield "costs", str(error)
-    yield from _out_of_range("costs", costs, block_tokens=1 << 20, link_bit_s=10**15, speed=1_000_000)
+    yield from _out_of_range("costs", costs, block_tokens=1 << 20, link_bit_s=MAX_LINK_BIT_S, speed=1_000_000)
+    if len({link.store for link in costs.home_links}) < len(costs.home_links):
+        yield "costs.home_links", "a storage node is there twice"
+    for index, link in enumerate(costs.home_links):
+        yield from _out_of_range(f"costs.home_links[{index}]", link, link_bit_s=MAX_LINK_BIT_S)
 
 
 def _out_of_range(
-    place: str, options: Thresholds | PushOptions | CostOptions, **most: float
+    place: str, options: Thresholds | PushOptions | CostOptions | HomeLink, **most: float
 ) -> Iterator[tuple[str, str]]:
     for name, limit in most.items():
         if not 0 < getattr(options, name) <= limit:  # false for NaN too

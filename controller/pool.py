@@ -202,7 +202,8 @@ class Pool:
         if home in self._stores:
             wait_s = backlog_ms / 1000
             self._residual.home_load(home, wait_s, now_s)
-            self._tell(HomeLoad(int(home), now_s, wait_s * self._residual.speed))
+            residual = self._residual
+            self._tell(HomeLoad(int(home), now_s, wait_s * residual.speed, residual.link_bit_s(home)))
 
     # What is done about it.
 

@@ -183,7 +183,8 @@ class ControllerProcess:
             size, thresholds = replace(size, blocks=0), replace(thresholds, report_count=0)
         capacity_blocks, capacity_slots = size.capacity(thresholds.spare_blocks(size.whole_blocks))
         cost = config.costs.cost_model()
-        residual = ResidualValue(cost, config.costs.link_bit_s, config.costs.speed)
+        links_bit_s = {link.store: link.link_bit_s for link in config.costs.home_links}
+        residual = ResidualValue(cost, config.costs.link_bit_s, config.costs.speed, links_bit_s)
         try:
             policy = make_policy(
                 config.policy,

@@ -89,6 +89,18 @@ def list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     return lambda text: tuple(dict.fromkeys(parse(part.strip()) for part in text.split(",")))
 
 
+def each_of(parse: Callable[[str], Any], count: int | None = None) -> Callable[[str], tuple[Any, ...]]:
+    """So many values separated by commas, one for each of something; None: as many as are given."""
+
+    def parse_all(text: str) -> tuple[Any, ...]:
+        parts = text.split(",")
+        if count is not None and len(parts) != count:
+            raise OptionError(f"must be {count} values, by commas, not {text!r}")
+        return tuple(parse(part.strip()) for part in parts)
+
+    return parse_all
+
+
 METRICS = Option(
     "METRICS", whole(0, 65535), 0, "port on 127.0.0.1 where Prometheus finds metrics of all processes"
 )

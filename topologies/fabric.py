@@ -6,6 +6,7 @@ edges `rate_bit_s` and, once the fabric is built, `ports` {vertex: port number, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
@@ -67,6 +68,14 @@ class Fabric:
     def with_queues(self, requests_first: bool) -> Fabric:
         """The same, with one queue at each port or two."""
         return Fabric(self.name, self.graph, requests_first)
+
+    def with_link_rates(self, rates_bit_s: Mapping[str, float]) -> Fabric:
+        """The same, but for the links of these hosts. Links between switches stay as they are."""
+        graph = self.graph.copy()  # edges, too, are copies
+        for host, rate_bit_s in rates_bit_s.items():
+            (edge,) = graph.adj[host].values()
+            edge["rate_bit_s"] = rate_bit_s
+        return Fabric(self.name, graph, self.requests_first)
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:

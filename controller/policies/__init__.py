@@ -11,7 +11,7 @@ Events (`events.py`; keys are any hashable: 16-byte block keys live, ids in a re
 
     Miss(key, now_s, depth, chain_blocks, parent, times, home)   asked for, and not in the pool
     Hits(key, now_s, times)            a block in the pool was asked for, `times` times
-    HomeLoad(home, now_s, wait_s)      how long a fetch from a storage node waits now
+    HomeLoad(home, now_s, wait_s, link_bit_s)  how long a fetch from a storage node waits now, and its link
     Lost(key, now_s)    the pool does not hold the block after all: an admission failed, a switch restarted
     Found(key, now_s)   the pool holds a block after all: an eviction failed, or it was read back
     Pin(key, now_s), Unpin(key, now_s) the block must not be evicted meanwhile

@@ -49,6 +49,8 @@ class HomeLoad(NamedTuple):
     home: int
     now_s: float
     wait_s: float
+    link_bit_s: float = 0.0
+    """Rate of its link at real scale; 0 where that is as usual."""
 
 
 class Lost(NamedTuple):

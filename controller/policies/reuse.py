@@ -136,7 +136,7 @@ class Reuse(Policy):
         return evicted
 
     def home_load(self, event: HomeLoad) -> None:
-        self._worth.home_load(event.home, event.wait_s)
+        self._worth.home_load(event.home, event.wait_s, event.link_bit_s)
 
     def explain(self, key: Key, tenant: int | None = None) -> Account:
         """Why the block is in the pool or not; `explain.in_words` makes sentences of it. Of a block that is

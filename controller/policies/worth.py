@@ -34,14 +34,16 @@ class Worth:
         self.steps: list[int] = []
         """The same as a number of steps: log2, STEPS_PER_OCTAVE to an octave."""
         self._cost = cost
-        self._transfer_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
+        self._link_bit_s = link_bit_s
+        """Of a home that did not say otherwise."""
+        self._links_bit_s: dict[int, float] = {}
         self._uniform = uniform
         self._places: dict[tuple[int, int], int] = {}
         self._by_depth: dict[tuple[int, int], int] = {}
         self._waits: dict[int, Counter[int]] = {}
         """How often each wait was reported, by home; a wait as a step, IDLE for none."""
         self._shared: Counter[int] = Counter()
-        self._usual_step = math.log2(self._transfer_s) * STEPS_PER_OCTAVE
+        self._usual_step = math.log2(self._transfer_s(0)) * STEPS_PER_OCTAVE
         """The mean worth of all places, in steps: steps are counted from there, as only differences
         matter."""
         self.place(0, 0)
@@ -61,13 +63,15 @@ class Worth:
             self._by_depth[home, depth] = place
         return place
 
-    def home_load(self, home: int, wait_s: float) -> None:
-        """A home said how long a fetch waits there."""
+    def home_load(self, home: int, wait_s: float, link_bit_s: float = 0.0) -> None:
+        """A home said how long a fetch waits there, and at what rate its link sends; 0: as usual."""
         waits = self._waits.get(home)
         if waits is None:
             if len(self._waits) >= MAX_HOMES:
                 return
             waits = self._waits[home] = Counter()
+        if link_bit_s > 0.0:
+            self._links_bit_s[home] = link_bit_s
         wait = _step(wait_s) if wait_s > 0.0 else IDLE
         waits[wait] += 1
         self._shared[wait] += 1
@@ -112,15 +116,18 @@ class Worth:
 
     def _fetch_s(self, home: int, at_most_s: float) -> float:
         """Mean time to fetch from a home; each time at most so much."""
-        total_s, reports = 0.0, 0.0
+        transfer_s, total_s, reports = self._transfer_s(home), 0.0, 0.0
         shared = self._shared.total()
         weights = ((self._waits.get(home), 1.0), (self._shared, min(1.0, SHARED_WAITS / max(1, shared))))
         for waits, weight in weights:
             for wait, times in (waits or {}).items():
                 wait_s = 0.0 if wait == IDLE else _seconds(wait)
-                total_s += weight * times * min(at_most_s, self._transfer_s + wait_s)
+                total_s += weight * times * min(at_most_s, transfer_s + wait_s)
                 reports += weight * times
-        return total_s / reports if reports else min(at_most_s, self._transfer_s)
+        return total_s / reports if reports else min(at_most_s, transfer_s)
+
+    def _transfer_s(self, home: int) -> float:
+        return self._cost.fetch_s(self._cost.stored_bytes, self._links_bit_s.get(home, self._link_bit_s))
 
 
 IDLE = -(2**30)

@@ -79,7 +79,7 @@ def _replay(
     jobs = make_jobs(len(traces), names, options.blocks)
     with screen.progress(TimeRemainingColumn()) as progress:
         task = progress.add_task("replaying", total=len(jobs))
-        done = run_jobs(jobs, traces, cost, options.processes, lambda: progress.advance(task))
+        done = run_jobs(jobs, traces, cost, options.processes, lambda: progress.advance(task), options.links)
     order = {name: place for place, name in enumerate(names)}
     results: dict[str, list[Result]] = {}
     for job in sorted(done, key=lambda job: (job.trace, order[job.policy], job.blocks)):

@@ -100,7 +100,7 @@ class Coarse:
             play.homes,
             ResidualValue(scenario.cost, scenario.options.link_gbit_s * 1e9, scenario.scale.speed),
             telling,
-            self._block_s,
+            dict.fromkeys(play.homes, self._block_s),
             seed=seed,
             read_at_s=self._chooser.uniform(0.0, MIN_PERIOD_S),
         )
@@ -158,7 +158,8 @@ def _transfer_s(play: Play) -> float:
 def _figures(play: Play, hits: Sequence[bool], admitted: int, evicted: int, reports: int) -> Figures:
     cost, speed = play.scenario.cost, play.scenario.scale.speed
     places = {home: number for number, home in enumerate(play.homes)}
-    links, transfer_s = Stores(_transfer_s(play)), _transfer_s(play)
+    transfer_s = _transfer_s(play)
+    links = Stores([transfer_s] * len(places))
     by_request: dict[int, list[tuple[Get, bool]]] = {}
     for get, hit in zip(play.gets, hits, strict=True):
         by_request.setdefault(get.request, []).append((get, hit))

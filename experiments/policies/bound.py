@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.policies.stores import STORES, Stores
-from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from experiments.policies.stores import STORES, USUAL_LINKS, Links, Stores, transfers_s
+from workload.cost import CostModel
 from workload.keys import home_number
 from workload.trace import Trace
 
@@ -37,9 +37,9 @@ class Accesses:
     """The access of the block before it in the chain, -1 for the first."""
 
 
-def accesses_of(trace: Trace, cost: CostModel, link_bit_s: float = DEFAULT_LINK_BIT_S) -> Accesses:
+def accesses_of(trace: Trace, cost: CostModel, links: Links = USUAL_LINKS) -> Accesses:
     """Worths are those of `Ledger`: the same under every policy."""
-    stores = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
+    stores = Stores(transfers_s(cost, links))
     prefill_s = [cost.block_prefill_s(depth) for depth in range(trace.longest_chain)]
     worth_s: list[float] = []
     before: list[int] = []

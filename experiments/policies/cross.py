@@ -33,6 +33,7 @@ from experiments.policies.kept import (
 )
 from experiments.policies.known import of_others
 from experiments.policies.pools import BELADY, CACHES, OWN
+from experiments.policies.stores import USUAL_LINKS, Links
 from workload.cost import CostModel
 from workload.trace import Trace
 
@@ -117,11 +118,12 @@ def cross(
     processes: int,
     done: Callable[[], None],
     folder: Path,
+    links: Links = USUAL_LINKS,
 ) -> list[Held]:
     """Replay what the folder does not have, then leave each family out in turn."""
 
     def run(number: int) -> Kept:
-        return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *BEYOND), cost, folder)
+        return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *BEYOND), cost, folder, links)
 
     measured = run_all(run, range(len(members)), processes, done)
     families = list(dict.fromkeys(member.family for member in members))

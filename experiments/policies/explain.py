@@ -18,6 +18,7 @@ from controller.policies.reuse import Reuse
 from experiments.errors import ExperimentError
 from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import replay
+from experiments.policies.stores import USUAL_LINKS, Links
 from experiments.policies.story import LEGEND, Story
 from workload.cost import CostError, CostModel, make_cost_model
 from workload.trace import Trace
@@ -27,13 +28,15 @@ class ExplainError(ExperimentError):
     """A key that cannot be, or a log that cannot be read."""
 
 
-def explain_trace(console: Console, trace: Trace, key: str, blocks: int, cost: CostModel) -> None:
+def explain_trace(
+    console: Console, trace: Trace, key: str, blocks: int, cost: CostModel, links: Links = USUAL_LINKS
+) -> None:
     """Replay a trace and tell the story of a block; raises ExplainError."""
     if not (key.isascii() and key.isdigit()):
         raise ExplainError(f"EXPLAIN must be a block's id in the trace, a whole number, not {key!r}")
     console.print(f"[bold]{trace.name}, {blocks:,} blocks[/]", highlight=False)
     story = Story(make_reuse(blocks, trace, cost), int(key))
-    replay(trace, story.name, blocks, PolicyPool(story), cost)
+    replay(trace, story.name, blocks, PolicyPool(story), cost, links)
     _tell(console, story)
 
 

@@ -9,6 +9,7 @@ from controller.policies.reuse_parts import Parts
 from experiments.parallel import run_all
 from experiments.policies.pools import NAMES, make_pool
 from experiments.policies.replay import Result, replay
+from experiments.policies.stores import USUAL_LINKS, Links
 from workload.cost import CostModel
 from workload.trace import Trace
 
@@ -41,6 +42,7 @@ def run_jobs(
     cost: CostModel,
     processes: int,
     done: Callable[[], None],
+    links: Links = USUAL_LINKS,
 ) -> dict[Job, Result]:
     """Run the jobs; `done` is called after each."""
 
@@ -48,6 +50,6 @@ def run_jobs(
         trace = traces[job.trace]
         parts = WITHOUT.get(job.policy)
         pool = make_pool("reuse" if parts else job.policy, job.blocks, trace, cost, parts)
-        return replay(trace, job.policy, job.blocks, pool, cost)
+        return replay(trace, job.policy, job.blocks, pool, cost, links)
 
     return dict(zip(jobs, run_all(run, jobs, processes, done), strict=True))

@@ -21,7 +21,8 @@ from experiments.own_thread import in_own_thread
 from experiments.policies.known import counts_of
 from experiments.policies.pools import PolicyPool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
-from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from experiments.policies.stores import USUAL_LINKS, Links
+from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import MOONCAKE, Trace
 
@@ -86,17 +87,23 @@ def label(contender: Contender) -> str:
 
 
 def measure(
-    member: Member, sizes: Sequence[int], contenders: Iterable[Contender], cost: CostModel, folder: Path
+    member: Member,
+    sizes: Sequence[int],
+    contenders: Iterable[Contender],
+    cost: CostModel,
+    folder: Path,
+    links: Links = USUAL_LINKS,
 ) -> Kept:
     """What all contenders did, replaying what is not in the folder yet."""
     path = folder / f"{member.name}.jsonl"
-    about = {"trace": member.identity, "cost": sha256(repr(cost).encode()).hexdigest()[:16]}
+    priced = repr(cost) if links == USUAL_LINKS else repr((cost, links))
+    about = {"trace": member.identity, "cost": sha256(priced.encode()).hexdigest()[:16]}
     kept = _read(path, about)
     todo = [(size, one) for one in contenders for size in sizes if (size, label(one)) not in kept]
     if not todo:
         return kept
     folder.mkdir(parents=True, exist_ok=True)
-    replays = _Replays(member, cost)
+    replays = _Replays(member, cost, links)
     with path.open("a") as lines:
         lines.write("\n")  # ends a line that was being written when it ended
         for size, contender in todo:
@@ -123,8 +130,8 @@ def _read(path: Path, about: dict[str, str]) -> Kept:
 class _Replays:
     """Of one trace; what several of them need is made once."""
 
-    def __init__(self, member: Member, cost: CostModel) -> None:
-        self._trace, self._known = member.make(), member.known
+    def __init__(self, member: Member, cost: CostModel, links: Links) -> None:
+        self._trace, self._known, self._links = member.make(), member.known, links
         self._cost = replace(cost, block_tokens=self._trace.block_tokens)
 
     def outcome(self, contender: Contender, size: int) -> Outcome:
@@ -145,7 +152,7 @@ class _Replays:
     @cached_property
     def _worths_s(self) -> list[list[float]]:
         """Of each request's blocks, what a prefix hit saves: the same whoever has it."""
-        prices = Prices(self._trace, self._cost, DEFAULT_LINK_BIT_S)
+        prices = Prices(self._trace, self._cost, self._links)
         worths_s = []
         for request in self._trace.requests:
             worths_s.append(prices.of(request, len(request.blocks)))
@@ -165,7 +172,7 @@ class _Replays:
 
     def _of_reuse(self, size: int, tuning: Tuning, known: Sequence[Counts] | None) -> Outcome:
         policy = make_reuse(size, self._trace, self._cost, tuning=tuning, known=known)
-        ledger = play(self._trace, PolicyPool(policy), self._cost)
+        ledger = play(self._trace, PolicyPool(policy), self._cost, self._links)
         return self._outcome(ledger.saved_s, ledger.hits)
 
     def _outcome(self, saved_s: Sequence[float], hits: int) -> Outcome:

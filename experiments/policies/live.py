@@ -18,7 +18,7 @@ from controller.policies.reuse import Reuse
 from controller.residual_value import ResidualValue
 from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import Ledger
-from experiments.policies.stores import STORES, Stores
+from experiments.policies.stores import STORES, USUAL_LINKS, Links, Stores, transfers_s
 from experiments.policies.switch_model import Wanted
 from experiments.policies.told import Telling, ToldPool
 from hostlib.wire import KEY_BYTES, fingerprint
@@ -110,7 +110,7 @@ class LivePool:
         blocks: int,
         telling: Telling,
         cost: CostModel,
-        link_bit_s: float = DEFAULT_LINK_BIT_S,
+        links: Links = USUAL_LINKS,
         seed: int = 1,
     ) -> None:
         self._waits_s: Sequence[float] = [0.0] * STORES
@@ -118,9 +118,9 @@ class LivePool:
             make_policy,
             PoolSize(blocks, blocks, 1),
             HOMES,
-            ResidualValue(cost, link_bit_s),
+            ResidualValue(cost, DEFAULT_LINK_BIT_S, links_bit_s=dict(zip(HOMES, links, strict=True))),
             telling,
-            cost.fetch_s(cost.block_bytes, link_bit_s),
+            dict(zip(HOMES, transfers_s(cost, links), strict=True)),
             self._backlog_s,
             seed,
         )
@@ -134,7 +134,7 @@ class LivePool:
         """Blocks that got an entry."""
         return self.told.pool.counts.admitted
 
-    def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
+    def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None:
         """A request is about to come: first what is due by then happens."""
         self.told.until(now_s)
         self._waits_s, self._loads_at_s = waits_s, now_s
@@ -165,11 +165,17 @@ class LivePool:
 
 
 def replay_live(
-    trace: Trace, blocks: int, telling: Telling, cost: CostModel, seed: int = 1, policy: str = Reuse.name
+    trace: Trace,
+    blocks: int,
+    telling: Telling,
+    cost: CostModel,
+    seed: int = 1,
+    policy: str = Reuse.name,
+    links: Links = USUAL_LINKS,
 ) -> Replayed:
     """What the pool did for the trace; raises PolicyError."""
-    cost, link_bit_s = replace(cost, block_tokens=trace.block_tokens), DEFAULT_LINK_BIT_S
-    ledger = Ledger(trace, cost, link_bit_s)
+    cost = replace(cost, block_tokens=trace.block_tokens)
+    ledger = Ledger(trace, cost, links)
 
     def make(most: int, slots: int | None = None) -> Policy:
         if policy == Reuse.name:
@@ -181,13 +187,13 @@ def replay_live(
         obeyed = make(blocks)
         pool = PolicyPool(obeyed) if telling == ALL else ComputedPool(obeyed, cost)
     else:
-        pool = LivePool(make, blocks, telling, cost, seed=seed)
-    unfilled = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
+        pool = LivePool(make, blocks, telling, cost, links, seed)
+    unfilled = Stores(transfers_s(cost, links))
     stored: set[int] = set()
     fills = 0
     for request in trace.requests:
         now_s, chain = request.arrival_s, request.blocks
-        pool.loads(now_s, ledger.stores.waits_s(now_s))
+        pool.loads(now_s, ledger.stores.waits_s(now_s), links)
         if isinstance(pool, LivePool):
             filled, pool.told.fills = pool.told.fills, []
             fills += len(filled)

@@ -57,7 +57,7 @@ def run_live(
 
     def run(job: _Job) -> Replayed:
         trace = groups[job.group][job.number]
-        return replay_live(trace, job.blocks, job.telling, cost, options.seed, job.policy)
+        return replay_live(trace, job.blocks, job.telling, cost, options.seed, job.policy, options.links)
 
     done = dict(zip(jobs, run_all(run, jobs, options.processes, progress(len(jobs))), strict=True))
     rows = []

@@ -10,8 +10,19 @@ from pathlib import Path
 from controller.config import FILL_MODES, ON_THE_WAY, Thresholds
 from controller.policies import POLICY_NAMES
 from controller.policies.baseline import MIN_BLOCKS
-from experiments.options import Option, OptionError, list_of, one_of, parse_into, whole, yes_or_no
+from experiments.options import (
+    Option,
+    OptionError,
+    each_of,
+    list_of,
+    number,
+    one_of,
+    parse_into,
+    whole,
+    yes_or_no,
+)
 from experiments.policies.pools import NAMES
+from experiments.policies.stores import STORES, USUAL_LINKS, Links
 from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
@@ -49,6 +60,7 @@ class Options:
     reclaim: bool
     explain: str
     events: Path | None
+    home_gbit: tuple[float, ...]
     model: str
     gpu: str
     processes: int
@@ -79,6 +91,11 @@ class Options:
     def draw(self, shape: str, seed: int) -> Trace:
         """A generated trace."""
         return generate(shape, seed, self.requests, block_tokens=self.block_tokens)
+
+    @property
+    def links(self) -> Links:
+        """Of the storage nodes."""
+        return tuple(gbit_s * 1e9 for gbit_s in self.home_gbit)
 
     @property
     def block_tokens(self) -> int:
@@ -155,6 +172,12 @@ _OPTIONS = (
         None,
         "a live controller's event log to explain from, instead of a trace; it says itself what its pool was",
     ),
+    Option(
+        "HOME_GBIT",
+        each_of(number(0.001, 100_000), STORES),
+        tuple(link_bit_s / 1e9 for link_bit_s in USUAL_LINKS),
+        f"real rate of the link of each of the {STORES} storage nodes, Gbit/s, by commas",
+    ),
     Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
     Option("GPU", one_of(tuple(GPUS)), DEFAULT_GPU, "GPUs of a node"),
     Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "replays at once"),
@@ -168,6 +191,8 @@ def parse_options(arguments: Sequence[str]) -> Options:
     options = parse_into(Options, _OPTIONS, arguments, "python -m experiments.policies", description)
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
+    if options.links != USUAL_LINKS and (options.plays or options.reclaim or options.events is not None):
+        raise OptionError("HOME_GBIT: PLAYS, RECLAIM and EVENTS have links of their own")
     if options.live:
         _check_live(options)
     return replace(options, blocks=tuple(sorted(options.blocks)))

@@ -21,7 +21,7 @@ from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
 from experiments.own_thread import in_own_thread
 from experiments.policies.beforehand import known_for
-from experiments.policies.stores import STORES
+from experiments.policies.stores import STORES, Links
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.keys import home_number
 from workload.trace import Trace
@@ -46,8 +46,8 @@ class Pool(Protocol):
     admissions: int
     """Blocks written into the pool."""
 
-    def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
-        """A request is about to come; how long a fetch would wait at each storage node."""
+    def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None:
+        """A request is about to come; how long a fetch would wait at each storage node, for which link."""
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         """Ask for the block at `depth` of a chain; whether it was a hit."""
@@ -60,9 +60,9 @@ class PolicyPool:
         self.admissions = 0
         self._policy = policy
 
-    def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
-        for home, wait_s in enumerate(waits_s):
-            self._policy.home_load(HomeLoad(home, now_s, wait_s))
+    def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None:
+        for home, (wait_s, link_bit_s) in enumerate(zip(waits_s, links, strict=True)):
+            self._policy.home_load(HomeLoad(home, now_s, wait_s, link_bit_s))
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         if block in self._policy:
@@ -89,7 +89,7 @@ class CachePool:
         self._request.obj_size = 1
         self._next = iter(next_accesses(trace)) if name == BELADY else None
 
-    def loads(self, now_s: float, waits_s: Sequence[float]) -> None:
+    def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None:
         pass
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:

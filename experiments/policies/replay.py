@@ -23,8 +23,8 @@ from functools import partial
 
 from experiments.own_thread import in_own_thread
 from experiments.policies.pools import Pool
-from experiments.policies.stores import STORES, Stores
-from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from experiments.policies.stores import STORES, USUAL_LINKS, Links, Stores, transfers_s
+from workload.cost import CostModel
 from workload.keys import home_number
 from workload.trace import Request, Trace
 
@@ -47,10 +47,10 @@ class Result:
 class Prices:
     """What prefix hits save, request by request: the same whatever the pool has."""
 
-    def __init__(self, trace: Trace, cost: CostModel, link_bit_s: float) -> None:
+    def __init__(self, trace: Trace, cost: CostModel, links: Links) -> None:
         self.stored: set[int] = set()
         """Blocks that were asked for before."""
-        self.without = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
+        self.without = Stores(transfers_s(cost, links))
         """Homes as they are without a pool."""
         self._prefill_s = [cost.block_prefill_s(depth) for depth in range(trace.longest_chain)]
 
@@ -71,11 +71,11 @@ class Prices:
 class Ledger:
     """Adds up what the pool served and saved, request by request."""
 
-    def __init__(self, trace: Trace, cost: CostModel, link_bit_s: float) -> None:
+    def __init__(self, trace: Trace, cost: CostModel, links: Links) -> None:
         self._trace = trace
         self._cost = cost
-        self._prices = Prices(trace, cost, link_bit_s)
-        self.stores = Stores(cost.fetch_s(cost.block_bytes, link_bit_s))
+        self._prices = Prices(trace, cost, links)
+        self.stores = Stores(transfers_s(cost, links))
         """Homes as they are with the pool."""
         self.hits = self._prefix_hits = 0
         self._saved_prefill_s = 0.0
@@ -112,16 +112,16 @@ class Ledger:
         )
 
 
-def play(trace: Trace, pool: Pool, cost: CostModel, link_bit_s: float = DEFAULT_LINK_BIT_S) -> Ledger:
+def play(trace: Trace, pool: Pool, cost: CostModel, links: Links = USUAL_LINKS) -> Ledger:
     """Play the whole trace through the pool; the same each time."""
-    return in_own_thread(partial(_play, trace, pool, cost, link_bit_s))
+    return in_own_thread(partial(_play, trace, pool, cost, links))
 
 
-def _play(trace: Trace, pool: Pool, cost: CostModel, link_bit_s: float) -> Ledger:
-    ledger = Ledger(trace, cost, link_bit_s)
+def _play(trace: Trace, pool: Pool, cost: CostModel, links: Links) -> Ledger:
+    ledger = Ledger(trace, cost, links)
     for request in trace.requests:
         now_s, chain = request.arrival_s, request.blocks
-        pool.loads(now_s, ledger.stores.waits_s(now_s))
+        pool.loads(now_s, ledger.stores.waits_s(now_s), links)
         ledger.add(request, [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)])
     return ledger
 
@@ -132,9 +132,8 @@ def replay(
     blocks: int,
     pool: Pool,
     cost: CostModel,
-    link_bit_s: float = DEFAULT_LINK_BIT_S,
+    links: Links = USUAL_LINKS,
 ) -> Result:
     """What the pool did for the trace."""
-    return play(trace, pool, replace(cost, block_tokens=trace.block_tokens), link_bit_s).result(
-        policy, blocks, pool.admissions
-    )
+    ledger = play(trace, pool, replace(cost, block_tokens=trace.block_tokens), links)
+    return ledger.result(policy, blocks, pool.admissions)

@@ -43,7 +43,8 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     ]
     members = [*drawn, *quarters_of(trace, others=options.others)]
     done = progress(len(members))
-    held = cross(members, options.blocks, cost, options.processes, done, options.results / "cross")
+    folder = options.results / "cross"
+    held = cross(members, options.blocks, cost, options.processes, done, folder, options.links)
     write_cross(options.results / "cross.json", held)
     print_cross(console, held)
     if trace is not None:
@@ -65,11 +66,11 @@ def run_bound(
     def run(job: Job) -> tuple[float, float]:
         trace = traces[job.trace]
         pool = make_pool(job.what, job.blocks, trace, cost)
-        saved_s = replay(trace, job.what, job.blocks, pool, cost).saved_s
+        saved_s = replay(trace, job.what, job.blocks, pool, cost, options.links).saved_s
         own_cost = replace(cost, block_tokens=trace.block_tokens)
         if job.what != BELADY:
             return saved_s, 0.0
-        return saved_s, upper_bound_s(accesses_of(trace, own_cost), job.blocks, saved_s)
+        return saved_s, upper_bound_s(accesses_of(trace, own_cost, options.links), job.blocks, saved_s)
 
     done = dict(zip(jobs, run_all(run, jobs, options.processes, progress(len(jobs))), strict=True))
     table = Table(title="seconds saved, and what no policy exceeds")
@@ -99,4 +100,4 @@ def run_explain(console: Console, options: Options, traces: Sequence[Trace], cos
         return
     for blocks in options.blocks:
         for trace in traces:
-            explain_trace(console, trace, options.explain, blocks, cost)
+            explain_trace(console, trace, options.explain, blocks, cost, options.links)

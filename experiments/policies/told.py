@@ -6,7 +6,7 @@ switch tells the policy, this tells it, too, because the same code does it."""
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import count
@@ -82,12 +82,12 @@ class ToldPool:
         stores: Sequence[IPv4Address],
         residual: ResidualValue,
         telling: Telling,
-        block_s: float,
+        blocks_s: Mapping[IPv4Address, float],
         backlog_s: Callable[[IPv4Address, float], float] = lambda home, now_s: 0.0,
         seed: int = 1,
         read_at_s: float = 0.0,
     ) -> None:
-        """`make_policy(blocks, slots)`; a block takes `block_s` on a home's link, where `backlog_s` waits;
+        """`make_policy(blocks, slots)`; a block takes `blocks_s` on a home's link, where `backlog_s` waits;
         counters are first read at `read_at_s`."""
         thresholds = telling.thresholds
         policy = make_policy(*size.capacity(thresholds.spare_blocks(size.whole_blocks)))
@@ -99,7 +99,7 @@ class ToldPool:
         """Sent by the controller."""
         self.fills: list[tuple[IPv4Address, float]] = []
         """Blocks fetched for the pool since somebody took them from here: from where, and when."""
-        self._telling, self._block_s, self._backlog_s = telling, block_s, backlog_s
+        self._telling, self._blocks_s, self._backlog_s = telling, blocks_s, backlog_s
         self._chooser = Random(seed)
         self._due: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._numbers = count()
@@ -228,11 +228,12 @@ class ToldPool:
         for operation in operations:
             entry = self.switch.entries.get(key_of(operation.key))
             if isinstance(operation, Fill) and entry is not None:
+                block_s = self._blocks_s[operation.destination]
                 wait_s = self._backlog_s(operation.destination, self._now_s)
                 self.fills.append((operation.destination, self._now_s))
                 place = key_of(operation.key), entry.generation
                 for fragment in range(operation.fragments):
-                    came_s = (fragment + 1) / operation.fragments * self._block_s + wait_s + ANSWER_S
+                    came_s = (fragment + 1) / operation.fragments * block_s + wait_s + ANSWER_S
                     self._later(came_s, self.switch.fill, *place, fragment)
             elif isinstance(operation, Reclaim):
                 whole = entry is not None and entry.is_whole

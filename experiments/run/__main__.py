@@ -77,7 +77,8 @@ def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float 
         with screen.status("measuring what the network takes while nobody asks for anything"):
             capacity = replace(capacity, background_cores=_background(screen, draft, engine))
         beside = f", of which the network takes {capacity.background_cores:.2f} without a request"
-    link_bit_s = 2e9 * options.link_gbit_s * len(fabric.answering)
+    rates = options.store_gbit_s or (options.link_gbit_s,) * len(fabric.answering)
+    link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
     screen.say(

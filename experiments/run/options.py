@@ -15,6 +15,7 @@ from experiments.options import (
     METRICS,
     Option,
     OptionError,
+    each_of,
     list_of,
     number,
     one_of,
@@ -100,6 +101,8 @@ class RunOptions:
     blend: bool
     blend_share: float
     link_gbit_s: float
+    store_gbit_s: tuple[float, ...] | None
+    """Of each storage node, where links differ."""
     requests_first: bool
     """Whether packets without a value have a queue of their own at each port."""
     secure: bool
@@ -283,6 +286,12 @@ _OPTIONS = (
     ),
     Option("BLEND_SHARE", number(0, 1), DEFAULT_SHARE, "of the chunks' tokens, that is recomputed"),
     Option("LINK_GBIT", number(0.001, 100_000), 200.0, "real rate of a host's link, Gbit/s"),
+    Option(
+        "STORE_GBIT",
+        each_of(number(0.001, 100_000)),
+        None,
+        "the same of each storage node, by commas, where they differ: 200,25",
+    ),
     Option(
         "REQUESTS_FIRST",
         yes_or_no,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller.config import Config, CostOptions, PoolSize, PushOptions, Thresholds
+from controller.config import Config, CostOptions, HomeLink, PoolSize, PushOptions, Thresholds
 from controller.placement import AUTO, EVERYWHERE
 from experiments.options import OptionError
 from experiments.run.control_plane import switch_configs
@@ -246,7 +246,23 @@ def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:
     asked = {"leaves": options.leaves, "spines": options.spines, "pods": options.pods}
     sizes = {name: size for name, size in asked.items() if size is not None}
     fabric = make_topology(options.topology, rate_bit_s, options.hosts, options.stores, **sizes)
+    if options.store_gbit_s is not None:
+        if len(options.store_gbit_s) != len(fabric.stores):
+            raise OptionError(
+                f"STORE_GBIT: there are {len(fabric.stores)} storage nodes, "
+                f"and {len(options.store_gbit_s)} rates"
+            )
+        shares = [gbit_s / options.link_gbit_s for gbit_s in options.store_gbit_s]
+        rates = {name: rate_bit_s * share for name, share in zip(fabric.stores, shares, strict=True)}
+        fabric = fabric.with_link_rates(rates)
     return fabric.with_queues(options.requests_first)
+
+
+def home_links(scenario: Scenario) -> tuple[HomeLink, ...]:
+    """Links of storage nodes that are not as most."""
+    rates, fabric = scenario.options.store_gbit_s or (), scenario.fabric
+    addresses = [fabric.hosts[name].ipv4 for name in fabric.stores]
+    return tuple(HomeLink(ipv4, 1e9 * rate) for ipv4, rate in zip(addresses, rates, strict=bool(rates)))
 
 
 def _generated(options: RunOptions, requests: int) -> Trace:
@@ -310,6 +326,7 @@ def controller_config(
             scenario.options.link_gbit_s * 1e9,
             scenario.scale.speed,
             scenario.cost.stored_share,
+            home_links(scenario),
         ),
     )
 

@@ -119,6 +119,16 @@ def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
         ("thresholds.eviction", "keep", "thresholds.eviction: no 'keep': choose one of value, reclaim, drop"),
         ("costs.model", "gpt", "costs: no model 'gpt': choose one of"),
         ("costs.speed", 0, "costs.speed: must be above 0, at most 1000000"),
+        (
+            "costs.home_links",
+            [{"store": "10.0.0.9", "link_bit_s": 0}],
+            "costs.home_links[0].link_bit_s: must be above 0, at most 1000000000000000",
+        ),
+        (
+            "costs.home_links",
+            [{"store": "10.0.0.9", "link_bit_s": 1}, {"store": "10.0.0.9", "link_bit_s": 2}],
+            "costs.home_links: a storage node is there twice",
+        ),
         ("pool", 1, "pool: must be true or false, not 1"),
     ],
 )

@@ -114,7 +114,7 @@ def test_the_policy_learns_count_parent_and_home() -> None:
 def test_the_policy_learns_the_homes_backlog() -> None:
     world = World()
     world.pool.hot_miss(hot_miss(1, backlog_ms=250), 1.0)
-    assert world.events[0] == HomeLoad(int(STORES[0]), 1.0, 0.25)
+    assert world.events[0] == HomeLoad(int(STORES[0]), 1.0, 0.25, DEFAULT_LINK_BIT_S)
 
 
 def test_a_home_that_is_no_storage_node_is_not_believed() -> None:

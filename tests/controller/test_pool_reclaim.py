@@ -14,6 +14,7 @@ from controller.operations import (
 from controller.policies import HomeLoad
 from hostlib import wire
 from tests.controller.pool_world import COST, FRAGMENTS, STORES, TENANT, World, hot_miss, key
+from workload.cost import DEFAULT_LINK_BIT_S
 
 if TYPE_CHECKING:
     from controller.operations import PacketOperation
@@ -88,7 +89,7 @@ def test_an_evicted_block_stays_until_its_home_has_it() -> None:
     counts = world.pool.counts
     assert (counts.reclaimed, counts.held_elsewhere, counts.evicted) == (1, 0, 1)
     assert (counts.reclaim_requests, counts.reclaim_bytes) == (FRAGMENTS, FRAGMENTS * (634 + 122))
-    assert world.events[-1] == HomeLoad(int(STORES[0]), 1.0, 0.25)
+    assert world.events[-1] == HomeLoad(int(STORES[0]), 1.0, 0.25, DEFAULT_LINK_BIT_S)
 
 
 def test_an_evicted_block_that_its_home_holds_costs_one_fragment() -> None:

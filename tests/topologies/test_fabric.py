@@ -33,6 +33,20 @@ def test_star_has_one_port_for_each_host() -> None:
     assert {port.rate_bit_s for port in ports} == {40e6}
 
 
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_links_of_hosts_may_have_rates_of_their_own(name: str) -> None:
+    usual = make_topology(name, 4e6).with_queues(requests_first=True)
+    slow = usual.with_link_rates({"store2": 1e6})
+    assert slow.link_rate_bit_s("store2") == 1e6
+    assert slow.requests_first
+    rates = {host: fabric.link_rate_bit_s(host) for fabric in (usual, slow) for host in usual.hosts}
+    assert set(rates.values()) == {4e6, 1e6}
+    assert usual.link_rate_bit_s("store2") == 4e6
+    assert {switch: slow.routes(switch) for switch in slow.switches} == {
+        switch: usual.routes(switch) for switch in usual.switches
+    }
+
+
 @given(nodes=st.integers(1, 50), stores=st.integers(1, 13))
 def test_every_switch_routes_to_every_host_by_its_own_port(nodes: int, stores: int) -> None:
     fabric = star(nodes, stores, 1e6)

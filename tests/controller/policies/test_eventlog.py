@@ -18,7 +18,7 @@ small = st.integers(0, 1000)
 some = st.integers(1, 1000)
 logged = st.one_of(
     st.builds(Miss, keys, times_s, small, small, st.none() | keys, some, small, times_s, small, small),
-    st.builds(HomeLoad, small, times_s, times_s),
+    st.builds(HomeLoad, small, times_s, times_s, st.floats(0, 1e308)),
     st.builds(Hits, keys, times_s, some),
     st.builds(Found, keys, times_s, small),
     *(st.builds(kind, keys, times_s) for kind in (Lost, Pin, Unpin)),

@@ -44,7 +44,7 @@ events = st.one_of(
     misses,
     misses,
     st.builds(Hits, keys, st.just(0.0), st.integers(1, 500)),
-    st.builds(HomeLoad, st.integers(0, 2), st.just(0.0), st.floats(0, 10)),
+    st.builds(HomeLoad, st.integers(0, 2), st.just(0.0), st.floats(0, 10), st.floats(0, 1e308)),
     st.builds(Lost, keys, st.just(0.0)),
     # Its length is left out here: `builds` of the class would make one up, longer than a pool, too.
     st.builds(lambda key: Found(key, 0.0), keys),

@@ -18,6 +18,17 @@ def test_over_a_slow_link_it_saves_computing_at_the_depth() -> None:
         assert worth.seconds[worth.place(1, depth)] == pytest.approx(COST.block_prefill_s(depth), rel=0.1)
 
 
+def test_each_home_has_its_link() -> None:
+    worth = Worth(COST)
+    slow, usual = worth.place(1, 100), worth.place(2, 100)
+    worth.home_load(1, 0.0, link_bit_s=20e9)
+    worth.home_load(2, 0.0)
+    worth.refresh()
+    assert worth.seconds[usual] == pytest.approx(TRANSFER_S)
+    assert worth.seconds[slow] == pytest.approx(10 * TRANSFER_S)
+    assert worth.describe(slow)[2] == pytest.approx(10 * TRANSFER_S)
+
+
 def test_what_the_node_says_goes_before_the_model() -> None:
     worth = Worth(COST, link_bit_s=1e8)
     assert worth.seconds[worth.place(1, 0, recompute_s=0.4)] == pytest.approx(0.4, rel=0.1)

@@ -93,7 +93,7 @@ def told_pool(telling: Telling, blocks: int = 8) -> ToldPool:
         (HOME,),
         ResidualValue(COST, DEFAULT_LINK_BIT_S),
         telling,
-        BLOCK_S,
+        {HOME: BLOCK_S},
     )
 
 

@@ -6,7 +6,7 @@ from controller.policies import PolicyError
 from controller.policies.reuse_parts import Parts
 from experiments.policies.pools import BELADY, NAMES, make_pool, next_accesses
 from experiments.policies.replay import replay
-from experiments.policies.stores import STORES
+from experiments.policies.stores import STORES, Links
 from workload.cost import CostModel
 from workload.generate import generate
 from workload.keys import home_number
@@ -28,7 +28,7 @@ class Holds:
         self.blocks = blocks
         self.admissions = len(blocks)
 
-    def loads(self, now_s: float, waits_s: Sequence[float]) -> None: ...
+    def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None: ...
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         return block in self.blocks
@@ -66,8 +66,14 @@ def test_a_hit_is_worth_the_lesser_of_computing_and_fetching_behind_earlier_requ
     assert waited_s > computed_s / 2
     assert saved_s == pytest.approx(2 * len(same) * BLOCK_S + computed_s)
     # Over a slow link computing is the lesser.
-    slow_s = replay(alone, "", 1, Holds(1), COST, link_bit_s=1e8).saved_s
+    slow_s = replay(alone, "", 1, Holds(1), COST, (1e8,) * STORES).saved_s
     assert slow_s == pytest.approx(2 * COST.block_prefill_s(0))
+    # Each home has a link of its own.
+    links = tuple(1e8 if store == home_number(1, STORES) else 2e11 for store in range(STORES))
+    assert replay(alone, "", 1, Holds(1), COST, links).saved_s == slow_s
+    other = next(block for block in range(100) if home_number(block, STORES) != home_number(1, STORES))
+    alike = trace_of([other], [other])
+    assert replay(alike, "", 1, Holds(other), COST, links).saved_s == pytest.approx(2 * BLOCK_S)
     # Without its prefix a hit saves nothing.
     assert replay(trace_of([1, 2], [1, 2]), "", 1, Holds(2), COST).saved_s == 0
 

@@ -11,7 +11,7 @@ import pytest
 from experiments.options import OptionError
 from experiments.run.host_configs import INDEX, write_host_configs
 from experiments.run.options import RunOptions, parse_options
-from experiments.run.scenario import LEAD_S, PLAY_S, Scenario, make_scenario
+from experiments.run.scenario import LEAD_S, PLAY_S, Scenario, home_links, make_scenario
 from hostlib.config import load_config
 from hostlib.homes import home_of
 from hostlib.index import IndexConfig
@@ -49,6 +49,22 @@ def test_speed_defaults_to_what_plays_the_slice_in_time() -> None:
     assert made.trace.duration_s == pytest.approx(PLAY_S)
     assert made.scale.speed > 1
     assert made.fabric.link_rate_bit_s("node1") == pytest.approx(40e6 * made.scale.speed)
+
+
+def test_storage_nodes_may_have_links_of_their_own() -> None:
+    usual, made = scenario(), scenario("--store-gbit", "200,50")
+    rates = [made.fabric.link_rate_bit_s(store) for store in made.fabric.stores]
+    assert rates == pytest.approx([usual.fabric.link_rate_bit_s("store1") * share for share in (1, 0.25)])
+    assert made.fabric.link_rate_bit_s("node1") == usual.fabric.link_rate_bit_s("node1")
+    addresses = [made.fabric.hosts[store].ipv4 for store in made.fabric.stores]
+    links = [(link.store, link.link_bit_s) for link in home_links(made)]
+    assert links == list(zip(addresses, (2e11, 5e10), strict=True))
+    assert home_links(usual) == ()
+    for wrong in ("200", "200,50,25"):
+        with pytest.raises(OptionError, match="STORE_GBIT: there are 2 storage nodes"):
+            scenario("--store-gbit", wrong)
+    with pytest.raises(OptionError, match=r"must be from 0\.001"):
+        options("--store-gbit", "200,0")
 
 
 @pytest.mark.parametrize("topology", ["star", "leafspine", "tree", "fattree"])
