@@ -200,13 +200,15 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
     for warning in trace.warnings:
         screen.warn(warning, "trace")
     stores = f", {len(scenario.fabric.stores)} storage nodes"
+    rates = [f"{rate:g}" for rate in options.store_gbit_s or ()]
+    others = f"; those of the storage nodes {', '.join(rates)} Gbit/s at real scale" if rates else ""
     screen.say(
         f"{len(scenario.fabric.nodes)} inference nodes"
         f"{' that lend one another their memory' if options.lends else stores}, "
         f"{len(scenario.fabric.switches)} switch ({options.engine}). Sigma {scenario.scale.sigma:g}: "
         f"a block of {scenario.cost.block_bytes / 1e6:.1f} MB is {scenario.block_bytes:,} bytes here, "
         f"a {options.link_gbit_s * scenario.scale.speed:g} Gbit/s link "
-        f"{scenario.scale.rate_bit_s(options.link_gbit_s * 1e9) / 1e6:.1f} Mbit/s.\n"
+        f"{scenario.scale.rate_bit_s(options.link_gbit_s * 1e9) / 1e6:.1f} Mbit/s{others}.\n"
         f"Trace {trace.name}: {len(trace.requests):,} requests from second {scenario.start_s:.0f} on, played "
         f"{scenario.scale.speed:.2f} times as fast in {trace.duration_s:.0f} s, "
         f"{options.runs * len(options.modes)} times."
