@@ -299,9 +299,6 @@ def config_text(config: Config) -> str:
 
 
 def _complete(switch: SwitchConfig, folder: Path) -> SwitchConfig:
-    stores = switch.stores or tuple(
-        sorted(port.host.ipv4 for port in switch.ports if port.role == "store" and port.host is not None)
-    )
     tls = switch.tls and replace(
         switch.tls,
         authority=folder / switch.tls.authority,
@@ -313,7 +310,14 @@ def _complete(switch: SwitchConfig, folder: Path) -> SwitchConfig:
         tls=tls,
         p4info=folder / switch.p4info,
         device_config=folder / switch.device_config,
-        stores=stores,
+        stores=_stores(switch),
+    )
+
+
+def _stores(switch: SwitchConfig) -> tuple[IPv4Address, ...]:
+    """As it says, or those at its own ports."""
+    return switch.stores or tuple(
+        sorted(port.host.ipv4 for port in switch.ports if port.role == "store" and port.host is not None)
     )
 
 
@@ -332,6 +336,10 @@ def _faults(config: Config) -> Iterator[tuple[str, str]]:
         yield "replicas", f"a block has 1 to {MAX_REPLICAS} homes"
     yield from _threshold_faults(config.thresholds)
     yield from _cost_faults(config.costs)
+    stores = {store for switch in config.switches for store in _stores(switch)}
+    for index, link in enumerate(config.costs.home_links):
+        if link.store not in stores:
+            yield f"costs.home_links[{index}].store", f"{link.store} is no switch's storage node"
     if config.push is not None:
         yield from _out_of_range(
             "push", config.push, subscribers=64, hits=1_000_000, lease_s=86_400, interval_s=3600,

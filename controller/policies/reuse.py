@@ -15,7 +15,7 @@ from controller.policies.events import Admit, Decision, Evict, Found, Hits, Home
 from controller.policies.explain import VALUED_ACCESSES, Account, Standing, Tenancy
 from controller.policies.native import IN_POOL, UNKNOWN, Core, compiled
 from controller.policies.reference import Reference
-from controller.policies.reuse_ages import tick_accesses, usual_blocks
+from controller.policies.reuse_ages import TICK_TOKENS, usual_blocks
 from controller.policies.reuse_parts import Parts, Tuning
 from controller.policies.reuse_prior import Counts
 from controller.policies.shadows import MIN_BLOCKS
@@ -27,8 +27,8 @@ from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 HISTORY_BLOCKS = 100_000
 """Blocks remembered at least; some hundred bytes each, where a block itself is tens of megabytes."""
 HISTORY_OF_SMALL = 4.0
-"""So many times as many are remembered where blocks are smaller than usual by that or more: as far back, in
-tokens, but 100 MB at most for the first tenant."""
+"""So many times as many at most where blocks are smaller than usual, as that goes as far back in tokens: 120
+MB then."""
 HISTORY_PER_SLOT = 4
 HISTORY_OF_ONE_OF_MANY = 25_000
 """Blocks remembered at least of a tenant that came later than others."""
@@ -59,7 +59,8 @@ class Reuse(Policy):
         self._block_tokens = cost.block_tokens
         self._worth = Worth(cost, link_bit_s, uniform=not self._parts.worth)
         self._make_core = compiled() or Reference
-        self._first = self._appraiser(HISTORY_BLOCKS)
+        small = 1.0 / usual_blocks(cost.block_tokens)
+        self._first = self._appraiser(round(HISTORY_BLOCKS * min(HISTORY_OF_SMALL, max(1.0, small))))
         """That of the only tenant, until there is another."""
         self._tenant = 0
         """Whose request is being answered."""
@@ -151,13 +152,13 @@ class Reuse(Policy):
         next_to_leave, votes_needed = self._next_to_leave(asker)
         cheapest_value = core.cheapest_value()
         # Values are seconds of step 0, per slot and tick.
-        tick = tick_accesses(self._block_tokens)
-        unit_s = self._worth.unit_s * VALUED_ACCESSES / tick
+        accesses = TICK_TOKENS / self._block_tokens  # in a tick
+        unit_s = self._worth.unit_s * VALUED_ACCESSES / accesses
         return Account(
             key=key,
             in_pool=key in self,
             asked=count,
-            accesses_ago=ticks * tick,
+            accesses_ago=round(ticks * accesses),
             home=home,
             compute_s=compute_s,
             fetch_s=fetch_s,
@@ -201,9 +202,6 @@ class Reuse(Policy):
     def _appraiser(self, remembered: int) -> Appraiser:
         blocks, slots = self.capacity_blocks, self.capacity_slots or 0
         shadows = self._parts.experts and blocks >= MIN_BLOCKS
-        remembered = round(
-            remembered * min(HISTORY_OF_SMALL, max(1.0, 1.0 / usual_blocks(self._block_tokens)))
-        )
         remembered = max(remembered, HISTORY_PER_SLOT * blocks) if self._parts.memory else 0
         hurdle, prefix = 1.0 + self._tuning.margin, self._parts.prefix
         return Appraiser(

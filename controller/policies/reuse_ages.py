@@ -12,11 +12,6 @@ AGE_EDGES = (1, *[edge for octave in range(1, 13) for edge in (2**octave, 3 * 2 
 BUCKETS = len(AGE_EDGES) + 1
 
 
-def tick_accesses(block_tokens: int) -> int:
-    """Accesses to a tick."""
-    return max(1, round(TICK_TOKENS / block_tokens))
-
-
 def usual_blocks(block_tokens: int) -> float:
     """How many blocks of the usual size a block is. Blocks of a request come again together, so small ones
     tell no more than large ones of as many tokens."""

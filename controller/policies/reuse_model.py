@@ -161,7 +161,7 @@ class Learner:
         self.trust: Trust | None = None
         """How much of what is known counts."""
         if self._parts.known and (others := tuple(shipped().values() if known is None else known)):
-            self.trust = Trust(_forecasts(others, self._tuning.prior_reuses))
+            self.trust = Trust(_forecasts(others, self._tuning.prior_reuses), self._usual_blocks)
 
     def learn(
         self, reuses: Floats, exposure: Floats, passed: Floats, ticks: float
@@ -171,13 +171,12 @@ class Learner:
         `passed` is how many blocks were in a bucket until they were too old for it.
         """
         trust, prior_reuses, usual = self.trust, self._tuning.prior_reuses, self._usual_blocks
-        reuses, exposure = reuses * usual, exposure * usual
         if trust is not None:
             trust.see(reuses, exposure)
         fade = math.exp(-ticks / self._tuning.fade_ticks)
         reuses, exposure = reuses * fade, exposure * fade
-        told = _told(reuses, exposure, passed)
-        hazard = _hazards(reuses, told, prior_reuses)
+        told, seen = usual * _told(reuses, exposure, passed), usual * reuses
+        hazard = _hazards(seen, told, prior_reuses)
         if trust is not None:
             trust.go_on(reuses, exposure, hazard)
             known = trust.counts
@@ -186,13 +185,13 @@ class Learner:
                 # What is known of younger ages tells nothing of those that nothing has passed, either.
                 is_passed = (passed + reuses).any(axis=0)
                 with_known = _hazards(
-                    reuses + known.reuses * is_passed, told + known.exposure * is_passed, prior_reuses
+                    seen + known.reuses * is_passed, told + known.exposure * is_passed, prior_reuses
                 )
                 hazard = np.where(is_passed, with_known, hazard)
         risk = hazard * _WIDTHS
         index = _best_hit_rate(hazard, risk) if self._parts.lookahead else hazard
         chance: Floats = 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
-        return reuses / usual, exposure / usual, index, chance
+        return reuses, exposure, index, chance
 
 
 @lru_cache(maxsize=8)

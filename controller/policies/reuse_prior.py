@@ -137,8 +137,10 @@ class Trust:
     """How much each forecast weighs here, beside what was learned here: by how well they, and the hazards
     learned here until one refresh (`go_on`), foretell what is counted until the next (`see`)."""
 
-    def __init__(self, forecasts: Forecasts) -> None:
+    def __init__(self, forecasts: Forecasts, usual_blocks: float = 1.0) -> None:
+        """A block counts as so many of the usual size."""
         others = len(forecasts)
+        self._reuses_at_once = REUSES_AT_ONCE / usual_blocks
         self._forecasts = forecasts
         self._dealt = np.array([OWN_SHARE, *[(1 - OWN_SHARE) / others] * others])
         self.weights = self._dealt
@@ -156,7 +158,7 @@ class Trust:
         forecasts = self._forecasts
         nats = forecasts.log_hazard @ reuses - np.log(own) @ reuses
         nats -= total * np.log(forecasts.hazard @ exposure / expected)
-        gained = np.append(0.0, nats) / REUSES_AT_ONCE + np.log(self.weights)
+        gained = np.append(0.0, nats) / self._reuses_at_once + np.log(self.weights)
         weights = np.exp(gained - gained.max())
         self.weights = (1 - SHARE) * weights / weights.sum() + SHARE * self._dealt
 

@@ -3,7 +3,7 @@
 Computing takes what the node that asks says, or else what the cost model says for the block's depth. Fetching
 takes the transfer and the wait at the home. A wait is gone long before the block's next use, so what counts
 is not the wait of now but the home's habit: the mean over the waits that it reported, each compared with
-computing on its own. Homes of which little is known are taken to be like all."""
+computing on its own. Homes of which little is known are taken to be like all with as fast a link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS_PER_OCTAVE = 4
 WAITS = 4096
 """Reports of a home after which older ones count half."""
 SHARED_WAITS = 1024
-"""Reports of all homes that count for each: waits are skewed, a mean of fewer says little."""
+"""Reports of all homes with such a link that count for each: waits are skewed, a mean of fewer says little."""
 MAX_PLACES = 4096
 """Kinds of blocks told apart, by home and cost; what is beyond shares one."""
 MAX_HOMES = 256
@@ -42,7 +42,8 @@ class Worth:
         self._by_depth: dict[tuple[int, int], int] = {}
         self._waits: dict[int, Counter[int]] = {}
         """How often each wait was reported, by home; a wait as a step, IDLE for none."""
-        self._shared: Counter[int] = Counter()
+        self._shared: dict[float, Counter[int]] = {}
+        """The same of all homes whose links have a rate: what waits before a slow one takes longer."""
         self._usual_step = math.log2(self._transfer_s(0)) * STEPS_PER_OCTAVE
         """The mean worth of all places, in steps: steps are counted from there, as only differences
         matter."""
@@ -74,11 +75,11 @@ class Worth:
             self._links_bit_s[home] = link_bit_s
         wait = _step(wait_s) if wait_s > 0.0 else IDLE
         waits[wait] += 1
-        self._shared[wait] += 1
+        self._shared.setdefault(self._rate(home), Counter())[wait] += 1
 
     def refresh(self) -> None:
         """Take what was reported meanwhile into account."""
-        for waits in (self._shared, *self._waits.values()):
+        for waits in (*self._shared.values(), *self._waits.values()):
             if waits.total() > WAITS:
                 for wait in list(waits):
                     waits[wait] //= 2
@@ -117,17 +118,21 @@ class Worth:
     def _fetch_s(self, home: int, at_most_s: float) -> float:
         """Mean time to fetch from a home; each time at most so much."""
         transfer_s, total_s, reports = self._transfer_s(home), 0.0, 0.0
-        shared = self._shared.total()
-        weights = ((self._waits.get(home), 1.0), (self._shared, min(1.0, SHARED_WAITS / max(1, shared))))
-        for waits, weight in weights:
-            for wait, times in (waits or {}).items():
+        own, shared = (
+            waits or Counter() for waits in (self._waits.get(home), self._shared.get(self._rate(home)))
+        )
+        for waits, weight in ((own, 1.0), (shared, min(1.0, SHARED_WAITS / max(1, shared.total())))):
+            for wait, times in waits.items():
                 wait_s = 0.0 if wait == IDLE else _seconds(wait)
                 total_s += weight * times * min(at_most_s, transfer_s + wait_s)
                 reports += weight * times
         return total_s / reports if reports else min(at_most_s, transfer_s)
 
+    def _rate(self, home: int) -> float:
+        return self._links_bit_s.get(home, self._link_bit_s)
+
     def _transfer_s(self, home: int) -> float:
-        return self._cost.fetch_s(self._cost.stored_bytes, self._links_bit_s.get(home, self._link_bit_s))
+        return self._cost.fetch_s(self._cost.stored_bytes, self._rate(home))
 
 
 IDLE = -(2**30)

@@ -68,7 +68,7 @@ def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE
     size = "" if block_tokens == MOONCAKE.block_tokens else f"-{block_tokens}-tokens"
     name = f"{shape}-{seed}-{requests}{size}"
     make = partial(generate, shape, seed, requests, block_tokens=block_tokens)
-    return Member(shape, name, _sources(workload), make)
+    return Member(shape, name, f"{_sources(workload)}{size}", make)
 
 
 def of_file(family: str, number: int, trace: Trace, known: Sequence[Counts]) -> Member:

@@ -26,8 +26,8 @@ from experiments.policies.beforehand import marks
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import PolicyPool
 from workload.cost import CostModel
-from workload.generate import generate, name_of
-from workload.trace import Trace, load_trace
+from workload.generate import name_of
+from workload.trace import Trace
 
 BLOCKS = 1000
 """Of the pool that learns. What is counted does not depend on what it holds."""
@@ -63,12 +63,11 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: Options) -> int:
     seeds = range(options.seed, options.seed + options.seeds)
     traces: dict[str, Callable[[], Trace]] = {
-        name_of(shape, seed): partial(generate, shape, seed, options.requests)
-        for shape in options.shapes
-        for seed in seeds
+        name_of(shape, seed): partial(options.draw, shape, seed) for shape in options.shapes for seed in seeds
     }
-    if options.trace:
-        traces[options.trace.stem] = partial(load_trace, options.trace)
+    whole = options.load_file()
+    if whole is not None and options.trace is not None:
+        traces[options.trace.stem] = lambda: whole
     with screen.progress(TimeRemainingColumn()) as progress:
         task = progress.add_task("counting", total=len(traces))
         counted = run_all(
@@ -82,9 +81,9 @@ def _run(screen: Screen, options: Options) -> int:
     # Where nothing comes again nothing is told of what does.
     write_counts(path, {name: one for name, one in zip(traces, counted, strict=True) if one.reuses.any()})
     screen.say(f"{sum(counts.reuses.sum() for counts in counted):,.0f} reuses: {path}")
-    if options.trace:
+    if whole is not None and options.trace is not None:
         requests = options.results / f"{options.trace.stem}_requests.txt"
-        found = sorted(set(marks(load_trace(options.trace).requests)))
+        found = sorted(set(marks(whole.requests)))
         requests.write_text("".join(f"{mark}\n" for mark in found))
         screen.say(f"what it is known by: {requests}")
     return 0

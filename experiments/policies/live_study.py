@@ -90,6 +90,7 @@ def run_live(
         options.results / "live.json",
         {
             "revision": revision(),
+            **options.unusual(),
             "rows": [asdict(row) for row in rows],
             "against_baselines": [asdict(one) for one in leads],
         },

@@ -92,6 +92,15 @@ class Options:
         """A generated trace."""
         return generate(shape, seed, self.requests, block_tokens=self.block_tokens)
 
+    def unusual(self) -> dict[str, object]:
+        """Blocks and links that are not as by default, for results to say."""
+        about: dict[str, object] = {}
+        if self.tokens is not None:
+            about["tokens of a block"] = self.tokens
+        if self.links != USUAL_LINKS:
+            about["homes' links, Gbit/s"] = ", ".join(f"{rate:g}" for rate in self.home_gbit)
+        return about
+
     @property
     def links(self) -> Links:
         """Of the storage nodes."""
@@ -193,6 +202,8 @@ def parse_options(arguments: Sequence[str]) -> Options:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     if options.links != USUAL_LINKS and (options.plays or options.reclaim or options.events is not None):
         raise OptionError("HOME_GBIT: PLAYS, RECLAIM and EVENTS have links of their own")
+    if options.tokens is not None and (options.plays or options.events is not None):
+        raise OptionError("TOKENS: PLAYS and EVENTS have blocks of their own")
     if options.live:
         _check_live(options)
     return replace(options, blocks=tuple(sorted(options.blocks)))

@@ -16,7 +16,7 @@ def write_page(options: Options, results: Mapping[str, Sequence[Result]]) -> Pat
     """A section a trace. A replay has no machine that could be too slow."""
     about = {
         "seed": options.seed, "revision": revision(), "engine": "replay", "model": options.model,
-        "gpu": options.gpu, **({} if options.tokens is None else {"tokens of a block": options.tokens}),
+        "gpu": options.gpu, **options.unusual(),
     }  # fmt: skip
     sections = []
     for trace, rows in results.items():

@@ -100,6 +100,8 @@ def drawn(seed: int, results: Path, fixed: Mapping[str, str]) -> RunOptions:
         raise OptionError(
             "STORES: PLAYS needs storage nodes, not 0: its replay knows nothing of nodes that lend"
         )
+    if options.store_gbit_s is not None:
+        raise OptionError("STORE_GBIT: PLAYS has links of one rate, as its replay does")
     return options
 
 

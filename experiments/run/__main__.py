@@ -256,6 +256,8 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "speed": scenario.scale.speed,
         "hosts": len(scenario.fabric.nodes),
         "stores": len(scenario.fabric.stores),
+        "link_gbit_s": options.link_gbit_s,
+        "store_gbit_s": options.store_gbit_s,
         "policy": options.policy,
         "eviction": options.eviction,
         "pool_blocks": options.pool_blocks,

@@ -241,14 +241,16 @@ class System:
         homes = {name: self.fabric.hosts[name].ipv4 for name in answering}
         size = pool_size(scenario, self.cost, self.sizes)
         capacity_blocks, capacity_slots = size.capacity(spare_blocks(scenario, size.whole_blocks))
+        link_bit_s = scenario.network.link_gbit_s * 1e9
         policy = make_policy(
             scenario.pool.policy,
             capacity_blocks,
             seed=scenario.workload.seed,
             cost=self.cost,
+            link_bit_s=link_bit_s,
             capacity_slots=capacity_slots if self.library.streams else None,
         )
-        residual = ResidualValue(self.cost, scenario.network.link_gbit_s * 1e9)
+        residual = ResidualValue(self.cost, link_bit_s)
         push_share = len(self.sizes.parts) / self.sizes.fragments if scenario.control.push else 0.0
         given = (self.loop, switch, policy, size, scenario.control, homes, residual, push_share)
         carrier = self._carrier

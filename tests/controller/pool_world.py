@@ -30,6 +30,8 @@ OWN_POLICIES = ("fifo", "lru", "lfu", "reuse")
 
 
 STORES = (IPv4Address("10.0.0.9"), IPv4Address("10.0.0.10"))
+SLOW_BIT_S = 25e9
+"""Rate of the second one's link."""
 
 
 def key(number: int) -> bytes:
@@ -78,7 +80,7 @@ class World:
         assert capacity_slots == blocks * FRAGMENTS
         self.policy = make_policy(policy, capacity_blocks, capacity_slots=capacity_slots)
         assert self.thresholds.spare_blocks(size.whole_blocks) == self.spare_blocks
-        residual = ResidualValue(COST, DEFAULT_LINK_BIT_S)
+        residual = ResidualValue(COST, DEFAULT_LINK_BIT_S, links_bit_s={STORES[1]: SLOW_BIT_S})
         self.pool = Pool(
             size, self.thresholds, STORES, self.policy, self.adapter, residual, self.events.append
         )

@@ -129,6 +129,11 @@ def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
             [{"store": "10.0.0.9", "link_bit_s": 1}, {"store": "10.0.0.9", "link_bit_s": 2}],
             "costs.home_links: a storage node is there twice",
         ),
+        (
+            "costs.home_links",
+            [{"store": "10.0.0.77", "link_bit_s": 1}],
+            "costs.home_links[0].store: 10.0.0.77 is no switch's storage node",
+        ),
         ("pool", 1, "pool: must be true or false, not 1"),
     ],
 )

@@ -32,6 +32,7 @@ from tests.controller.pool_world import (
     COST,
     FRAGMENTS,
     OWN_POLICIES,
+    SLOW_BIT_S,
     STORES,
     TENANT,
     World,
@@ -115,6 +116,8 @@ def test_the_policy_learns_the_homes_backlog() -> None:
     world = World()
     world.pool.hot_miss(hot_miss(1, backlog_ms=250), 1.0)
     assert world.events[0] == HomeLoad(int(STORES[0]), 1.0, 0.25, DEFAULT_LINK_BIT_S)
+    world.pool.hot_miss(hot_miss(2, backlog_ms=50, home=STORES[1]), 2.0)
+    assert HomeLoad(int(STORES[1]), 2.0, 0.05, SLOW_BIT_S) in world.events
 
 
 def test_a_home_that_is_no_storage_node_is_not_believed() -> None:

@@ -9,13 +9,14 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from controller import process as controller_process
 from controller.block_id import block_id
-from controller.config import Config, CostOptions, PoolSize, config_text
+from controller.config import Config, CostOptions, HomeLink, PoolSize, config_text
 from controller.p4_constants import OUTCOME_NAMES, OUTCOME_SERVED
 from controller.policies import POLICY_NAMES, make_policy
 from controller.policies.eventlog import read_events, read_head
@@ -45,22 +46,25 @@ def test_the_links_rate_reaches_the_policy_and_what_decides_on_reclaiming(
     compiled: tuple[Engine, Artifacts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[float] = []
+    store = IPv4Address("10.0.0.2")
 
     def policy(*arguments: Any, **options: Any) -> Policy:
         told.append(options["link_bit_s"])
         return make_policy(*arguments, **options)
 
-    def residual(cost: Any, link_bit_s: float, *others: Any) -> ResidualValue:
-        told.append(link_bit_s)
-        return ResidualValue(cost, link_bit_s, *others)
+    def residual(*arguments: Any) -> ResidualValue:
+        made = ResidualValue(*arguments)
+        told.extend(made.link_bit_s(home) for home in (store, IPv4Address("10.0.0.99")))
+        return made
 
     monkeypatch.setattr(controller_process, "make_policy", policy)
     monkeypatch.setattr(controller_process, "ResidualValue", residual)
     _, made = compiled
     size = PoolSize(DEFINES["POOL_BLOCKS"], DEFINES["POOL_SLOTS"], FRAGMENTS)
     switch = replace(SWITCH, p4info=made.p4info, device_config=made.device_config, pool=size)
-    with ControllerProcess(Config((switch,), costs=CostOptions(link_bit_s=123e6))):
-        assert told == [123e6, 123e6]
+    costs = CostOptions(link_bit_s=123e6, home_links=(HomeLink(store, 45e6),))
+    with ControllerProcess(Config((switch,), costs=costs)):
+        assert told == [45e6, 123e6, 123e6]
 
 
 @pytest.mark.parametrize(("phantom", "known_as"), [(False, KEY), (True, bytes(255 - byte for byte in KEY))])

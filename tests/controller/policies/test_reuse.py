@@ -9,7 +9,7 @@ from controller.policies.checked import Checked
 from controller.policies.native import IN_POOL
 from controller.policies.reference import Reference
 from controller.policies.reuse import Reuse
-from controller.policies.reuse_ages import USUAL_BLOCK_TOKENS, tick_accesses
+from controller.policies.reuse_ages import TICK_TOKENS, USUAL_BLOCK_TOKENS
 from controller.policies.reuse_parts import Parts
 from controller.policies.shadows import ArcShadow
 from workload.cost import CostModel
@@ -48,6 +48,30 @@ def test_beats_lru_where_the_pool_is_small(shape: str) -> None:
     ours, _ = ask(make_policy("reuse", 300), trace)  # type: ignore[arg-type]
     lru, _ = ask(make_policy("lru", 300), trace)  # type: ignore[arg-type]
     assert ours > lru
+
+
+@pytest.mark.parametrize(("tokens", "times_as_many"), [(1024, 1), (512, 1), (256, 2), (128, 4), (16, 4)])
+def test_more_blocks_are_remembered_where_they_are_small(
+    monkeypatch: pytest.MonkeyPatch, tokens: int, times_as_many: int
+) -> None:
+    monkeypatch.setattr(module, "HISTORY_BLOCKS", 500)
+    monkeypatch.setattr(module, "HISTORY_OF_ONE_OF_MANY", 300)
+    policy = Reuse(20, CostModel(block_tokens=tokens))
+    for tenant in (1, 2):
+        for number in range(6000):
+            policy.miss(Miss(10_000 * tenant + number, 0.0, 0, 1, None, tenant=tenant))
+    first, later = (policy._appraisers[tenant].core.known() for tenant in (1, 2))
+    tick = TICK_TOKENS // tokens
+    assert 500 * times_as_many <= first <= 500 * times_as_many + tick
+    assert 300 <= later <= 300 + tick
+
+
+@pytest.mark.parametrize("tokens", [1, 2**20])
+def test_blocks_of_any_size_can_be_asked_for_any_times_at_once(tokens: int) -> None:
+    policy = Reuse(20, CostModel(block_tokens=tokens))
+    for number in range(400):
+        policy.miss(Miss(number % 30, 0.0, 0, 1, None, 10**6))
+    assert len(policy) == 20
 
 
 @pytest.mark.parametrize("parts", [4, 32])
@@ -220,7 +244,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = Reuse(10)
     for key in range(5000):
         policy.handle(Miss(key, 0.0))
-    assert 2000 <= policy.core.known() <= 2000 + tick_accesses(USUAL_BLOCK_TOKENS)
+    assert 2000 <= policy.core.known() <= 2000 + TICK_TOKENS // USUAL_BLOCK_TOKENS
 
 
 def test_blocks_read_back_after_a_restart_are_adopted() -> None:

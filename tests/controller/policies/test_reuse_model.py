@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, USUAL_BLOCK_TOKENS, tick_accesses
+from controller.policies.reuse_ages import AGE_EDGES, BUCKETS, TICK_TOKENS, USUAL_BLOCK_TOKENS
 from controller.policies.reuse_classes import (
     CLASSES,
     FIRST_GAP_CLASS,
@@ -73,7 +73,7 @@ def test_before_anything_is_seen_young_and_often_is_better() -> None:
 def test_from_cold_what_came_first_stays_until_more_is_known() -> None:
     """Conversations go on after more than a small pool full of others: after 2,400 to 3,100 accesses."""
     index = ReuseModel().index[YOUNG]
-    assert index[bucket_of(3000 // tick_accesses(USUAL_BLOCK_TOKENS))] > 0.65 * index[0]
+    assert index[bucket_of(3000 * USUAL_BLOCK_TOKENS // TICK_TOKENS)] > 0.65 * index[0]
 
 
 def test_what_a_request_did_is_no_habit_of_its_lineage() -> None:
@@ -203,3 +203,33 @@ def learned_at_all_ages(share: float) -> ReuseModel:
         left *= 1 - share / 10
     model.refresh(0.0, Learner())
     return model
+
+
+@pytest.mark.parametrize("tokens", [16, 48, 500, 2048])
+def test_blocks_of_any_size_tell_as_much_as_usual_ones_of_as_many_tokens(tokens: int) -> None:
+    chooser = np.random.default_rng(1)
+    reuses, exposure, passed = chooser.integers(0, 500, (3, CLASSES, BUCKETS)).astype(float)
+    parts = USUAL_BLOCK_TOKENS / tokens
+    usual, small = Learner(), Learner(block_tokens=tokens)
+    for times in range(1, 4):
+        seen = usual.learn(times * reuses, times * exposure, passed, 0.0)
+        cut = small.learn(parts * times * reuses, parts * times * exposure, parts * passed, 0.0)
+        assert cut[0] == pytest.approx(parts * seen[0])
+        assert cut[2] == pytest.approx(seen[2])
+        assert cut[3] == pytest.approx(seen[3])
+        assert usual.trust is not None
+        assert small.trust is not None
+        assert small.trust.weights == pytest.approx(usual.trust.weights)
+
+
+def test_nothing_is_told_where_nothing_is_reused_whatever_the_size_of_blocks() -> None:
+    """Not even by rounding."""
+    learner = Learner(block_tokens=48)
+    reuses, exposure = np.full((2, CLASSES, BUCKETS), 1 / 3)
+    passed = np.ones((CLASSES, BUCKETS))
+    assert learner.trust is not None
+    reuses, exposure, *_ = learner.learn(reuses, exposure, passed, 1.0)
+    before = learner.trust.weights
+    for _ in range(100):
+        reuses, exposure, *_ = learner.learn(reuses, exposure + 1.0, passed, 1.0)
+    assert learner.trust.weights is before

@@ -29,6 +29,17 @@ def test_each_home_has_its_link() -> None:
     assert worth.describe(slow)[2] == pytest.approx(10 * TRANSFER_S)
 
 
+def test_what_waits_before_a_slow_link_says_nothing_of_fast_ones() -> None:
+    worth = Worth(COST)
+    fast, other, slow = (worth.place(home, 200) for home in (1, 2, 3))
+    for _ in range(3000):
+        worth.home_load(1, 0.0, link_bit_s=200e9)
+        worth.home_load(3, 5.0, link_bit_s=10e9)
+    worth.refresh()
+    assert worth.seconds[fast] == worth.seconds[other] == pytest.approx(TRANSFER_S)
+    assert worth.seconds[slow] == pytest.approx(COST.block_prefill_s(200), rel=0.1)
+
+
 def test_what_the_node_says_goes_before_the_model() -> None:
     worth = Worth(COST, link_bit_s=1e8)
     assert worth.seconds[worth.place(1, 0, recompute_s=0.4)] == pytest.approx(0.4, rel=0.1)
