@@ -17,7 +17,8 @@ STEPS_PER_OCTAVE = 4
 WAITS = 4096
 """Reports of a home after which older ones count half."""
 SHARED_WAITS = 1024
-"""Reports of all homes with such a link that count for each: waits are skewed, a mean of fewer says little."""
+"""Reports of all homes with as fast a link that count for each: waits are skewed, a mean of fewer says
+little."""
 MAX_PLACES = 4096
 """Kinds of blocks told apart, by home and cost; what is beyond shares one."""
 MAX_HOMES = 256
