@@ -200,6 +200,9 @@ def test_a_play_without_storage_nodes_is_refused(tmp_path: Path, monkeypatch: py
         drawn(5, tmp_path, {})
     monkeypatch.setenv("STORES", "3")
     assert drawn(5, tmp_path, {}).stores == 3
+    monkeypatch.setenv("STORE_GBIT", "200,100,50")
+    with pytest.raises(OptionError, match="STORE_GBIT: PLAYS has links of one rate"):
+        drawn(5, tmp_path, {})
 
 
 def made_play(tmp_path: Path, served: Callable[[int], bool]) -> Play:

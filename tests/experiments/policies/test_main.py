@@ -54,11 +54,42 @@ def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
         (("--blocks", "100,y"), "BLOCKS: must be a whole number, not 'y'"),
         (("--blocks", "3"), "BLOCKS: must be from 20 to 10000000, not 3"),
         (("--requests", "0"), "REQUESTS: must be from 1 to 10000000, not 0"),
+        (("--tokens", "0"), "TOKENS: must be from 1 to 1048576, not 0"),
+        (("--tokens", "64", "--plays", "1"), "TOKENS: PLAYS and EVENTS have blocks of their own"),
+        (("--home-gbit", "200"), "HOME_GBIT: must be 4 values, by commas, not '200'"),
+        (("--home-gbit", "200,200,0,25"), r"HOME_GBIT: must be from 0\.001 to 100000, not 0"),
+        (("--home-gbit", "1,1,1,1", "--reclaim", "yes"), "HOME_GBIT: PLAYS, RECLAIM and EVENTS have links"),
     ],
 )
 def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
         parse_options(arguments)
+
+
+def test_blocks_and_links_may_be_others_and_results_say_so(tmp_path: Path) -> None:
+    trace = tmp_path / "some.jsonl"
+    trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 80).requests))
+    arguments = ("--trace", str(trace), "--blocks", "400", "--policies", "lru,reuse", "--ablation", "no")
+
+    def saved_s(*more: str) -> dict[str, float]:
+        done = make(*arguments, "--results", str(tmp_path / "out"), *more)
+        assert done.returncode == 0, done.stderr
+        results = json.loads((tmp_path / "out" / "summary.json").read_text())["results"]
+        return {result["policy"]: result["saved_s"] for result in results}
+
+    usual = saved_s()
+    assert "Gbit/s" not in (tmp_path / "out" / "report.html").read_text()
+    slow = saved_s("--home-gbit", "20,20,20,20")
+    assert slow["lru"] == pytest.approx(10 * usual["lru"], rel=0.2)
+    small = saved_s("--tokens", "128", "--home-gbit", "200,200,50,25")
+    assert 0 < small["reuse"] < slow["reuse"]
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "tokens of a block" in report
+    assert "200, 200, 50, 25" in report
+    refused = make(*arguments, "--tokens", "100")
+    assert refused.returncode == 2
+    assert "a block of 512 tokens can't be cut into blocks of 100" in refused.stderr
+    assert "Traceback" not in refused.stdout + refused.stderr
 
 
 def test_bad_trace_is_one_line(tmp_path: Path) -> None:
