@@ -233,6 +233,7 @@ class CostOptions:
     stored_share: float = 1.0
     """Mean part of a block's bytes that hosts send and keep (workload/compression.py)."""
     home_links: tuple[HomeLink, ...] = ()
+    """Of storage nodes whose link has another rate."""
 
     def cost_model(self) -> CostModel:
         """In one object; raises CostError."""

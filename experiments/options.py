@@ -86,7 +86,8 @@ def yes_or_no(text: str) -> bool:
 
 def list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     """Values separated by commas, each once."""
-    return lambda text: tuple(dict.fromkeys(parse(part.strip()) for part in text.split(",")))
+    parse_all = each_of(parse)
+    return lambda text: tuple(dict.fromkeys(parse_all(text)))
 
 
 def each_of(parse: Callable[[str], Any], count: int | None = None) -> Callable[[str], tuple[Any, ...]]:

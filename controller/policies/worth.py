@@ -8,7 +8,7 @@ computing on its own. Homes of which little is known are taken to be like all wi
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
@@ -43,7 +43,7 @@ class Worth:
         self._by_depth: dict[tuple[int, int], int] = {}
         self._waits: dict[int, Counter[int]] = {}
         """How often each wait was reported, by home; a wait as a step, IDLE for none."""
-        self._shared: dict[float, Counter[int]] = {}
+        self._shared: defaultdict[float, Counter[int]] = defaultdict(Counter)
         """The same of all homes whose links have a rate: what waits before a slow one takes longer."""
         self._usual_step = math.log2(self._transfer_s(0)) * STEPS_PER_OCTAVE
         """The mean worth of all places, in steps: steps are counted from there, as only differences
@@ -76,7 +76,7 @@ class Worth:
             self._links_bit_s[home] = link_bit_s
         wait = _step(wait_s) if wait_s > 0.0 else IDLE
         waits[wait] += 1
-        self._shared.setdefault(self._rate(home), Counter())[wait] += 1
+        self._shared[self._rate(home)][wait] += 1
 
     def refresh(self) -> None:
         """Take what was reported meanwhile into account."""
@@ -119,11 +119,10 @@ class Worth:
     def _fetch_s(self, home: int, at_most_s: float) -> float:
         """Mean time to fetch from a home; each time at most so much."""
         transfer_s, total_s, reports = self._transfer_s(home), 0.0, 0.0
-        own, shared = (
-            waits or Counter() for waits in (self._waits.get(home), self._shared.get(self._rate(home)))
-        )
-        for waits, weight in ((own, 1.0), (shared, min(1.0, SHARED_WAITS / max(1, shared.total())))):
-            for wait, times in waits.items():
+        shared = self._shared[self._rate(home)]
+        weights = ((self._waits.get(home), 1.0), (shared, min(1.0, SHARED_WAITS / max(1, shared.total()))))
+        for waits, weight in weights:
+            for wait, times in (waits or {}).items():
                 wait_s = 0.0 if wait == IDLE else _seconds(wait)
                 total_s += weight * times * min(at_most_s, transfer_s + wait_s)
                 reports += weight * times
