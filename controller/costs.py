@@ -60,8 +60,8 @@ class PoolCounts:
     """Fragments of evicted blocks that the switch was asked to send."""
     reclaim_bytes: int = 0
     """Frames of those fragments that were acknowledged, and of the acknowledgements."""
-    writes_told: int = 0
-    """Blocks of which a home said that they are new there."""
+    expected: int = 0
+    """Blocks of which a node said that it will put them."""
     fills: int = 0
     """Blocks fetched on admission."""
     not_found: int = 0

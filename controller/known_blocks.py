@@ -18,6 +18,8 @@ class Known(NamedTuple):
     home: IPv4Address
     fragments: int
     depth: int
+    is_expected: bool
+    """Nobody has it yet: a node computes it."""
 
 
 class KnownBlocks:
@@ -40,7 +42,9 @@ class KnownBlocks:
         """Remember a report; the replies since the one before it (counts are halved now and then)."""
         block = miss.block
         before = self._blocks.pop(block, None)
-        self._blocks[block] = Known(miss.count, miss.home, miss.fragments, miss.depth)
+        self._blocks[block] = Known(
+            miss.count, miss.home, miss.fragments, miss.depth, miss.is_expected
+        )
         self._by_fingerprint[_fingerprint(block)] = block
         if len(self._blocks) > self._limit:
             self._forget_oldest()

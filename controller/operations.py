@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from ipaddress import IPv4Address
 
-    from hostlib.news import NewBlock
+    from hostlib.expected import ExpectedBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,8 @@ class HotMiss:
     waiters: int
     """Bitmap of the ports that this fetch answered."""
     home: IPv4Address
-    """Where the value came from."""
+    """Where the value came from, or will be kept."""
+    is_expected: ClassVar[bool] = False
 
     @property
     def block(self) -> bytes:
@@ -174,6 +175,13 @@ class HotMiss:
     def nodes(self) -> int:
         """Nodes (or switches) that wanted the block together."""
         return max(1, self.waiters.bit_count())
+
+
+@dataclass(frozen=True, slots=True)
+class Expected(HotMiss):
+    """No digest, but as good as one: a node computes the block and will put it; nobody has it yet."""
+
+    is_expected: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +215,11 @@ class Answer:
         return block_id(self.message.tenant, self.message.key)
 
 
-def written(block: NewBlock, count: int, backlog_ms: int, home: IPv4Address) -> HotMiss:
-    """A block that its home says is new, as a report; `count` fetches of it were reported before."""
-    return HotMiss(
-        block.tenant, block.key, block.parent, block.depth, block.chain_blocks, block.fragments, backlog_ms,
-        0, count, 0, home,
+def expected(block: ExpectedBlock, tenant: int, count: int, home: IPv4Address) -> Expected:
+    """A block that a node will put there, as a report; `count` fetches of it were reported before."""
+    return Expected(
+        tenant, block.key, block.parent, block.depth, block.chain_blocks, block.fragments, 0,
+        block.recompute_ms, count, 0, home,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Pace: so many within an interval, of fragments that the controller has sent, or of news that it hears."""
+"""Pace: so many within an interval: fragments that the controller has sent, or blocks that it hears of."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from controller.block_id import key_of
 from controller.config import ON_THE_WAY, PoolSize, PushOptions, Thresholds
 from controller.costs import PoolCounts
 from controller.decisions import Decisions, Leaving
+from controller.expected import Expectations
 from controller.fill import Fills
 from controller.governor import ReportGovernor
 from controller.hit_meter import HitMeter
 from controller.known_blocks import KnownBlocks
-from controller.news import NewsHeard
 from controller.operations import (
     Adapter,
     Answer,
@@ -92,7 +92,7 @@ class Pool:
         self._residual = residual
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
         self._known = KnownBlocks(max(_MIN_KNOWN, _KNOWN_PER_BLOCK * size.blocks))
-        self._news = NewsHeard(self._known, thresholds.max_digests_per_s)
+        self._expectations = Expectations(self._known, self._home_of, thresholds.max_digests_per_s)
         self._hits = HitMeter()
         share = thresholds.tenant_share
         self._quota = Quota(int(share * size.blocks) if share < 1 else None)
@@ -106,7 +106,7 @@ class Pool:
     @property
     def in_motion(self) -> bool:
         """Whether something is on its way, or waits for its turn."""
-        return any((self.reclaims, self.fills, self._news, self._leaving, self.push is not None))
+        return any((self.reclaims, self.fills, self._leaving, self.push is not None))
 
     @property
     def due_s(self) -> float:
@@ -115,7 +115,6 @@ class Pool:
             self._governor.due_s,
             self.reclaims.due_s,
             self.fills.due_s,
-            self._news.due_s,
             self._leaving.due_s,
         )
 
@@ -129,7 +128,7 @@ class Pool:
 
     def hot_miss(self, miss: HotMiss, now_s: float) -> None:
         """The switch reported a block that is not in the pool and should perhaps be."""
-        self._governor.reported(1)
+        self._governor.reported(not miss.is_expected)
         times = self._known.report(miss) + miss.nodes - 1
         self.stories.reported(miss.block, miss.depth, times)
         if self.push is not None:
@@ -187,9 +186,11 @@ class Pool:
         if message.op == wire.OP_PUT_ACK and answer.source in self._stores:
             self._home_load(answer.source, message.backlog_ms, now_s)
             self.counts.reclaim_bytes += wire.VALUE_FRAME_BYTES + wire.HEADER_FRAME_BYTES
-        if message.op == wire.OP_KEYS:
-            if answer.source in self._stores and self._thresholds.report_count:
-                self.counts.writes_told += self._news.heard(answer, now_s)
+        if message.op == wire.OP_EXPECT:
+            if self._thresholds.report_count:
+                heard = self._expectations.heard(answer, now_s)
+                self.counts.expected += len(heard)
+                self.hot_misses(heard, now_s)
         elif message.op == wire.OP_NOT_FOUND and message.flags & wire.FLAG_FILL:
             self._nowhere(answer.block, now_s)
         elif message.flags & wire.FLAG_PUSHED:
@@ -216,9 +217,6 @@ class Pool:
 
     def tick(self, now_s: float) -> None:
         """Send what is due: fills, reclaims and their repetitions, another threshold."""
-        if heard := self._news.due(now_s):
-            self.hot_misses(heard, now_s)
-            self.commit(now_s)
         if now_s >= self._leaving.due_s:
             self._carry_out(now_s)
         reclaims, given_up = self.reclaims.poll(now_s)
@@ -395,7 +393,9 @@ class Pool:
         slots = Slots(install.base_slot, install.generation, install.fragments)
         self.resident[install.key] = slots
         self._quota.entered(install.key)
-        if self._thresholds.fill != ON_THE_WAY and self._stores:
+        known = self._known.get(install.key)
+        is_expected = known is not None and known.is_expected  # its PUT fills it
+        if self._thresholds.fill != ON_THE_WAY and self._stores and not is_expected:
             home = self._home(install.key)
             wanted = self._thresholds.fill == "now" or self._residual.is_idle(home, now_s)
             if wanted and self.fills.start(install.key, install.fragments, home):
@@ -423,5 +423,9 @@ class Pool:
         known = self._known.get(key)
         if known and (known.home in self._stores or not self._stores):
             return known.home
+        return self._home_of(key_of(key))
+
+    def _home_of(self, key: bytes) -> IPv4Address:
+        """Where a block is kept while all storage nodes are up; without any, nowhere (0.0.0.0)."""
         by_address = {str(store): store for store in self._stores}
-        return by_address[home_of(key_of(key), list(by_address))]
+        return by_address[home_of(key, list(by_address))] if by_address else IPv4Address(0)

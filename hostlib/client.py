@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from hostlib import wire
 from hostlib.client_options import ClientOptions, ClientStats
 from hostlib.errors import BlockNotFoundError, BlockTooLongError, OverloadedError, TransferError
 from hostlib.exchange import Exchange
+from hostlib.expected import expectation
 from hostlib.fetch import Fetch
 from hostlib.fetches import Fetches
 from hostlib.members import Members
@@ -196,6 +197,12 @@ class Client:
         except asyncio.CancelledError:  # `content` is the caller's again
             self._offers.finish(offer)
             raise
+
+    def expect(self, blocks: Iterable[tuple[BlockRef, int]]) -> None:
+        """Tell the controller, if there is one, of blocks that will be put, each with its length in
+        fragments: what it gives room to is in a pool as soon as its home has it. It is no promise."""
+        epoch = self.members.epoch & 0xFF
+        self._exchange.tell_controller(expectation(self._exchange.tenant, blocks, epoch))
 
     async def ask(self, blocks: Sequence[BlockRef]) -> list[Found]:
         """Where the blocks are, from the first on to the first that nobody has; nothing is moved.

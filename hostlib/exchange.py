@@ -55,7 +55,7 @@ class Exchange:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
         self._soon: Callable[[Callable[[], None]], object] = getattr(transport, "soon", self.loop.call_soon)
-        self._tenant = tenant
+        self.tenant = tenant
         first = min(options.lane.initial_window, options.probe_window)
         self._probes = LaneOptions(
             initial_window=first,
@@ -154,7 +154,12 @@ class Exchange:
         controller = self.options.controller
         if controller is not None and now_s - self._hello_s >= HELLO_EVERY_S:
             self._hello_s = now_s
-            self._transport.send(controller, [wire.encode(hello(self.members, self._tenant))])
+            self._transport.send(controller, [wire.encode(hello(self.members, self.tenant))])
+
+    def tell_controller(self, messages: Iterable[bytes]) -> None:
+        """Say something that nobody answers; without a controller nothing is said."""
+        if self.options.controller is not None and (datagrams := list(messages)):
+            self._transport.send(self.options.controller, datagrams)
 
     def _pump(self) -> None:
         self._pump_due = False
@@ -270,7 +275,7 @@ class Exchange:
     def _ask_for_signs(self, homes: Sequence[str]) -> None:
         """Of life: a STAT of no block is answered at once, whatever waits there; by the home alone, should
         somebody have put a block under that key."""
-        sign = wire.Message(wire.OP_STAT, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_BYPASS, tenant=self._tenant)
+        sign = wire.Message(wire.OP_STAT, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_BYPASS, tenant=self.tenant)
         for home in homes:
             self._transport.send(home, [wire.encode(sign)])
 

@@ -66,8 +66,10 @@ class InferenceOptions:
     replicas: int = 1
     """Homes that must hold a block before it counts as stored, and whether on disk."""
     durable: bool = False
+    expects: bool = True
+    """Whether the controller is told of blocks that are going to be stored when they begin to be computed."""
     record_blocks: bool = False
-    """Whether a request's record has the times of each of its fetched blocks."""
+    """Whether a request's record has the times of each of its fetched blocks, and what was told then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,8 @@ class InferenceNode:
             self._look_up(chain, sources)  # a request before this one may have computed the same blocks
             remaining = self._prefill.remaining(request, chain, sources, had)
             self._gpu_free_s -= planned_s - remaining.work_s
+            new = self._stored(remaining.new(chunks), fetched)
+            self._expect(new, record)
             await self._compute(remaining, record)
             self._gpu_idle_since_s = loop.time()
             self._tiers.keep([block.key for block in remaining.kept(chunks)])
@@ -193,8 +197,7 @@ class InferenceNode:
         self.first_token_times.observe(record.ttft_s)
         arrival.prefilled()
         remaining.count(record.sources)
-        if fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError):
-            self._store(remaining.new(chunks))
+        self._store(new)
         decode_s = self._cost.decode_s(request.output_tokens, request.input_tokens)
         await asyncio.sleep(self._scale.duration_s(decode_s))
         record.end_s, record.tokens = loop.time() - start_s, request.output_tokens
@@ -313,9 +316,28 @@ class InferenceNode:
         await asyncio.sleep(duration_s)
         record.prefill_s = loop.time() - began_s
 
+    def _stored(self, new: Sequence[BlockRef], fetched: _Fetched) -> Sequence[BlockRef]:
+        """Of the blocks that a request has computed those that go to their homes: all, or none if it is not
+        known that they are not there. Who lends is the home of what it holds."""
+        is_known = fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError)
+        return new if is_known and self._lending is None else ()
+
+    def _expect(self, new: Sequence[BlockRef], record: RequestRecord) -> None:
+        """Tell the controller what it can make room for until it is computed."""
+        if not self._options.expects or not new:
+            return
+        self._client.expect(
+            (block._replace(key=key), fragment_count(length))
+            for block in new
+            for key, length in self._coder.stored(block.key)
+        )
+        if self._options.record_blocks:
+            record.expected_s = asyncio.get_running_loop().time()
+            record.expected = [block.depth for block in new]
+
     def _store(self, blocks: Iterable[BlockRef]) -> None:
-        """Queue new blocks for their homes; who lends is the home of what it holds."""
-        for block in () if self._lending is not None else blocks:
+        """Queue new blocks for their homes."""
+        for block in blocks:
             try:
                 self._puts.put_nowait(block)
             except asyncio.QueueFull:

@@ -12,7 +12,7 @@ from hostlib.catch_up import CatchUp, Patience
 from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later, next_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Coroutine
 
     from hostlib.block import Block, Place
     from hostlib.store import BlockStore
@@ -42,8 +42,6 @@ class Joining:
         self._transport = transport
         self._store = store
         self._address, self._controller = address, controller
-        self.beating: Callable[[], Iterable[bytes]] = tuple
-        """What else the controller is sent with each heartbeat."""
         own = members.at(address)
         self.catch_up = CatchUp(
             transport, own.number if own else 0, store.__contains__, self._copied, store.has_room
@@ -94,7 +92,7 @@ class Joining:
     async def _beat(self, controller: str) -> None:
         while True:
             message = hello(self.members, caught_up=self.caught_up)
-            self._transport.send(controller, [wire.encode(message), *self.beating()])
+            self._transport.send(controller, [wire.encode(message)])
             await asyncio.sleep(HEARTBEAT_S)
 
     def _begin(self) -> None:

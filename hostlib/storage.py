@@ -50,8 +50,6 @@ class StorageConfig(HostConfig):
     replicas: int = 1
     controller: str | None = None
     """Address of the controller, who is told that this node lives; null for none."""
-    tells_writes: bool = False
-    """Whether the controller is told of new blocks."""
     tenant_bytes: int = 0
     """What one tenant may hold; 0 for no limit."""
     ssd_dir: str | None = None
@@ -132,7 +130,6 @@ class StorageProcess(HostProcess):
                 config.ssd_bytes_per_s,
                 config.read_ahead_blocks,
                 config.controller,
-                config.tells_writes and config.controller is not None,
             ),
             config.members,
         )

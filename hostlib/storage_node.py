@@ -6,7 +6,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hostlib import native, wire
@@ -15,7 +15,6 @@ from hostlib.errors import DiskError, MalformedError, UnreadableError
 from hostlib.joining import Joining
 from hostlib.listing import Listing
 from hostlib.members import Members, is_later
-from hostlib.news import NewBlock, NewsToTell
 from hostlib.promises import Promises
 from hostlib.ssd_reader import SsdReader
 from hostlib.storage_options import StorageOptions, StorageStats
@@ -61,10 +60,6 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
-        self._news: NewsToTell | None = None
-        if options.tells_writes:
-            self._news = NewsToTell()
-            self.joining.beating = self._tell_news
         self._listing = Listing(store, lambda: self.members, self._on_page)
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
@@ -154,13 +149,11 @@ class StorageNode:
         first = wire.decode(puts[at])
         self._burst_backlog_ms(first.tenant)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
-        is_new = self._is_new(first)
+        is_new = Place(first.tenant, first.key) not in self._store
         received, others, outcome = self._store.put_run(core, first, puts, at, count)
         count = received + others
         if not count:
             return 0
-        if is_new and others and outcome.kept in (Kept.COMMITTING, Kept.HELD):
-            self._note_new(first)
         if begins < count:
             self._successors.seen(address, first.key, first.depth, first.chain_blocks, first.parent)
         flags = first.flags & wire.FLAG_RECLAIM
@@ -169,9 +162,9 @@ class StorageNode:
         epoch = self.members.epoch & 0xFF
         core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies)
         if outcome.kept is Kept.COMMITTING:
-            self._hold_ack(address, wire.decode(puts[at + received]))
+            self._hold_ack(address, wire.decode(puts[at + received]), is_new)
         else:
-            held = flags | wire.FLAG_HELD
+            held = flags | _held(is_new)
             core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies)
         return count
 
@@ -291,49 +284,30 @@ class StorageNode:
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
-        is_new = self._is_new(message)
+        is_new = Place(message.tenant, message.key) not in self._store
         kept, write, reason = self._store.put_fragment(message)
         if kept is Kept.REFUSED:
             return self._refuse(message, reason, backlog_ms)
-        if is_new and kept in (Kept.COMMITTING, Kept.HELD):
-            self._note_new(message)
         if kept is Kept.COMMITTING:
-            self._hold_ack(address, message)
+            self._hold_ack(address, message, is_new)
             return None
         if kept is Kept.HELD:
-            return self._ack(message, flags | wire.FLAG_HELD, write, backlog_ms)
+            return self._ack(message, flags | _held(is_new), write, backlog_ms)
         return self._ack(message, flags, message.content, backlog_ms)
 
-    def _is_new(self, put: wire.Message) -> bool:
-        """Whether the controller should hear of the block if this PUT makes it whole."""
-        if self._news is None or put.flags & wire.FLAG_RECLAIM:
-            return False
-        return Place(put.tenant, put.key) not in self._store
-
-    def _note_new(self, message: wire.Message) -> None:
-        """Of several homes the first tells of a block."""
-        first = next(iter(self.members.homes(message.key)), None)
-        if self._news is not None and first is not None and first.address == self._options.address:
-            parts = message.depth, message.chain_blocks, message.parent, message.key
-            self._news.add(NewBlock(message.tenant, message.fragments, *parts))
-
-    def _tell_news(self) -> Iterable[bytes]:
-        if self._news is None:
-            return ()
-        return self._news.messages(self.backlog_ms(), self.members.epoch & 0xFF)
-
-    def _hold_ack(self, address: str, message: wire.Message) -> None:
-        """Until the block is on stable storage."""
-        place = Place(message.tenant, message.key)
-        acks = self._unsafe.get(place)
-        if acks is not None:
-            if len(acks) < MAX_WAITING_ACKS:
-                acks[address, message.fragment] = message._replace(value=b"")
-            else:
-                self.stats.overloaded += 1
+    def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
+        """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
+        again meanwhile."""
+        place, sender = Place(message.tenant, message.key), (address, message.fragment)
+        acks = self._unsafe.setdefault(place, {})
+        if len(acks) >= MAX_WAITING_ACKS and sender not in acks:
+            self.stats.overloaded += 1
             return
-        self._unsafe[place] = {(address, message.fragment): message._replace(value=b"")}
-        self._store.when_safe(place, lambda error: self._on_safe(place, error))
+        made = sender in acks and acks[sender].flags & wire.FLAG_CREATED
+        flags = message.flags & wire.FLAG_RECLAIM | (wire.FLAG_CREATED if is_new else made)
+        acks[sender] = message._replace(value=b"", flags=flags)
+        if len(acks) == 1:
+            self._store.when_safe(place, lambda error: self._on_safe(place, error))
 
     def _on_safe(self, place: Place, error: DiskError | None) -> None:
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
@@ -342,7 +316,7 @@ class StorageNode:
             if error is not None or found is None:
                 reply = self._refuse(message, wire.REFUSED_FULL, backlog_ms)
             else:
-                flags = message.flags & wire.FLAG_RECLAIM | wire.FLAG_HELD | wire.FLAG_DURABLE
+                flags = message.flags | wire.FLAG_HELD | wire.FLAG_DURABLE
                 reply = self._ack(message, flags, found[1], backlog_ms)
             self._transport.send(address, [wire.encode(reply)])
 
@@ -393,6 +367,11 @@ class StorageNode:
         self.stats.bypasses += bool(flags & wire.FLAG_BYPASS)
         self.stats.repairs += bool(flags & wire.FLAG_REPAIR)
         self.stats.fills += bool(flags & wire.FLAG_FILL)
+
+
+def _held(is_new: bool) -> int:
+    """Flags of the acknowledgement of a PUT whose block is here now."""
+    return wire.FLAG_HELD | (wire.FLAG_CREATED if is_new else 0)
 
 
 def _is_of(message: wire.Message, fragments: int, write: int) -> bool:

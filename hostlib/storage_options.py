@@ -18,8 +18,6 @@ class StorageOptions:
     read_ahead_blocks: int = 0
     controller: str | None = None
     """Address of who is told, by HELLO, that this node lives."""
-    tells_writes: bool = False
-    """Whether the controller is told of new blocks, too."""
 
 
 @dataclass(slots=True)

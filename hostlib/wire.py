@@ -68,6 +68,7 @@ OP_FOUND: Final = 8
 OP_HELLO: Final = 9
 OP_LIST: Final = 10
 OP_KEYS: Final = 11
+OP_EXPECT: Final = 12
 OP_INVALIDATE: Final = 16
 OP_RECLAIM: Final = 17
 OP_FILL: Final = 18
@@ -85,6 +86,7 @@ FLAG_SUBSCRIBE: Final = 0x0080
 FLAG_HELD: Final = 0x0100
 FLAG_REPAIR: Final = 0x0200
 FLAG_DURABLE: Final = 0x0400
+FLAG_CREATED: Final = 0x0800
 
 REFUSED_FULL: Final = 1
 REFUSED_QUOTA: Final = 2
@@ -131,14 +133,14 @@ _WRITE = struct.Struct(">HHQ")
 """Of a header: fragments, value_bytes and content."""
 _WRITTEN = struct.Struct(">2x H 32x HHQ")
 """Of a message: flags, and the same."""
-_VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_MEMBERS))
-_OPS = frozenset((*range(OP_GET, OP_KEYS + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
+_VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_EXPECT, OP_MEMBERS))
+_OPS = frozenset((*range(OP_GET, OP_EXPECT + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
 _NO_TAG: Final = bytes(TAG_BYTES)
 _PADDING: Final = bytes(VALUE_BYTES)
 # Who asks without knowing how long the block is sends fragments 0; so does who answers that nothing is there.
 _UNKNOWN_LENGTH_OPS = frozenset(
-    (OP_GET, OP_NOT_FOUND, OP_REFUSED, OP_STAT, OP_HELLO, OP_LIST, OP_KEYS, OP_MEMBERS)
+    (OP_GET, OP_NOT_FOUND, OP_REFUSED, OP_STAT, OP_HELLO, OP_LIST, OP_KEYS, OP_EXPECT, OP_MEMBERS)
 )
 
 

@@ -78,6 +78,8 @@ class WorkerConfig(ServingConfig, HostConfig):
     """What the gate knows of homes (hostlib.gate.HINTS); others than these with `gate` alone."""
     fetch: bool = True
     """Whether the node asks the network for blocks at all; without, it computes what it does not hold."""
+    expects: bool = True
+    """Whether the controller is told of blocks that are going to be stored when they begin to be computed."""
     record_blocks: bool = False
     """Whether the record of a request has the times of each block that was fetched for it."""
     push: bool = False
@@ -221,7 +223,10 @@ class WorkerProcess(HostProcess):
             home_s = None if lending is None else lending.wait_s
             self._gate = ClientGate(self._client, cost, scale, config.link_bit_s, self._coder, asks, home_s)
         options = InferenceOptions(
-            durable=config.durable, replicas=config.replicas, record_blocks=config.record_blocks
+            durable=config.durable,
+            replicas=config.replicas,
+            expects=config.expects,
+            record_blocks=config.record_blocks,
         )
         self._node = InferenceNode(
             self._client,

@@ -74,16 +74,19 @@ control ingress(
             bit<8> op = headers.kv.op;
             metadata.subscribed = op == OP_GET && headers.kv.flags & FLAG_SUBSCRIBE != 0
                 && headers.kv.fragment == 0;
+            bool writes = op == OP_PUT || op == OP_PUT_ACK;
             if (op == OP_PUT) {
-                metadata.outcome = OUTCOME_PUT;
                 copies.apply(headers, metadata, standard_metadata);
-            } else if (op == OP_PUT_ACK) {
-                metadata.outcome = OUTCOME_PUT;
-            } else if (op == OP_GET || op == OP_VALUE || op == OP_NOT_FOUND || op == OP_REFUSED
+            }
+            if (writes || op == OP_GET || op == OP_VALUE || op == OP_NOT_FOUND || op == OP_REFUSED
                 || op == OP_STAT || op >= OP_INVALIDATE && op <= OP_PUSH) {
                 index.apply(headers, metadata);
                 lookup.apply(headers, metadata);
-                if (op == OP_GET) {
+                if (writes) {
+                    if (metadata.outcome != OUTCOME_REPLICATED) {
+                        metadata.outcome = OUTCOME_PUT;
+                    }
+                } else if (op == OP_GET) {
                     metadata.outcome = OUTCOME_UNMERGED;
                 } else if (op == OP_FILL) {
                     // From here on it is a GET in the pool's name.

@@ -10,13 +10,15 @@ local PORT, VERSION, HEADER_BYTES, VALUE_BYTES = 22341, 2, 80, 512
 
 local OPS = {
   [1] = "GET", [2] = "VALUE", [3] = "NOT_FOUND", [4] = "PUT", [5] = "PUT_ACK", [6] = "REFUSED", [7] = "STAT",
-  [8] = "FOUND", [9] = "HELLO", [10] = "LIST", [11] = "KEYS", [16] = "INVALIDATE", [17] = "RECLAIM",
+  [8] = "FOUND", [9] = "HELLO", [10] = "LIST", [11] = "KEYS", [12] = "EXPECT",
+  [16] = "INVALIDATE", [17] = "RECLAIM",
   [18] = "FILL", [19] = "PUSH", [20] = "MEMBERS",
 }
-local CARRIES_VALUE = { [2] = true, [4] = true, [11] = true, [20] = true }
+local CARRIES_VALUE = { [2] = true, [4] = true, [11] = true, [12] = true, [20] = true }
 -- Who asks without knowing how long the block is sends fragments 0; so does who answers that nothing is there.
 local MAY_LACK_LENGTH = {
-  [1] = true, [3] = true, [6] = true, [7] = true, [9] = true, [10] = true, [11] = true, [20] = true,
+  [1] = true, [3] = true, [6] = true, [7] = true, [9] = true, [10] = true, [11] = true, [12] = true,
+  [20] = true,
 }
 local REASONS = {
   [1] = "FULL", [2] = "QUOTA", [3] = "LENGTH", [4] = "CONTENT", [5] = "UNREADABLE", [6] = "BUSY",
@@ -25,7 +27,7 @@ local STATES = { [0] = "up", [1] = "joining", [2] = "down" }
 local FLAGS = {  -- in the order of their bits
   { 0x0001, "retry" }, { 0x0002, "bypass" }, { 0x0004, "from_pool" }, { 0x0008, "merged" }, { 0x0010, "fill" },
   { 0x0020, "reclaim" }, { 0x0040, "pushed" }, { 0x0080, "subscribe" }, { 0x0100, "held" },
-  { 0x0200, "repair" }, { 0x0400, "durable" },
+  { 0x0200, "repair" }, { 0x0400, "durable" }, { 0x0800, "created" },
 }
 
 local weir = Proto("weir", "Weir KV protocol")

@@ -29,7 +29,7 @@ class Figures:
     admissions: float
     evictions: float
     reports: float
-    """Digests, and writes that homes told of; events of a policy that is told all."""
+    """Digests, and blocks that nodes said they will put; events of a policy that is told all."""
 
 
 def live_figures(play: Play) -> Figures:
@@ -115,8 +115,10 @@ class Coarse:
                 continue
             if get.found:
                 told.at(get.asked_s, self._ask, number, get)
-            else:
-                told.at(get.done_s, told.written, get.wanted)
+        for computed in self._play.computed:
+            told.at(computed.told_s, told.computes, computed.blocks)
+            for block in computed.blocks:
+                told.at(computed.put_s, told.switch.put, block)
         told.until(max(get.done_s for get in self._play.gets) + 1.0)
         hits = [
             2 * self._served[first] > get.wanted.fragments

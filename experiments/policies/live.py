@@ -3,7 +3,7 @@
 The controller's own pool on the model of a switch (`told.py`): a switch reports a block from so many fetches
 on and at each power of two, digests wait for their list, hits for the next reading of the counters; a block
 enters when its decision is carried out and is filled by its next fetch, or when the controller fetches it.
-What is computed and written for the first time nobody tells, unless the homes do (`tells_writes`)."""
+What is computed nodes tell when they begin (`expects`), and it enters as it passes on its way to its home."""
 
 from __future__ import annotations
 
@@ -32,23 +32,22 @@ PUT_S = 0.1
 
 ALL, COMPUTED = Telling("all, at once"), Telling("all, once it is computed")
 """Told of each access as it happens."""
-AS_IT_IS = Telling("on the way, as by default")
-IDLE = Telling("writes, fill idle", tells_writes=True, fill="idle")
+AS_IT_IS = Telling("as by default")
+IDLE = Telling("fill idle", fill="idle")
 TELLINGS = (
     ALL,
     COMPUTED,
     AS_IT_IS,
+    replace(AS_IT_IS, name="nothing expected", expects=False),
     replace(AS_IT_IS, name="from the second fetch on", report_from=2),
     replace(AS_IT_IS, name="digests within 20 ms", gather_s=0.02),
     replace(AS_IT_IS, name="hits read more often", hits_at_once=True),
     replace(AS_IT_IS, name="no spare blocks", eviction="drop"),
     replace(AS_IT_IS, name="a tenth lost", lost=0.1),
-    replace(AS_IT_IS, name="writes", tells_writes=True),
     replace(AS_IT_IS, name="fill now", fill="now"),
-    replace(AS_IT_IS, name="fill idle", fill="idle"),
     IDLE,
-    replace(IDLE, name="the same within 20 ms", gather_s=0.02),
-    replace(IDLE, name="the same, a tenth lost", lost=0.1),
+    replace(IDLE, name="fill idle, nothing expected", expects=False),
+    replace(IDLE, name="fill idle, a tenth lost", lost=0.1),
 )
 
 
@@ -128,6 +127,8 @@ class LivePool:
         self._loads_at_s = 0.0
         self._made = Made(cost)
         self._keys: dict[int, bytes] = {}
+        self._computing: list[Wanted] = []
+        """By the request that is being asked for."""
 
     @property
     def admissions(self) -> int:
@@ -146,13 +147,21 @@ class LivePool:
         recompute_ms = round(1000 * self._cost.block_prefill_s(depth))
         wanted = Wanted(self._key(block), depth, len(chain), parent, home, recompute_ms)
         if block not in self._made.ready_s:
-            self.told.at(self._made.asked(block, now_s, depth, chain), self.told.written, wanted)
+            self.told.at(self._made.asked(block, now_s, depth, chain), self.told.switch.put, wanted)
         if now_s < self._made.ready_s[block]:
+            if not self._computing:
+                self.told.at(now_s, self._computes)
+            self._computing.append(wanted)
             return False  # its home does not have it yet, and nothing passes the switch
         if self.told.switch.probe(wanted, now_s):
             return True
         self.told.switch.value(wanted, now_s)
         return False
+
+    def _computes(self) -> None:
+        """What a request did not find is told when it begins, once."""
+        blocks, self._computing = self._computing, []
+        self.told.computes(blocks)
 
     def _backlog_s(self, home: IPv4Address, now_s: float) -> float:
         return max(0.0, self._waits_s[HOMES.index(home)] - (now_s - self._loads_at_s))

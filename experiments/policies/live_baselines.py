@@ -16,7 +16,7 @@ from experiments.policies.live import AS_IT_IS, IDLE
 from experiments.policies.live_tables import print_sizes
 
 TOLD = (AS_IT_IS, IDLE)
-"""As by default, and with FILL=idle NEWS=yes."""
+"""As by default, and with FILL=idle."""
 
 
 @dataclass(frozen=True, slots=True)

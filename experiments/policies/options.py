@@ -55,7 +55,7 @@ class Options:
     plays: int
     turns: int
     fill: str
-    news: bool
+    expect: bool
     bound: bool
     reclaim: bool
     explain: str
@@ -166,7 +166,7 @@ _OPTIONS = (
     ),
     Option("TURNS", whole(1, 50), 1, "times that each of these pools is played"),
     Option("FILL", one_of(FILL_MODES), ON_THE_WAY, "of those pools: as in `make run`"),
-    Option("NEWS", yes_or_no, False, "the same"),
+    Option("EXPECT", yes_or_no, True, "the same"),
     Option("BOUND", yes_or_no, False, "how far it is to what no policy can exceed, in seconds saved"),
     Option("RECLAIM", yes_or_no, False, "whether evicted blocks are worth sending to homes that forget"),
     Option(

@@ -50,6 +50,17 @@ class Get:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """Blocks of one request that a node computed, and put."""
+
+    blocks: list[Wanted]
+    told_s: float
+    """When it began, and told the controller so if it does that."""
+    put_s: float
+    """When they began to leave for their homes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Play:
     """One play of a real pool."""
 
@@ -58,10 +69,11 @@ class Play:
     """Of each request."""
     gets: list[Get]
     """In the order in which they were asked."""
+    computed: list[Computed]
     admitted: int
     evicted: int
     reports: int
-    """Digests, and writes that homes told of."""
+    """Digests, and blocks that nodes said they will put."""
     controller_share: float
     """Of the CPUs."""
     complaints: list[str]
@@ -111,20 +123,23 @@ def played(scenario: Scenario, measured: Measurements) -> Play:
     members = Members.of([str(fabric.hosts[name].ipv4) for name in fabric.stores], options.replicas)
     reader = _Reader(scenario, members, measured.start_s - LEAD_S)
     gets: list[Get] = []
+    computed: list[Computed] = []
     arrivals_s: list[float] = []
     for node in fabric.nodes:
         records = measured.workers[node]["records"]
         for request, record in zip(scenario.shares[node], records, strict=True):
             gets += reader.gets(len(arrivals_s), request, record)
+            computed += reader.computed(request, record)
             arrivals_s.append(LEAD_S + request.arrival_s)
     totals = measured.controller
     return Play(
         scenario,
         arrivals_s,
         sorted(gets, key=lambda get: (get.asked_s, get.request, get.wanted.depth)),
+        computed,
         totals["admitted"],
         totals["evicted"],
-        totals["digests"] + totals["writes_told"],
+        totals["digests"] + totals["expected"],
         strain(measured).control,
         evaluate(measured).complaints,
     )
@@ -151,6 +166,15 @@ class _Reader:
                 for depth in range(first, len(chain))
             ]  # fmt: skip
         return gets
+
+    def computed(self, request: Request, record: Mapping[str, Any]) -> list[Computed]:
+        """What one request's node computed and put, if anything."""
+        if not record["expected"]:
+            return []
+        chain = list(self._keys.chain(request.blocks))
+        blocks = [self._wanted(chain, depth) for depth in record["expected"]]
+        put_s = LEAD_S + record["ttft_s"] + request.arrival_s
+        return [Computed(blocks, record["expected_s"] - self._zero_s, put_s)]
 
     def _found(self, number: int, chain: Sequence[bytes], depth: int, entry: Mapping[str, Any]) -> Get:
         asked_s, value_s, rest_s, done_s = (

@@ -37,7 +37,8 @@ def run_plays(screen: Screen, options: Options) -> None:
     gauging = Gauging(gauge)
     seeds = range(options.seed, options.seed + options.plays)
     for seed, turn in product(seeds, range(1, options.turns + 1)):
-        chosen = drawn(seed, options.results / "plays", {"fill": options.fill, "news": _yes(options.news)})
+        fixed = {"fill": options.fill, "expect": _yes(options.expect)}
+        chosen = drawn(seed, options.results / "plays", fixed)
         said = f"seed {seed}, turn {turn} of {options.turns}: {chosen.shape}, {chosen.pool_blocks} blocks"
         with screen.status(said):
             one, readings = gauging.around(partial(play, screen, chosen))
@@ -77,7 +78,7 @@ def ways(one: Play, readings: Sequence[Reading]) -> dict[str, Figures]:
     telling = Telling(
         "as live",
         fill=options.fill,
-        tells_writes=options.news,
+        expects=options.expect,
         entries_s=machine.entries_s,
         entry_digest_s=machine.entry_digest_s,
     )
@@ -90,8 +91,8 @@ def _print_play(screen: Screen, row: Row) -> None:
     kept_up = "; ".join(one.complaints) or "kept up"
     table = Table(
         title=f"seed {row.seed}: {options.shape}, {options.hosts} nodes of {options.gpu_blocks} + "
-        f"{options.dram_blocks} blocks, pool of {options.pool_blocks}, fill {options.fill}, news "
-        f"{_yes(options.news)}, sigma {scale.sigma:g}, {scale.speed:.1f} times as fast; "
+        f"{options.dram_blocks} blocks, pool of {options.pool_blocks}, fill {options.fill}, expect "
+        f"{_yes(options.expect)}, sigma {scale.sigma:g}, {scale.speed:.1f} times as fast; "
         f"{len(one.gets):,} blocks asked for; controller {one.controller_share:.1%} of the CPU; entries "
         f"{entries_ms} ms after a list of {TYPICAL_LIST}, before and after the play; {kept_up}"
     )
@@ -190,7 +191,7 @@ def _write(options: Options, rows: Sequence[Row]) -> None:
                 "shape": row.play.scenario.options.shape,
                 "blocks": row.play.scenario.options.pool_blocks,
                 "fill": row.play.scenario.options.fill,
-                "news": row.play.scenario.options.news,
+                "expect": row.play.scenario.options.expect,
                 "controller_share": round(row.play.controller_share, 4),
                 "machine": [asdict(each) for each in row.readings],
                 "complaints": row.play.complaints,

@@ -144,6 +144,13 @@ class SwitchModel:
             if first_s + fragment * step_s >= entry.since_s:
                 entry.filled |= 1 << fragment
 
+    def put(self, wanted: Wanted) -> None:
+        """A block on its way to its home passes, and the acknowledgement that it is there: it is filled if it
+        has an entry."""
+        entry = self.entries.get(wanted.key)
+        if entry is not None and entry.fragments == wanted.fragments:
+            entry.filled = (1 << entry.fragments) - 1
+
     def fill(self, key: bytes, generation: int, fragment: int) -> None:
         """A value that was fetched for a slot arrives."""
         entry = self.entries.get(key)

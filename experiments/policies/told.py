@@ -36,12 +36,14 @@ from controller.worker import TICK_S
 from experiments.policies.switch_model import Entry, SwitchModel, Wanted
 from experiments.simulator.measured import ENTRIES_S, ENTRY_DIGEST_S
 from hostlib import wire
-from hostlib.members import HEARTBEAT_S
-from hostlib.news import NewBlock, NewsToTell
+from hostlib.expected import expectation
+from hostlib.transfer import BlockRef
 from v1model.binding.digests import longest_wait
 
 READ_ENTRY_S: Final = 8e-6
 """Of the controller, for each counter that it reads."""
+_NODE: Final = IPv4Address("10.0.0.1")
+"""Who tells of what is computed: all nodes share what the controller hears."""
 ANSWER_S: Final = 0.002
 """From a packet of the controller to its answer."""
 
@@ -54,7 +56,8 @@ class Telling:
     report_from: int = 1
     gather_s: float = DIGEST_TIMEOUT_NS / 1e9
     """How long a list of digests waits for more."""
-    tells_writes: bool = False
+    expects: bool = True
+    """Whether nodes tell of blocks that they begin to compute."""
     fill: str = "on_the_way"
     lost: float = 0.0
     """Share of reports that get lost."""
@@ -94,7 +97,7 @@ class ToldPool:
         self.switch = SwitchModel(self._reported, telling.report_from)
         self.pool = Pool(size, thresholds, tuple(stores), policy, self, residual)
         self.reports = 0
-        """Digests, and writes that homes told of."""
+        """Digests, and blocks that nodes said they will put."""
         self.packets = 0
         """Sent by the controller."""
         self.fills: list[tuple[IPv4Address, float]] = []
@@ -103,8 +106,6 @@ class ToldPool:
         self._chooser = Random(seed)
         self._due: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._numbers = count()
-        self._news: dict[IPv4Address, NewsToTell] = {}
-        """That wait for a heartbeat."""
         self._list: list[HotMiss] = []
         self._list_number, self._list_left_s = 0, float("-inf")
         self._ticking = False
@@ -128,16 +129,14 @@ class ToldPool:
         """The time."""
         return self._now_s
 
-    def written(self, wanted: Wanted) -> None:
-        """A home holds a new block, and says so with its next heartbeat if that is told."""
-        if self._telling.tells_writes and self._arrives():
-            news = self._news.get(wanted.home)
-            if news is None:
-                news = self._news[wanted.home] = NewsToTell()
-                self.at((self._now_s // HEARTBEAT_S + 1) * HEARTBEAT_S, self._beat, wanted.home)
-            parts = wanted.depth, wanted.chain_blocks, wanted.parent, wanted.key
-            news.add(NewBlock(0, wanted.fragments, *parts))
-            self.reports += 1
+    def computes(self, blocks: Sequence[Wanted]) -> None:
+        """A node begins to compute blocks of one chain, and says so if that is told."""
+        if not self._telling.expects:
+            return
+        self.reports += len(blocks)
+        messages = expectation(wire.TENANT_PUBLIC, map(_named, blocks), 0)
+        for message in filter(lambda _: self._arrives(), messages):
+            self._later(self._telling.entries_s, self._answered, Answer(_NODE, wire.decode(message)))
 
     # What the switch says.
 
@@ -156,16 +155,6 @@ class ToldPool:
 
     def _arrives(self) -> bool:
         return not self._telling.lost or self._chooser.random() >= self._telling.lost
-
-    def _beat(self, home: IPv4Address) -> None:
-        news = self._news[home]
-        backlog_ms = min(0xFFFF, round(1000 * self._backlog_s(home, self._now_s)))
-        for message in news.messages(backlog_ms, 0):
-            self._later(self._telling.entries_s, self._answered, Answer(home, wire.decode(message)))
-        if len(news):
-            self.at(self._now_s + HEARTBEAT_S, self._beat, home)
-        else:
-            del self._news[home]
 
     def _close_list(self, number: int) -> None:
         if number == self._list_number and self._list:
@@ -249,3 +238,8 @@ class ToldPool:
         """Fragments served; what was never asked for is left out."""
         served = self.switch.served
         return {slot: served[slot] for slot in base_slots if slot in served}
+
+
+def _named(wanted: Wanted) -> tuple[BlockRef, int]:
+    place = wanted.depth, wanted.chain_blocks, wanted.parent, wanted.recompute_ms
+    return BlockRef(wanted.key, *place), wanted.fragments

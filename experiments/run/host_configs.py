@@ -139,6 +139,7 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "joins_s": scenario.joins_s if name in scenario.joining else None,
         "blend": options.blend,
         "blend_share": options.blend_share,
+        "expects": options.expect,
         "record_blocks": options.traces,
         "durable": options.durable,
         "router": None if router is None else str(router),
@@ -156,7 +157,6 @@ def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
         "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
         "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.ssd_gbyte_s * 1e9),
         "read_ahead_blocks": scenario.options.read_ahead,
-        "tells_writes": scenario.options.news,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
     }
 

@@ -77,7 +77,7 @@ class RunOptions:
     eviction_choice: str | None
     """None: what goes with the fabric."""
     fill: str
-    news: bool
+    expect: bool
     """Whether storage nodes tell the controller of new blocks."""
     pool_blocks: int
     gpu_blocks: int
@@ -227,7 +227,13 @@ _OPTIONS = (
         ON_THE_WAY,
         "when an admitted block is stored: when it next passes, or fetched now, or now if its home is idle",
     ),
-    Option("NEWS", yes_or_no, False, "yes: storage nodes tell the controller of blocks that are written"),
+    Option(
+        "EXPECT",
+        yes_or_no,
+        True,
+        "no: nodes do not tell the controller of blocks that they begin to compute, so that none is in the "
+        "pool when it is stored",
+    ),
     Option(
         "POOL_BLOCKS",
         whole(1, MAX_POOL_BLOCKS),

@@ -191,7 +191,6 @@ def _check_lending(options: RunOptions) -> None:
         f"PLACEMENT={options.placement}": options.placement not in (AUTO, EVERYWHERE),
         f"REPLICAS={options.replicas}": options.replicas > 1,
         "DURABLE=1": options.durable,
-        "NEWS=yes": options.news,
         f"READ_AHEAD={options.read_ahead}": options.read_ahead > 0,
         # Ports of storage nodes, as which the switch takes nodes that lend, may name all tenants' blocks.
         f"TENANTS={options.tenants}": options.tenants > 0,

@@ -40,10 +40,14 @@ from experiments.simulator.messages import Ask, Block, Put
 from experiments.simulator.scenario import Control
 from experiments.simulator.switch import Switch
 from hostlib import wire
+from hostlib.expected import read_expected
+from hostlib.transfer import BlockRef
 from v1model.binding.digests import longest_wait
 
 TICK_S = 0.02
 """As controller.worker."""
+_MOST = 0xFFFF
+"""That a message has room for; simulated prompts may be longer than any that a host names."""
 
 
 @dataclass(slots=True)
@@ -119,7 +123,8 @@ class SwitchControl:
         self.costs = ControlCosts()
         self._loop, self._switch, self._options = loop, switch, options
         self._reported: dict[bytes, Block] = {}
-        """Blocks that the switch reported, by key: no others come into its pool."""
+        """Blocks that the switch reported, or that nodes said they will put, by key: no others come into its
+        pool."""
         self._homes = homes
         self._misses = Lists[HotMiss](loop, options.list_s, self._send_misses)
         self._subscriptions = Lists[Subscription](loop, options.list_s, self._send_subscriptions)
@@ -213,6 +218,21 @@ class SwitchControl:
         """A storage node has a reclaimed part."""
         flags = wire.FLAG_RECLAIM | (wire.FLAG_HELD if put.held else 0)
         self._answer(wire.OP_PUT_ACK, put.block, put.fragment, put.sequence, flags)
+
+    def named(self, block: Block, chain_blocks: int) -> tuple[BlockRef, int]:
+        """A block that will be put, as a message to this controller names it: with its parts, which are its
+        fragments here as in reports."""
+        self._reported[block.key] = block
+        recompute_ms = min(_MOST, self._recompute_ms(block))
+        place = min(_MOST, block.depth), min(_MOST, chain_blocks), block.parent
+        return BlockRef(block.key, *place, recompute_ms), len(block.parts)
+
+    def on_expect(self, answer: Answer) -> None:
+        """A message with such blocks is at the switch, which hands it on. Each block takes the controller as
+        long as a digest does, which is mostly what the policy and its entry take."""
+        self.costs.packets += 1
+        blocks = len(read_expected(answer.message.value))
+        self._loop.after(self._heard_s(blocks), self._answered, answer)
 
     def _read_hits(self, now_s: float) -> float:
         took_s = len(self._switch.index) * self._options.read_entry_s
@@ -310,5 +330,9 @@ class SwitchControl:
     def _answer(self, op: int, block: Block, part: int, sequence: int, flags: int) -> None:
         self.costs.packets += 1
         message = wire.Message(op, block.key, part, len(block.parts), flags, sequence=sequence)
-        self.pool.answered(Answer(self._homes[block.home], message), self._now_s)
-        self.pool.commit(self._now_s)
+        self._answered(Answer(self._homes[block.home], message))
+
+    def _answered(self, answer: Answer) -> None:
+        now_s = self._now_s
+        self.pool.answered(answer, now_s)
+        self.pool.commit(now_s)

@@ -115,6 +115,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
         "eviction": scenario.control.eviction,
         "fill": scenario.control.fill,
         "push": "yes" if scenario.control.push else "no",
+        "expect": "yes" if scenario.control.expects else "no",
         "joining": scenario.nodes.joining,
         "pool-blocks": max(1, int(scenario.pool.size_gb * GB / block_bytes)),
         "gpu-blocks": int(scenario.nodes.gpu_gb * GB / block_bytes),
@@ -155,7 +156,11 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCos
             "sketch_epoch_s": scenario.pool.sketch_epoch_s * speed,
             **none,
         },
-        control={**costs.control(speed), "push": pool and scenario.control.push},
+        control={
+            **costs.control(speed),
+            "push": pool and scenario.control.push,
+            "expects": run.options.expect,
+        },
         direct={"lookup_s": 0.0},  # nodes that lend ask the index once, before the gate
         machine=_machine(run) | costs.table(speed),
     )

@@ -11,6 +11,9 @@ from collections import OrderedDict
 
 from experiments.simulator.link import Link, Passage
 from experiments.simulator.messages import Block
+from experiments.simulator.scenario import GB, Direct, Pool
+
+US = 1e-6
 
 
 class Front:
@@ -81,3 +84,13 @@ class Whole(Front):
         """At once; the reader's own adapter is what takes time."""
         self.served += 1
         return now_s, now_s
+
+
+def make_front(direct: Direct, pool: Pool, switches: int, block_bytes: float, fragments: int) -> Front | None:
+    """What a scenario has before its pool that is read directly; `fragments` of a block there."""
+    if direct.front == "none":
+        return None
+    blocks = int(pool.size_gb * switches * GB / block_bytes) if direct.front == "pool" else 0
+    memory = Link("front memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
+    kind = Whole if direct.front == "whole" else Front
+    return kind(blocks, memory, block_bytes, fragments)

@@ -68,6 +68,19 @@ def kinds() -> dict[str, Scenario]:
             network={"topology": "leafspine", "leaves": 3, "spines": 2, "segments": 2},
             control={"report_count": 1, "push": True},
         ),
+        "blocks are expected": _scenario(
+            workload={"scheduler": "round_robin", "load": 8.0},
+            nodes={"count": 6, "gpu_gb": 4.0, "dram_gb": 4.0},
+            network={
+                "topology": "leafspine",
+                "leaves": 3,
+                "spines": 2,
+                "segments": 2,
+                "requests_first": True,
+            },
+            pool={"memory": "dram"},
+            control={"report_count": 1, "list_s": 0.1, "expects": True, "fill": "idle"},
+        ),
         "nodes join and are pushed what the pools hold": _scenario(
             workload={"scheduler": "locality", "load": 16.0},
             nodes={"count": 16, "joining": 6, "gate": "compare", "warm": "pool", "warm_gb": 2.0},
@@ -125,6 +138,9 @@ def kinds() -> dict[str, Scenario]:
         "the emulator's machine": Emulator(Scenario().changed(workload={"requests": 60}), 20_000.0).matched(
             pool=True
         ),
+        "the emulator's machine, and blocks are expected": Emulator(
+            Scenario().changed(workload={"requests": 60}, control={"expects": True}), 20_000.0
+        ).matched(pool=True),
         "the emulator's machine, on which nodes lend": Emulator(
             Scenario().changed(
                 workload={"requests": 60},

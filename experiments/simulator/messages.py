@@ -127,7 +127,7 @@ class Told(Reply):
 class Put(Item):
     """A block on its way to its home; `reclaim`: from the switch `sender`, as `fragments` of it."""
 
-    __slots__ = ("block", "fragment", "held", "reclaim", "sender", "sequence")
+    __slots__ = ("block", "created", "fragment", "held", "reclaim", "sender", "sequence")
 
     def __init__(
         self,
@@ -146,6 +146,8 @@ class Put(Item):
         self.sequence = sequence
         self.held = False
         """In the acknowledgement: the home now holds the whole block."""
+        self.created = False
+        """Likewise: and did not hold it before this came."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,16 @@ class Vertex(Protocol):
         """Replies arrive."""
 
 
+class PutTaker(Protocol):
+    """A switch that keeps what PUTs bring past it."""
+
+    def passes(self, put: Put) -> None:
+        """A PUT is on its way to its home."""
+
+    def made(self, put: Put) -> None:
+        """Its home says that it has made the block of it."""
+
+
 class Port:
     """A vertex's way to a neighbour."""
 
@@ -78,6 +88,8 @@ class Network:
         self.links: dict[tuple[str, str], Link] = {}
         self.keepers: dict[str, Callable[[Put], None]] = {}
         """What storage nodes do with a block that arrives."""
+        self._takers: dict[Link, PutTaker] = {}
+        """Those at which a link begins."""
         self._loop = loop
         self._value_bytes, self._request_bytes = sizes.value_bytes, sizes.request_bytes
         for one, other, rate_bit_s in fabric.graph.edges(data="rate_bit_s"):
@@ -116,6 +128,11 @@ class Network:
             neighbour: self.ports[vertex, neighbour] for neighbour in self.fabric.graph.adj[vertex]
         }
 
+    def take_puts(self, switch: str, taker: PutTaker) -> None:
+        """From now on PUTs of blocks, and what homes say of them, are shown to a switch that they pass."""
+        for neighbour in self.fabric.graph.adj[switch]:
+            self._takers[self.links[switch, neighbour]] = taker
+
     def put(self, source: str, put: Put, tail_s: float = 0.0) -> None:
         """Send a block all the way to its home."""
         self._pass(self._way(source, put.block.home), 0, put, tail_s)
@@ -130,11 +147,38 @@ class Network:
             tail_s = max(tail_s, now_s) + link.pass_by(size_bytes)
         return tail_s
 
+    def say_made(self, put: Put) -> None:
+        """A home has made the block of a PUT: show switches its acknowledgement, which has just been sent.
+
+        It leaves the home behind what waits there, and all of them are shown it when it reaches the first:
+        others too early by the links between switches.
+        """
+        if not self._takers:
+            return
+        way = self._way(put.block.home, put.sender)
+        passes_s = way[0].latency_s
+        if not self._requests_first:
+            passes_s += way[0].wait_s(self._loop.now)
+        for link in way[1:]:
+            taker = self._takers.get(link)
+            if taker is not None:
+                self._loop.after(passes_s, taker.made, put)
+
+    def _show(self, link: Link, put: Put) -> None:
+        """A PUT is at the switch at which a link begins, if there is one. As far as links are free that is
+        said when it begins to pass them: too early by their latency and a fragment each."""
+        taker = self._takers.get(link)
+        if taker is not None:
+            taker.passes(put)
+
     def _pass(self, way: Sequence[Link], first: int, put: Put, tail_s: float) -> None:
         """Over the links from `first` on, up to one where it has to wait for its turn."""
         loop, value_bytes = self._loop, self._value_bytes
         size_bytes = put.fragments * value_bytes
         place, head_s, tail_s = send_through(way, first, loop.now, size_bytes, value_bytes, tail_s)
+        if self._takers:
+            for link in way[first : place + 1]:
+                self._show(link, put)
         if place + 1 < len(way):
             loop.at(head_s, self._pass, way, place + 1, put, tail_s)
         else:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from experiments.simulator.chunks import fetch_chunks
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.events import Event, Loop, Steps
+from experiments.simulator.expected import Teller
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import NodeHints
 from experiments.simulator.lenders import LenderHints
@@ -84,6 +85,8 @@ class Node:
         self.decoders = decoders
         self._place = place
         self.fetcher = fetcher
+        self.teller: Teller | None = None
+        """Who hears of blocks that it begins to compute and will store, if somebody does."""
         self._loop, self._options, self._cost, self._tiers = loop, options, cost, tiers
         block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
@@ -180,6 +183,8 @@ class Node:
             self._gpu_free_s -= planned_s - record.prefill_s
             if self._options.engine_token_us:
                 yield from self.gpu.compute(request.input_tokens * self._options.engine_token_us * 1e-6)
+            if self.teller is not None:
+                self.teller.tell(remaining.new(chunks), chain)
             yield from self._compute(request, remaining, record)
             yield from self._after(record.prefill_s)
             self._tiers.keep(remaining.kept(chunks))

@@ -253,6 +253,9 @@ class Control:
     eviction: str = choice("drop", EVICTION_MODES)
     push: bool = False
     """Blocks of the pool are multicast to nodes that subscribed to their prefix and keep asking for it."""
+    expects: bool = False
+    """Nodes tell the controller of their switch of blocks that they begin to compute and will store, and PUTs
+    fill the pool as they pass. Live nodes do unless told otherwise; false is what the study was made with."""
     digest_latency_s: float = number(0.005, 0.0, 1e3)
     list_s: float = number(0.0, 0.0, 1e3)
     """Digests leave the switch in lists, so long after the first of a list, or sooner where that one ends a

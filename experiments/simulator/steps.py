@@ -141,6 +141,8 @@ class StepNode(Node):
         own_s = request.input_tokens * self._options.engine_token_us * US
         yield own_s
         self.gpu.busy_s += own_s
+        if self.teller is not None:
+            self.teller.tell(job.remaining.new({}), job.chain)
 
     def _computed(self, job: _Job, part: int) -> None:
         job.left -= part

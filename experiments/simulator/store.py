@@ -116,9 +116,13 @@ class Store:
     def put(self, put: Put) -> None:
         """Keep a block, or a part of a reclaimed one, and acknowledge."""
         loop = self._loop
+        was_here = put.block.at_home != NOWHERE
         put.held = self._take(put)
+        put.created = put.held and not was_here
         arrival_s = self._network.acknowledge(self.name, put.sender, put.fragments)
         loop.after(arrival_s - loop.now, self._acknowledged, put)
+        if put.created and not put.reclaim:
+            self._network.say_made(put)
 
     def _take(self, put: Put) -> bool:
         """Whether its block is here then."""

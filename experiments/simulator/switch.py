@@ -21,6 +21,10 @@ class SwitchOptions:
     pending_timeout_s: float = 0.2
     sketch_epoch_s: float = 67.1
     recirculation_bytes_per_s: float = 25e9
+    takes_puts: bool = False
+    """Values of PUTs fill the slots of blocks that have an entry and hold nothing. A real switch always does
+    that; but who has an entry before it is put is seldom one that is not expected (`Control.expects`), and
+    without that everything is to be, to the last digit, as it was before switches did."""
 
 
 @dataclass(slots=True)
@@ -43,12 +47,14 @@ class SwitchStats:
 class Entry:
     """A block in the pool index."""
 
-    __slots__ = ("base_slot", "filled")
+    __slots__ = ("base_slot", "filled", "left")
 
     def __init__(self, base_slot: int) -> None:
         self.base_slot = base_slot
         self.filled: set[int] = set()
         """Parts that are there."""
+        self.left: dict[int, str] | None = None
+        """Fragments that PUTs have left in its slots, each with who put it last: they don't count yet."""
 
 
 Place = bytes | tuple[bytes, int]
@@ -106,6 +112,8 @@ class Switch:
         self._counts: dict[bytes, tuple[int, int]] = {}
         self._value_bytes = network.sizes.value_bytes
         self._ports = network.ports_of(name)
+        if options.takes_puts:
+            network.take_puts(name, self)
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """GETs: serve, merge or forward."""
@@ -186,6 +194,39 @@ class Switch:
             for port in targets:
                 onward.setdefault(port, []).append(reply if port is addressed else reply.copied())
         self._copy(onward.items(), tail_s)
+
+    def passes(self, put: Put) -> None:
+        """What a node puts waits in the slots of its block, if that has an entry and holds nothing yet.
+
+        All of a message that begins to pass now: of one that is large, and began before there was an entry, a
+        real switch would have the rest.
+        """
+        entry = self.index.get(put.block.key)
+        if entry is None or entry.filled or put.reclaim:
+            return
+        if entry.left is None:
+            entry.left = {}
+        for fragment in range(put.fragment, put.fragment + put.fragments):
+            entry.left[fragment] = put.sender
+        self._read_s(put.fragments)  # a write takes the memory's time as a read does
+
+    def made(self, put: Put) -> None:
+        """A home has made its block of what one node put: what waits here of that counts from now on, as far
+        as it is whole parts. Of others who put the same block, which is another write, nothing does."""
+        block = put.block
+        entry = self.index.get(block.key)
+        if entry is None or entry.left is None:
+            return
+        left, entry.left = entry.left, None
+        if entry.filled:
+            return
+        first = 0
+        for part, fragments in enumerate(block.parts):
+            after = first + fragments
+            if all(left.get(fragment) == put.sender for fragment in range(first, after)):
+                entry.filled.add(part)
+                self.stats.fills += fragments
+            first = after
 
     def install(self, key: bytes, base_slot: int) -> None:
         """A new entry, not filled yet."""

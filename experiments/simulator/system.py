@@ -34,7 +34,8 @@ from experiments.simulator.emulated.routing import EmulatedRouter
 from experiments.simulator.emulated.store import EmulatedStore
 from experiments.simulator.emulated.switch import EmulatedSwitch
 from experiments.simulator.events import Loop
-from experiments.simulator.front import Front, Whole
+from experiments.simulator.expected import Teller
+from experiments.simulator.front import Front, make_front
 from experiments.simulator.gpu import Gpu
 from experiments.simulator.hints import Hints, NodeHints
 from experiments.simulator.lenders import Lender, LenderHints, Lenders
@@ -171,15 +172,9 @@ class System:
 
     def _front(self) -> Front | None:
         """What stands before a pool that is read directly."""
-        front, pool = self.scenario.direct.front, self.scenario.pool
-        if front == "none":
-            return None
-        size_gb = pool.size_gb * len(self.fabric.switches)
-        blocks = int(size_gb * GB / self.sizes.block_bytes) if front == "pool" else 0
-        memory = Link("front memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
-        kind = Whole if front == "whole" else Front
-        fragments = self.scenario.network.fragments if self.scenario.storage.kind == "peers" else 1
-        return kind(blocks, memory, self.sizes.block_bytes, fragments)
+        scenario, switches = self.scenario, len(self.fabric.switches)
+        fragments = scenario.network.fragments if scenario.storage.kind == "peers" else 1
+        return make_front(scenario.direct, scenario.pool, switches, self.sizes.block_bytes, fragments)
 
     @property
     def _link_bit_s(self) -> float:
@@ -223,6 +218,7 @@ class System:
             pending_timeout_s=pool.pending_timeout_s,
             sketch_epoch_s=pool.sketch_epoch_s,
             recirculation_bytes_per_s=self.scenario.network.link_gbit_s * GBIT_BYTES,
+            takes_puts=self.scenario.control.expects,
         )
         for name in self.fabric.switches:
             memory = None
@@ -280,8 +276,7 @@ class System:
     def _node(self, place: int, name: str) -> Node:
         scenario, cost = self.scenario, self.cost
         options = scenario.nodes
-        token_bytes = cost.model.kv_bytes_per_token
-        running_tokens = options.running_gb * GB / token_bytes
+        running_tokens = options.running_gb * GB / cost.model.kv_bytes_per_token
         slowdown = scenario.model.decoding_slowdown if scenario.model.decoding == "gpu" else 0.0
         batched = options.decode == "batched"
         gpu = Gpu(self.loop, cost, batched, running_tokens, options.chunk_tokens, slowdown)
@@ -290,9 +285,7 @@ class System:
             int(options.dram_gb * GB / cost.block_bytes),
             make_rule(options.tiers, cost.block_prefill_s),
         )
-        fetcher: Fetcher | None = None
-        if options.gate != "never":
-            fetcher = self._fetcher(place, name, tiers)
+        fetcher = self._fetcher(place, name, tiers) if options.gate != "never" else None
         carrier = self._carrier
         node = NODES.get(options.decode, Node if carrier is None else EmulatedNode)(
             self.loop,
@@ -311,7 +304,17 @@ class System:
         )
         if carrier is not None and isinstance(node, EmulatedNode):
             node.run_on(carrier, name)
+        node.teller = self._teller(name)
         return node
+
+    def _teller(self, name: str) -> Teller | None:
+        """By whom the controller hears of what a node computes, if it does; who lends puts nothing."""
+        (switch,), scenario = self.fabric.graph.adj[name], self.scenario
+        expects = scenario.control.expects and scenario.nodes.stores_new and not scenario.lends
+        if not expects or switch not in self._control_of:
+            return None
+        address, link = self.fabric.hosts[name].ipv4, self.network.links[name, switch]
+        return Teller(self.loop, self._control_of[switch], address, link, self.library.stored)
 
     def _streams(self) -> Streams | None:
         """What a node needs to stream; None where blocks have one level."""

@@ -42,15 +42,15 @@ control forwarding(
                 metadata.outcome = OUTCOME_TTL_EXPIRED;
             } else if (metadata.to_homes) {
                 headers.ipv4.ttl = headers.ipv4.ttl - 1;
-            } else if (headers.kv.isValid() && headers.kv.op == OP_HELLO) {
+            } else if (headers.kv.isValid() && (headers.kv.op == OP_HELLO || headers.kv.op == OP_EXPECT)) {
                 // Hosts need not know where the controller is.
                 standard_metadata.egress_spec = CPU_PORT;
             } else if (routes.apply().hit) {
                 headers.ipv4.ttl = headers.ipv4.ttl - 1;
-                // The controller takes HELLO and what answers it; all else would only cost it time.
+                // The controller takes HELLO, EXPECT and what answers it; all else would only cost it time.
                 if (standard_metadata.egress_spec == CPU_PORT
                     && (!headers.kv.isValid() || headers.kv.op == OP_GET || headers.kv.op == OP_PUT
-                        || headers.kv.op == OP_STAT || headers.kv.op == OP_LIST)) {
+                        || headers.kv.op == OP_STAT || headers.kv.op == OP_LIST || headers.kv.op == OP_KEYS)) {
                     no_route();
                 }
                 // A value fetched for a slot has reached the switch that asked for it.

@@ -85,6 +85,7 @@ parser weir_parser(
             || headers.kv.fragment == 0 && headers.kv.fragments == 0, error.BadKvFragment);
         transition select(headers.kv.op) {
             OP_KEYS: parse_value;
+            OP_EXPECT: parse_value;
             OP_MEMBERS: parse_value;
             default: check_no_value;
         }

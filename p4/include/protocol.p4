@@ -22,6 +22,7 @@ const bit<8> OP_FOUND     = 8;      // home or pool -> node: it is: its length a
 const bit<8> OP_HELLO     = 9;      // host -> controller: I am here; which members are there?
 const bit<8> OP_LIST      = 10;     // store -> store: which blocks of mine do you hold, from this key on?
 const bit<8> OP_KEYS      = 11;     // store -> store: these (carries a value)
+const bit<8> OP_EXPECT    = 12;     // node -> controller: these blocks will be put (carries a value)
 
 // Operations that only the controller sends, as PacketOut.
 const bit<8> OP_INVALIDATE = 16;    // forget what the fragment's slot holds
@@ -42,6 +43,7 @@ const bit<16> FLAG_SUBSCRIBE = 0x0080;  // GET: push to me what else there is of
 const bit<16> FLAG_HELD      = 0x0100;  // PUT_ACK: the home now holds the whole block, as asked (see DURABLE)
 const bit<16> FLAG_REPAIR    = 0x0200;  // GET with BYPASS: the pool's value failed its tag; VALUE: put it right
 const bit<16> FLAG_DURABLE   = 0x0400;  // PUT: HELD when it is on stable storage, not before; PUT_ACK: it is
+const bit<16> FLAG_CREATED   = 0x0800;  // PUT_ACK with HELD: the block was not here before this PUT
 
 // Why something is refused: OP_REFUSED has one in `generation`.
 const bit<32> REFUSED_FULL       = 1;   // no room on the disk

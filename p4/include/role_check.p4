@@ -42,14 +42,15 @@ control role_check(
         } else if (headers.kv.isValid()) {
             bit<8> op = headers.kv.op;
             bit<8> needed = ROLE_CONTROL;
-            if (op == OP_GET || op == OP_PUT || op == OP_STAT || op == OP_HELLO) {
+            if (op == OP_GET || op == OP_PUT || op == OP_STAT || op == OP_HELLO
+                || op == OP_EXPECT) {
                 needed = ROLE_REQUEST;
             } else if (op >= OP_VALUE && op <= OP_FOUND || op == OP_KEYS) {
                 needed = ROLE_REPLY;
             } else if (op == OP_LIST) {
                 needed = ROLE_REQUEST | ROLE_REPLY;     // keys are for stores alone
             }
-            bool known = op >= OP_GET && op <= OP_KEYS || op >= OP_INVALIDATE && op <= OP_MEMBERS;
+            bool known = op >= OP_GET && op <= OP_EXPECT || op >= OP_INVALIDATE && op <= OP_MEMBERS;
             // A host that asks in the pool's name could make a reply end in the switch.
             bool in_the_pools_name = needed == ROLE_REQUEST && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0
                 && metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0;

@@ -4,11 +4,18 @@
 // only if its own mark is the same. So the controller may hand slots to another block without touching them,
 // and fragments of two writes of one key never stand beside each other.
 //
+// Slots are filled by what a home sends, or by the PUT that brings a block to its homes. What a PUT leaves does
+// not count until a home says that it has made the block of it: a mark has its origin, and that PUT_ACK writes
+// `block_write`. Otherwise who may write to a tenant's blocks could put others into the pool than homes hold.
+//
 // All accesses are here and are made with indices that pool_index has checked: BMv2 does not.
 #ifndef WEIR_SLOTS_P4
 #define WEIR_SLOTS_P4
 
-typedef bit<96> write_t;                        // generation ++ content
+typedef bit<97> write_t;                        // origin ++ generation ++ content
+
+const bit<1> FROM_HOME = 0;
+const bit<1> FROM_PUT = 1;
 
 register<write_t>(POOL_SLOTS) block_write;      // at the block's first slot
 register<write_t>(POOL_SLOTS) slot_write;
@@ -26,6 +33,7 @@ control slot_lookup(
             slot_write.read(stored, metadata.slot);
             if (held[95:64] == metadata.generation) {
                 metadata.content = held[63:0];
+                metadata.origin = held[96:96];
                 metadata.filled = metadata.content != 0 && stored == held;
             }
             // The controller's go to the home: it could not have the answer (egress in weir.p4).
@@ -46,7 +54,7 @@ control slots(
     register<value_cell_t>(POOL_SLOTS) slot_second;
 
     counter(POOL_SLOTS, CounterType.packets) block_hits;    // at the block's first slot: fragments served
-    counter(2, CounterType.packets) fills;                  // slots filled; slots put right
+    counter(3, CounterType.packets) fills;                  // slots filled; slots put right; slots that a PUT left
 
     action read_value() {
         bit<48> check;
@@ -66,14 +74,27 @@ control slots(
         metadata.readdressed = true;
     }
 
-    action write_value() {
-        write_t write = metadata.generation ++ headers.kv.content;
-        block_write.write(metadata.base_slot, write);
+    action write_slot(write_t write) {
         slot_write.write(metadata.slot, write);
         slot_check.write(metadata.slot, headers.kv.value_bytes ++ headers.kv.checksum);
         slot_tag.write(metadata.slot, headers.kv.tag);
         slot_first.write(metadata.slot, headers.value.first);
         slot_second.write(metadata.slot, headers.value.second);
+    }
+
+    action write_value(bit<1> origin) {
+        write_t write = origin ++ metadata.generation ++ headers.kv.content;
+        block_write.write(metadata.base_slot, write);
+        write_slot(write);
+    }
+
+    action keep_put() {
+        write_slot(FROM_PUT ++ metadata.generation ++ headers.kv.content);
+        fills.count(2);
+    }
+
+    action let_puts_count() {
+        block_write.write(metadata.base_slot, FROM_PUT ++ metadata.generation ++ headers.kv.content);
     }
 
     // The packet becomes its own answer.
@@ -148,15 +169,18 @@ control slots(
             tell();
         } else if (metadata.servable) {
             serve();
-        } else if (headers.kv.op == OP_VALUE) {
-            // Fill on the way: the value passes anyway. Only what was asked for, of the write that the block's
-            // slots hold; what was asked for to put a slot right begins with its own. Never one that fails
-            // its checksum.
+        } else if (headers.kv.op == OP_VALUE || headers.kv.op == OP_PUT) {
+            // Fill on the way: the value passes anyway. Of what homes send only what was asked for, of the write
+            // that the block's slots hold; what was asked for to put a slot right begins with its own. Of what
+            // nodes send only what goes to a block that holds nothing yet. Never what fails its checksum.
+            bool puts = headers.kv.op == OP_PUT;
             bool repairs = headers.kv.flags & FLAG_REPAIR != 0;
             bool bypasses = headers.kv.flags & FLAG_BYPASS != 0;
-            bool fits = metadata.content == 0 || metadata.content == headers.kv.content;
-            if (metadata.present && metadata.awaited && headers.kv.content != 0
-                && (repairs || !bypasses && !metadata.filled && fits)) {
+            bool same = metadata.content == headers.kv.content;
+            bool from_home = metadata.awaited
+                && (repairs || !bypasses && !metadata.filled && (metadata.content == 0 || same));
+            bool from_node = metadata.content == 0 && headers.kv.flags & FLAG_RECLAIM == 0;
+            if (metadata.present && headers.kv.content != 0 && (puts ? from_node : from_home)) {
                 bit<32> checksum;
                 hash(checksum, HashAlgorithm.crc32, (bit<32>) 0,
                     { headers.kv.tenant, headers.kv.fragment, headers.kv.fragments, headers.kv.value_bytes,
@@ -164,13 +188,23 @@ control slots(
                       headers.value.first, headers.value.second },
                     (bit<64>) 0x100000000);
                 if (checksum == headers.kv.checksum) {
-                    write_value();
-                    fills.count((bit<32>) (bit<1>) repairs);
+                    if (puts) {
+                        keep_put();
+                    } else {
+                        write_value(same ? metadata.origin : FROM_HOME);
+                        fills.count((bit<32>) (bit<1>) repairs);
+                    }
                 }
             }
-            if (headers.kv.flags & FLAG_PUSHED != 0) {
+            if (!puts && headers.kv.flags & FLAG_PUSHED != 0) {
                 to_group();                     // pushed by another switch
                 metadata.outcome = OUTCOME_FANNED_OUT;
+            }
+        } else if (headers.kv.op == OP_PUT_ACK) {
+            bit<16> made = FLAG_HELD | FLAG_CREATED;
+            if (metadata.present && metadata.content == 0 && headers.kv.content != 0
+                && headers.kv.flags & made == made) {
+                let_puts_count();
             }
         } else if (headers.kv.op == OP_RECLAIM) {
             if (metadata.filled) {

@@ -130,6 +130,17 @@ class LiveSwitch:
         kv = message("VALUE", key, fragment, content=CONTENT, **fields) / value(key, fragment)
         self.send(STORE, to or host(NODE).ipv4, kv)
 
+    def put(self, key: bytes, fragment: int = 0, **fields: Any) -> None:
+        """The node's PUT."""
+        kv = message("PUT", key, fragment, content=CONTENT, **fields) / value(key, fragment)
+        self.send(NODE, host(STORE).ipv4, kv)
+
+    def acknowledge(self, key: bytes, flags: int) -> None:
+        """The store's PUT_ACK of the last fragment."""
+        self.send(
+            STORE, host(NODE).ipv4, message("PUT_ACK", key, FRAGMENTS - 1, content=CONTENT, flags=flags)
+        )
+
 
 @contextlib.contextmanager
 def live_switch(engine: Engine, artifacts: Artifacts, log: Path) -> Iterator[LiveSwitch]:

@@ -13,7 +13,8 @@ from controller.policies import Event, make_policy
 from controller.pool import Pool
 from controller.residual_value import ResidualValue
 from hostlib import wire
-from hostlib.news import NewBlock, NewsToTell
+from hostlib.expected import expectation
+from hostlib.transfer import BlockRef
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
@@ -30,6 +31,7 @@ OWN_POLICIES = ("fifo", "lru", "lfu", "reuse")
 
 
 STORES = (IPv4Address("10.0.0.9"), IPv4Address("10.0.0.10"))
+NODE = IPv4Address("10.0.0.1")
 SLOW_BIT_S = 25e9
 """Rate of the second one's link."""
 
@@ -48,13 +50,13 @@ def hot_miss(number: int, count: int = 2, **fields: Any) -> HotMiss:
     return HotMiss(**{**values, **fields})
 
 
-def news(*numbers: int, source: int = 0, backlog_ms: int = 0) -> Answer:
-    """A home tells of new blocks."""
-    told = NewsToTell()
-    for number in numbers:
-        told.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(number))))
-    (message,) = told.messages(backlog_ms, 0)
-    return Answer(STORES[source], wire.decode(message))
+def expect(
+    *numbers: int, node: IPv4Address = NODE, tenant: int = TENANT, fragments: int = FRAGMENTS
+) -> Answer:
+    """A node tells of blocks that it computes."""
+    blocks = [(BlockRef(key_of(key(number)), recompute_ms=70), fragments) for number in numbers]
+    (message,) = expectation(tenant, blocks, 0)
+    return Answer(node, wire.decode(message))
 
 
 class World:

@@ -24,9 +24,10 @@ from controller.p4_constants import (
 )
 from controller.process import ControllerProcess
 from hostlib import wire
+from hostlib.expected import expectation
 from hostlib.members import Members, State
-from hostlib.news import NewBlock, NewsToTell
 from hostlib.scapy_layer import KV
+from hostlib.transfer import BlockRef
 from tests.controller.live import (
     CONTROLLER,
     ENTRIES,
@@ -177,18 +178,19 @@ def test_each_update_of_a_batch_has_its_own_result(switch: LiveSwitch) -> None:
         assert {entry.key: entry for entry in adapter.read_blocks()} == {e.key: e for e in (one, two, three)}
 
 
-def test_a_block_that_its_home_says_is_new_is_there_before_anyone_asks(switch: LiveSwitch) -> None:
-    with controller(switch, fill="idle", answer_timeout_s=10) as worker:
-        news = NewsToTell()
-        news.add(NewBlock(TENANT, FRAGMENTS, 0, 1, 0, key_of(key(1))))
-        (message,) = news.messages(0, 0)
-        switch.send(STORE, CONTROLLER.ipv4, Raw(message))
-        assert switch.receive(STORE, wire.OP_GET).flags == wire.FLAG_FILL
+def test_a_block_that_is_being_computed_is_there_as_soon_as_its_home_has_it(switch: LiveSwitch) -> None:
+    with controller(switch) as worker:
+        (message,) = expectation(TENANT, [(BlockRef(key_of(key(1))), FRAGMENTS)], 0)
+        switch.send(NODE, CONTROLLER.ipv4, Raw(message))
+        wait_until(lambda: worker.pool.resident, "the block to have an entry")
         for fragment in range(FRAGMENTS):
-            switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
-        wait_until(lambda: worker.outcomes[OUTCOME_FILL_ENDED] == FRAGMENTS, "the fills to arrive")
+            switch.put(key(1), fragment)
+            switch.receive(STORE, wire.OP_PUT)
+        switch.acknowledge(key(1), wire.FLAG_HELD | wire.FLAG_CREATED)
+        switch.receive(NODE, wire.OP_PUT_ACK)
         assert_served(switch, key(1))
-        assert worker.pool.counts.writes_told == 1
+        assert worker.pool.counts.expected == 1
+        assert worker.pool.counts.fills == 0
 
 
 def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:

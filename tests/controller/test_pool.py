@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.block_id import key_of
+from controller.block_id import block_id, key_of
 from controller.config import PoolSize, PushOptions, Thresholds
-from controller.news import GATHER_S
+from controller.expected import WINDOW_S
 from controller.operations import (
     Answer,
     Fill,
@@ -31,14 +31,15 @@ from hostlib.wire import fingerprint
 from tests.controller.pool_world import (
     COST,
     FRAGMENTS,
+    NODE,
     OWN_POLICIES,
     SLOW_BIT_S,
     STORES,
     TENANT,
     World,
+    expect,
     hot_miss,
     key,
-    news,
 )
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S
@@ -189,24 +190,44 @@ def test_a_removal_that_failed_leaves_the_block_and_its_slots() -> None:
     assert len(owners) == len(set(owners))
 
 
-def test_a_block_that_its_home_says_is_new_is_admitted_and_counted_on_from_there() -> None:
+def test_a_block_that_a_node_computes_is_admitted_and_counted_on_from_there() -> None:
     world = World()
-    world.pool.answered(news(1, 2, source=1), 1.0)
-    assert world.pool.in_motion
-    world.pool.tick(0.999 + GATHER_S)
-    assert not world.installed  # others may have what is before it in its chain
-    world.pool.tick(1.0 + GATHER_S)
+    world.pool.answered(expect(1, 2), 1.0)
+    world.pool.commit(1.0)
     assert world.installed == {key(1), key(2)}
-    assert world.pool.counts.writes_told == 2
+    assert world.pool.counts.expected == 2
     misses = [event for event in world.events if isinstance(event, Miss)]
-    assert [(miss.times, miss.home) for miss in misses] == [(1, int(STORES[1]))] * 2
+    assert [(miss.times, miss.recompute_s) for miss in misses] == [(1, 0.07)] * 2
+    assert {miss.home for miss in misses} <= {int(store) for store in STORES}
     world.pool.policy.handle(Lost(key(1), 2.0))
     world.pool.hot_miss(hot_miss(1, count=4), 2.0)
-    world.pool.answered(news(1), 3.0)  # written again: what was counted stays
-    world.pool.tick(3.0 + GATHER_S)
+    world.pool.policy.handle(Lost(key(1), 3.0))
+    world.pool.answered(expect(1), 3.0)  # computed again: what was counted stays
     world.pool.policy.handle(Lost(key(1), 3.0))
     world.pool.hot_miss(hot_miss(1, count=5), 3.0)
-    assert [event.times for event in world.events if isinstance(event, Miss)] == [1, 1, 4, 1]
+    assert [event.times for event in world.events if isinstance(event, Miss)] == [1, 1, 4, 1, 1]
+
+
+@pytest.mark.parametrize("fill", ["now", "idle"])
+def test_what_is_being_computed_is_not_fetched(fill: str) -> None:
+    """No home has it yet; its PUT fills it. What was fetched since is there."""
+    world = World(fill=fill)
+    world.pool.answered(expect(1), 1.0)
+    world.pool.commit(1.0)
+    assert world.installed == {key(1)}
+    assert not world.pool.fills
+    world.pool.policy.handle(Lost(key(1), 2.0))
+    world.adapter.entries.clear()
+    world.pool.resident.clear()
+    world.miss(1)
+    assert len(world.pool.fills) == 1
+
+
+def test_of_a_message_its_tenant_alone_is_named() -> None:
+    world = World()
+    world.pool.answered(expect(1, tenant=TENANT + 1), 1.0)
+    world.pool.commit(1.0)
+    assert world.installed == {block_id(TENANT + 1, key_of(key(1)))}
 
 
 def test_reports_that_come_together_are_told_from_the_beginning_of_their_chain_on() -> None:
@@ -218,26 +239,47 @@ def test_reports_that_come_together_are_told_from_the_beginning_of_their_chain_o
     assert [(miss.key, miss.parent) for miss in misses] == [(key(1), None), (key(2), key(1))]
 
 
-def test_of_news_no_more_is_heard_than_switches_may_report() -> None:
-    world = World(blocks=9, max_digests_per_s=3)
-    for _ in range(2):
-        world.pool.answered(news(1, 2, 3, 4), 1.0)
-    assert world.pool.counts.writes_told == 3
-    world.pool.answered(news(4), 2.0)
-    assert world.pool.counts.writes_told == 4
+def test_of_what_nodes_compute_no_more_is_heard_than_is_allowed_and_half_of_it_of_one() -> None:
+    world = World(blocks=99, max_digests_per_s=2)
+    most = round(2 * WINDOW_S)
+    world.pool.answered(expect(*range(19)[:17]), 1.0)
+    assert world.pool.counts.expected == most // 2
+    world.pool.answered(expect(*range(20, 22), node=NODE + 1), 1.0)
+    assert world.pool.counts.expected == most // 2 + 2
+    world.pool.answered(expect(*range(30, 40), node=NODE + 2), 1.0)
+    assert world.pool.counts.expected == most
+    world.pool.answered(expect(40), 1.1 + WINDOW_S)
+    assert world.pool.counts.expected == most + 1
 
 
-def test_news_of_strangers_and_what_is_no_news_and_that_of_a_pool_that_is_off_are_ignored() -> None:
-    answer = news(1)
+def test_what_nodes_compute_does_not_have_switches_report_less() -> None:
+    world = World(blocks=99, max_digests_per_s=4)
+    for second in range(8):
+        world.pool.answered(expect(*range(8)), float(second))
+        world.pool.tick(float(second))
+    assert not [one for one in world.adapter.operations if isinstance(one, SetThreshold)]
+
+
+def test_what_is_no_list_of_blocks_and_what_a_pool_hears_that_is_off_is_ignored() -> None:
+    answer = expect(1)
     for world, heard in (
-        (World(), Answer(IPv4Address("10.0.0.77"), answer.message)),
-        (World(), Answer(STORES[0], answer.message._replace(value=b"x"))),
+        (World(), Answer(answer.source, answer.message._replace(value=b"x"))),
+        (World(), Answer(answer.source, answer.message._replace(value=bytes(28)))),
         (World(report_count=0), answer),
     ):
         world.pool.answered(heard, 1.0)
+        world.pool.commit(1.0)
         world.pool.tick(2.0)
         assert not world.installed
         assert not world.events
+
+
+def test_a_block_that_fits_no_slots_is_not_expected() -> None:
+    world = World()
+    world.pool.answered(expect(1, fragments=FRAGMENTS + 1), 1.0)
+    world.pool.commit(1.0)
+    assert not world.installed
+    assert world.pool.counts.misfits == 1
 
 
 def test_blocks_are_filled_at_once_only_from_a_home_where_nothing_waits() -> None:

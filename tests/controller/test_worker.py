@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
-from controller import news as news_module
 from controller.block_id import key_of
 from controller.config import PushOptions
 from controller.costs import Costs
@@ -23,7 +22,7 @@ from controller.worker import LEAST_WAIT_S, OUTCOMES_PERIOD_S, TICK_S, WATCH_S, 
 from hostlib import wire
 from hostlib.members import HEARTBEAT_S
 from tests.controller.live import wait_until
-from tests.controller.pool_world import STORES, TENANT, World, hot_miss, key, news
+from tests.controller.pool_world import STORES, TENANT, World, expect, hot_miss, key
 from tests.controller.recording import RecordingAdapter
 
 if TYPE_CHECKING:
@@ -225,16 +224,14 @@ def held(probe: PacketOperation) -> Answer:
     )
 
 
-def test_what_a_home_has_new_is_told_when_others_have_had_their_time() -> None:
+def test_what_a_node_computes_has_an_entry_at_once() -> None:
     clock, membership = Clock(), Membership(STORES, 1, 1)
     worker, world, session = worker_at((NODE,), membership, clock)
-    session.messages.put(news(1))
+    writes = world.adapter.writes
+    session.messages.put(expect(1, 2))
     worker.step(0)
-    while not world.installed:
-        assert 0 < worker.patience_s <= news_module.GATHER_S
-        clock.now_s += worker.patience_s
-        worker.step(0)
-    assert world.installed == {key(1)}
+    assert world.installed == {key(1), key(2)}
+    assert world.adapter.writes == writes + 1
 
 
 def test_pushes_are_looked_for() -> None:

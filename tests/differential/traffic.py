@@ -37,7 +37,8 @@ KEYS += [KEYS[0][:4] + KEYS[1][4:], KEYS[2][:4] + KEYS[3][4:]]
 FLAGS = [0] * 5 + [value for name, value in vars(wire).items() if name.startswith("FLAG_")]
 GROUPS = (p4.MULTICAST_WAITERS, 7, 0)  # 7: a group that does not exist
 MESSAGES = (
-    wire.OP_REFUSED, wire.OP_STAT, wire.OP_FOUND, wire.OP_HELLO, wire.OP_LIST, wire.OP_KEYS, wire.OP_MEMBERS,
+    wire.OP_REFUSED, wire.OP_STAT, wire.OP_FOUND, wire.OP_HELLO, wire.OP_LIST, wire.OP_KEYS, wire.OP_EXPECT,
+    wire.OP_MEMBERS,
 )  # fmt: skip
 CONTROL = (wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH)
 HOSTS = (*NODES, *STORES)
@@ -48,7 +49,8 @@ class Traffic:
 
     def __init__(self, rig: Rig, rng: random.Random) -> None:
         self._rig, self._rng = rig, rng
-        self._kinds = [self._get] * 6 + [self._value] * 5 + [self._not_found, self._put, self._put_ack]
+        self._kinds = [self._get] * 6 + [self._value] * 5 + [self._not_found]
+        self._kinds += [self._put] * 3 + [self._put_ack]
         self._kinds += [self._stat] * 2 + [self._control] * 2 + [self._message, self._plain, self._odd]
 
     def packet(self) -> Packet:
@@ -98,7 +100,11 @@ class Traffic:
         return STORE, self._reply(wire.OP_NOT_FOUND)
 
     def _put_ack(self) -> tuple[int, Frame]:
-        return STORE, self._reply(wire.OP_PUT_ACK)
+        """Often of a home that made the block, so that what was put counts."""
+        reply = self._reply(wire.OP_PUT_ACK)
+        if self._rng.random() < 0.5:
+            reply[KV].flags = wire.FLAG_HELD | wire.FLAG_CREATED
+        return STORE, reply
 
     def _reply(self, op: int) -> Frame:
         to = self._rng.choice((*NODES, CONTROLLER_IP))

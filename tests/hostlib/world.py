@@ -54,7 +54,7 @@ class World:
         dram_bytes: int = 1 << 20,
         controller: str | None = None,
     ) -> None:
-        """`controller`: who is told of new blocks by nodes that were started."""
+        """`controller`: who is told that nodes live which were started."""
         self.network = MemoryNetwork(faults, seed)
         self.members = Members.of([f"10.0.0.{101 + n}" for n in range(homes)], replicas)
         self.network.members = self.members
@@ -72,9 +72,7 @@ class World:
         """A storage node on its disk, as after a restart."""
         ssd = SsdTier(self.disks[address], 1 << 30, run=commit_in_virtual_time)
         store = BlockStore(self._dram_bytes, ssd, derivation(SEAL), self._store_options)
-        options = StorageOptions(
-            address, controller=self._controller, tells_writes=self._controller is not None
-        )
+        options = StorageOptions(address, controller=self._controller)
         node = StorageNode(self.network.port(address), store, options, self.members)
         self.stores[address], self.nodes[address] = store, node
         return node

@@ -207,6 +207,14 @@ class Rig:
         payload = KV(op=wire.OP_PUT, key=key, **header) / value_of(key, fragment)
         return self.frame(node, homes[0], payload)
 
+    def put_ack(
+        self, node: int | str, key: bytes, fragment: int = 0, home: int = STORE, **fields: int
+    ) -> Packet:
+        """By default a home's that made the block of what was put."""
+        made = wire.FLAG_HELD | wire.FLAG_CREATED
+        fields = {"frag": fragment, "fragments": FRAGMENTS, "content": CONTENT, "flags": made, **fields}
+        return self.frame(home, node, KV(op=wire.OP_PUT_ACK, key=key, **fields))
+
     def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE, **fields: int) -> Packet:
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(p4.CPU_PORT, to, KV(op=op, key=key, **fields))

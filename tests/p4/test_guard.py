@@ -16,7 +16,7 @@ from v1model.backend import CompiledProgram
 KEY = key_of("block")
 NODE, OTHER, _ = NODES
 OPS = [getattr(wire, name) for name in dir(wire) if name.startswith("OP_")]
-REQUESTS = {wire.OP_GET, wire.OP_PUT, wire.OP_STAT, wire.OP_HELLO}
+REQUESTS = {wire.OP_GET, wire.OP_PUT, wire.OP_STAT, wire.OP_HELLO, wire.OP_EXPECT}
 REPLIES = {
     wire.OP_VALUE,
     wire.OP_NOT_FOUND,
@@ -39,7 +39,7 @@ def message(rig: Rig, port: int, op: int, **fields: int) -> Packet:
     return rig.frame(port, OTHER, payload / value if value else payload)
 
 
-@pytest.mark.parametrize("op", [*OPS, 0, 12, 15, 21, 255])
+@pytest.mark.parametrize("op", [*OPS, 0, 13, 15, 21, 255])
 @pytest.mark.parametrize("port", ALLOWED)
 def test_a_port_sends_only_what_its_role_allows(rig: Rig, port: int, op: int) -> None:
     rig.send(port, message(rig, port, op))

@@ -66,6 +66,8 @@ class EmulatedNetwork(Network):
             link = way[place]
             waits = link.free_s > head_s + AT_ONCE_S
             head_s, tail_s = link.send(head_s, put.fragments * self._value_bytes, self._value_bytes, tail_s)
+            if self._takers:
+                self._show(link, put)
             if waits and place < last:
                 self._loop.at(head_s, self._pass, way, place + 1, put, tail_s)
                 return

@@ -356,7 +356,6 @@ def test_where_there_are_stores_nobody_lends(tmp_path: Path) -> None:
         (["--placement", "leaf"], "PLACEMENT=leaf takes"),
         (["--replicas", "2"], "REPLICAS=2 takes"),
         (["--durable", "1"], "DURABLE=1 takes"),
-        (["--news", "yes"], "NEWS=yes takes"),
         (["--read-ahead", "8"], "READ_AHEAD=8 takes"),
         (["--tenants", "2"], "TENANTS=2 takes"),
         (["--fetch", "no"], "FETCH=no does not go with nodes that ask an index"),

@@ -1,0 +1,60 @@
+"""Blocks that nodes say they will put (hostlib/expected.py), as reports to the policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from controller.block_id import block_id
+from controller.operations import expected
+from controller.pace import Pace
+from hostlib.errors import MalformedError
+from hostlib.expected import read_expected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ipaddress import IPv4Address
+
+    from controller.known_blocks import KnownBlocks
+    from controller.operations import Answer, Expected
+
+WINDOW_S: Final = 4.0
+"""Over which rates are bounded: a request tells of all its new blocks at once."""
+SOURCE_SHARE: Final = 0.5
+"""Of what is heard, that one node may cause: one that never stops leaves as much for the others."""
+MAX_SOURCES: Final = 1024
+"""Nodes whose rates are remembered; a switch has fewer ports."""
+
+
+class Expectations:
+    """What nodes say, as far as it is heard."""
+
+    def __init__(self, known: KnownBlocks, home: Callable[[bytes], IPv4Address], most_per_s: int) -> None:
+        """`home(key)`: where a block will be kept. Of all nodes `most_per_s` blocks are heard."""
+        self._known, self._home = known, home
+        most = round(WINDOW_S * most_per_s)
+        self._all = Pace(most, WINDOW_S)
+        self._most_of_one = max(1, round(SOURCE_SHARE * most))
+        self._sources: dict[IPv4Address, Pace] = {}
+
+    def heard(self, answer: Answer, now_s: float) -> list[Expected]:
+        """What a node computes and will put, each as a block that was asked for in vain; nothing of a message
+        that is no such list."""
+        try:
+            blocks = read_expected(answer.message.value)
+        except MalformedError:
+            return []
+        own = self._sources.get(answer.source)
+        if own is None:
+            if len(self._sources) >= MAX_SOURCES:
+                return []
+            own = self._sources[answer.source] = Pace(self._most_of_one, WINDOW_S)
+        heard: list[Expected] = []
+        for block in blocks:
+            if not (own.room(now_s) and self._all.room(now_s)):
+                break
+            own.sent(now_s)
+            self._all.sent(now_s)
+            tenant = answer.message.tenant
+            known = self._known.get(block_id(tenant, block.key))
+            heard.append(expected(block, tenant, known.misses if known else 0, self._home(block.key)))
+        return heard

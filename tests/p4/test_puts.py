@@ -1,0 +1,224 @@
+"""A PUT fills the slots of a block that has an entry, once a home says that it made the block of it."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scapy.layers.inet import UDP
+
+from controller import p4_constants as p4
+from hostlib import wire
+from hostlib.scapy_layer import KV
+from tests.p4.rig import (
+    CONTENT,
+    FRAGMENTS,
+    NODES,
+    OTHER_CONTENT,
+    OTHER_STORE,
+    STORE,
+    STORES,
+    TAG,
+    Rig,
+    key_of,
+    ports,
+    value_of,
+)
+from tests.p4.test_switches import DOWN, UP, A, B, C, Chain
+from v1model.backend import CompiledProgram
+
+KEY = key_of("block")
+WRITER, OTHER, READER = NODES
+ALL = range(FRAGMENTS)
+
+
+def served(rig: Rig, fragment: int = 0, **fields: int) -> wire.Message | None:
+    """What the pool answers; None if it does not."""
+    sent = rig.send(READER, rig.get(READER, KEY, fragment, flags=wire.FLAG_RETRY, **fields))
+    return wire.decode(bytes(sent[0][1][UDP].payload)) if ports(sent) == [READER] else None
+
+
+def put(rig: Rig, which: Sequence[int] = ALL, homes: Sequence[int] = (STORE,), **fields: int) -> None:
+    for fragment in which:
+        rig.send(WRITER, rig.put(WRITER, KEY, homes, fragment, **fields))
+
+
+def test_what_was_put_is_served_from_the_acknowledgement_on(rig: Rig) -> None:
+    generation = rig.install(KEY)
+    put(rig)
+    assert [served(rig, fragment) for fragment in ALL] == [None] * FRAGMENTS
+    assert ports(rig.send(STORE, rig.put_ack(WRITER, KEY, FRAGMENTS - 1))) == [WRITER]
+    for fragment in ALL:
+        reply = served(rig, fragment)
+        assert reply is not None
+        assert (bytes(reply.value), reply.tag) == (value_of(KEY, fragment), TAG)
+        assert (reply.content, reply.generation) == (CONTENT, generation)
+
+
+def test_it_is_counted_apart_from_what_homes_send(rig: Rig) -> None:
+    rig.install(KEY)
+    put(rig)
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    fills = [rig.switch.counter("ingress.pool.fills", place).packets for place in range(3)]
+    assert fills == [0, 0, FRAGMENTS]
+
+
+def test_a_put_to_several_homes_fills_too(rig: Rig) -> None:
+    rig.install(KEY)
+    put(rig, homes=STORES)
+    rig.send(OTHER_STORE, rig.put_ack(WRITER, KEY, home=OTHER_STORE))
+    assert all(served(rig, fragment) for fragment in ALL)
+    assert rig.outcomes()["replicated"] == FRAGMENTS
+
+
+@pytest.mark.parametrize("flags", [0, wire.FLAG_HELD, wire.FLAG_CREATED, wire.FLAG_HELD | wire.FLAG_DURABLE])
+def test_no_other_acknowledgement_makes_it_count(rig: Rig, flags: int) -> None:
+    """HELD alone: another had put the block before, and it is that write which is there."""
+    rig.install(KEY)
+    put(rig)
+    rig.send(STORE, rig.put_ack(WRITER, KEY, flags=flags))
+    assert served(rig) is None
+
+
+def test_only_the_write_that_the_home_has_counts(rig: Rig) -> None:
+    rig.install(KEY)
+    put(rig)
+    put(rig, [1], content=OTHER_CONTENT)  # of who lost the race
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    assert [served(rig, fragment) is not None for fragment in ALL] == [True, False, True, True]
+
+
+def test_what_passed_before_the_entry_is_filled_by_what_the_home_sends(rig: Rig) -> None:
+    put(rig, [0, 1])
+    rig.install(KEY)
+    put(rig, [2, 3])
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    assert [served(rig, fragment) is not None for fragment in ALL] == [False, False, True, True]
+    rig.fill(KEY, 0)
+    rig.fill(KEY, 1)
+    assert all(served(rig, fragment) for fragment in ALL)
+
+
+def test_who_guesses_the_write_that_is_there_puts_nothing_beside_it(rig: Rig) -> None:
+    """The home holds the block; its content id is known to who read it."""
+    rig.install(KEY)
+    forged = KV(op=wire.OP_PUT, key=KEY, frag=1, fragments=FRAGMENTS, content=CONTENT) / b"forged"
+    rig.send(WRITER, rig.frame(WRITER, STORE, forged))
+    rig.send(STORE, rig.put_ack(WRITER, KEY, 1, flags=wire.FLAG_HELD))
+    rig.fill(KEY, 0)
+    assert served(rig, 0) is not None
+    assert served(rig, 1) is None
+    rig.fill(KEY, 1)
+    reply = served(rig, 1)
+    assert reply is not None
+    assert bytes(reply.value) == value_of(KEY, 1)
+
+
+def test_a_block_that_holds_a_write_takes_no_put(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.fill(KEY, 0)
+    put(rig, content=OTHER_CONTENT)
+    rig.send(STORE, rig.put_ack(WRITER, KEY, content=OTHER_CONTENT))
+    reply = served(rig, 0)
+    assert reply is not None
+    assert reply.content == CONTENT
+    assert served(rig, 1) is None
+
+
+def test_a_damaged_put_fills_nothing(rig: Rig) -> None:
+    rig.install(KEY)
+    put(rig, checksum=0xBAD)
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    assert served(rig) is None
+
+
+@pytest.mark.parametrize("fields", [{"fragments": FRAGMENTS + 1}, {"content": 0}], ids=str)
+def test_what_is_no_fragment_of_the_entry_fills_nothing(rig: Rig, fields: dict[str, int]) -> None:
+    rig.install(KEY)
+    put(rig, ALL, (STORE,), **fields)
+    rig.send(STORE, rig.put_ack(WRITER, KEY, **fields))
+    assert served(rig, content=0) is None
+
+
+def test_a_block_on_its_way_out_of_another_pool_fills_nothing(rig: Rig) -> None:
+    rig.set_role(WRITER, p4.ROLE_TRUNK | p4.ROLE_REQUEST, "0.0.0.0")
+    rig.install(KEY)
+    put(rig, flags=wire.FLAG_RECLAIM)
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    assert served(rig) is None
+
+
+def test_nothing_is_left_of_it_for_the_next_block_in_its_slots(rig: Rig) -> None:
+    rig.install(KEY)
+    put(rig)
+    rig.remove(KEY)
+    rig.install(KEY)
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    assert [served(rig, fragment) for fragment in ALL] == [None] * FRAGMENTS
+
+
+def test_a_slot_that_was_put_wrong_is_put_right_and_the_others_stay(rig: Rig) -> None:
+    rig.install(KEY)
+    put(rig, [0, 2, 3])
+    wrong = KV(op=wire.OP_PUT, key=KEY, frag=1, fragments=FRAGMENTS, content=CONTENT) / b"wrong"
+    rig.send(WRITER, rig.frame(WRITER, STORE, wrong))
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    repair = wire.FLAG_BYPASS | wire.FLAG_REPAIR
+    rig.send(OTHER, rig.get(OTHER, KEY, 1, flags=repair))
+    rig.send(STORE, rig.value(OTHER, KEY, 1, flags=repair))
+    for fragment in ALL:
+        reply = served(rig, fragment)
+        assert reply is not None
+        assert bytes(reply.value) == value_of(KEY, fragment)
+
+
+def test_over_two_switches_both_fill(compiled: CompiledProgram) -> None:
+    chain = Chain(compiled)
+    for rig in (chain.leaf, chain.spine):
+        rig.install(KEY)
+    for fragment in ALL:
+        for _, packet in chain.leaf.send(A, chain.leaf.put(A, KEY, [STORE], fragment)):
+            chain.spine.send(DOWN, packet)
+    for _, packet in chain.spine.send(STORE, chain.spine.put_ack(A, KEY)):
+        assert ports(chain.leaf.send(UP, packet)) == [A]
+    assert ports(chain.leaf.send(B, chain.leaf.get(B, KEY))) == [B]
+    assert ports(chain.spine.send(C, chain.spine.get(C, KEY))) == [C]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "forge", "value", "created", "held", "repair"]),
+        st.integers(0, FRAGMENTS - 1),
+        st.sampled_from([CONTENT, OTHER_CONTENT]),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=steps)
+def test_in_whatever_order_the_pool_serves_only_one_write_and_of_the_home(
+    compiled: CompiledProgram, steps: list[tuple[str, int, int]]
+) -> None:
+    """One home: the first write that it was asked to make is what it has, and all that it sends."""
+    rig = Rig(compiled)
+    rig.install(KEY)
+    there: int | None = None
+    for what, fragment, content in steps:
+        if what == "put" and there is None:
+            put(rig, [fragment], content=content)
+        elif what == "forge" and there is not None:
+            forged = KV(op=wire.OP_PUT, key=KEY, frag=fragment, fragments=FRAGMENTS, content=content)
+            rig.send(OTHER, rig.frame(OTHER, STORE, forged / b"forged"))
+        elif what == "created" and there is None:
+            there = content
+            rig.send(STORE, rig.put_ack(WRITER, KEY, content=content))
+        elif there is not None and what == "held":
+            rig.send(STORE, rig.put_ack(OTHER, KEY, content=there, flags=wire.FLAG_HELD))
+        elif there is not None and what in ("value", "repair"):
+            flags = wire.FLAG_BYPASS | wire.FLAG_REPAIR if what == "repair" else 0
+            rig.send(OTHER, rig.get(OTHER, KEY, fragment, flags=flags))
+            rig.send(STORE, rig.value(OTHER, KEY, fragment, content=there, flags=flags))
+        replies = [(n, reply) for n in ALL if (reply := served(rig, n, content=0)) is not None]
+        assert {reply.content for _, reply in replies} <= {there}
+        assert all(bytes(reply.value) == value_of(KEY, n) for n, reply in replies)
