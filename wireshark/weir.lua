@@ -72,6 +72,12 @@ f.entry_tenant = ProtoField.uint16("weir.keys.tenant", "Tenant")
 f.entry_key = ProtoField.bytes("weir.keys.key", "Key")
 f.entry_content = ProtoField.uint64("weir.keys.content", "Content id", base.HEX)
 f.entry_fragments = ProtoField.uint16("weir.keys.fragments", "Fragments")
+f.expect_key = ProtoField.bytes("weir.expect.key", "Key")
+f.expect_fragments = ProtoField.uint16("weir.expect.fragments", "Fragments")
+f.expect_depth = ProtoField.uint16("weir.expect.depth", "Depth in the chain")
+f.expect_chain_blocks = ProtoField.uint16("weir.expect.chain_blocks", "Blocks of the chain")
+f.expect_recompute_ms = ProtoField.uint16("weir.expect.recompute_ms", "Computing costs, ms")
+f.expect_parent = ProtoField.uint32("weir.expect.parent", "Parent's key, first 32 bits", base.HEX)
 
 local malformed = ProtoExpert.new(
   "weir.malformed", "Hosts drop this message", expert.group.MALFORMED, expert.severity.ERROR)
@@ -133,6 +139,18 @@ local function add_keys(tree, value)
   end
 end
 
+local function add_expected(tree, value)
+  for at = 0, value:len() - 28, 28 do
+    local entry = tree:add(weir, value(at, 28), "Block " .. value(at + 12, 4):bytes():tohex(true) .. "...")
+    entry:add(f.expect_fragments, value(at, 2))
+    entry:add(f.expect_depth, value(at + 2, 2))
+    entry:add(f.expect_chain_blocks, value(at + 4, 2))
+    entry:add(f.expect_recompute_ms, value(at + 6, 2))
+    entry:add(f.expect_parent, value(at + 8, 4))
+    entry:add(f.expect_key, value(at + 12, 16))
+  end
+end
+
 local function add_value(tree, tvb, op)
   local there = math.min(tvb:len() - HEADER_BYTES, VALUE_BYTES)
   local meaningful = math.min(tvb(38, 2):uint(), there)
@@ -142,6 +160,7 @@ local function add_value(tree, tvb, op)
     local item = tree:add(f.value, value)
     if OPS[op] == "MEMBERS" then add_members(item, value) end
     if OPS[op] == "KEYS" then add_keys(item, value) end
+    if OPS[op] == "EXPECT" then add_expected(item, value) end
   end
   if there > meaningful then tree:add(f.padding, tvb(HEADER_BYTES + meaningful, there - meaningful)) end
 end

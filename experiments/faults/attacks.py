@@ -14,8 +14,10 @@ from scapy.packet import Raw
 from experiments.faults import load
 from experiments.faults.cluster import SECRET, TENANT
 from hostlib import wire
+from hostlib.expected import ENTRIES, expectation
 from hostlib.members import Members
 from hostlib.tenancy import seal_of
+from hostlib.transfer import BlockRef
 from topologies.fabric import Endpoint, Fabric
 
 FRAMES = 256
@@ -224,6 +226,19 @@ def _incomplete(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.stores[at % len(place.stores)], wire.encode(message))
 
 
+def _expects(place: Place, draws: random.Random, at: int) -> Raw:
+    """Blocks that are never put, so that the pool makes room for them; and what others would put there."""
+    if at % 2:
+        garbage = wire.Message(
+            wire.OP_PUT, hot_key(at), draws.randrange(FRAGMENTS), FRAGMENTS, tenant=TENANT, tag=bytes(16),
+            content=1 + draws.getrandbits(63), value=draws.randbytes(wire.VALUE_BYTES),
+        )  # fmt: skip
+        return _packet(place, place.store, wire.encode(garbage))
+    blocks = ((BlockRef(draws.randbytes(wire.KEY_BYTES), depth), FRAGMENTS) for depth in range(ENTRIES))
+    (message,) = expectation(TENANT, blocks, 0)
+    return _packet(place, place.controller, message)
+
+
 def _odd_frames(place: Place, draws: random.Random, at: int) -> Raw:
     """What is no message of the protocol, and nearly one."""
     packet = _packet(place, place.store, _get(hot_key(at), tenant=TENANT))
@@ -304,6 +319,7 @@ ATTACKS: dict[str, Make] = {
     "stats": _stats,
     "to_nodes": _to_nodes,
     "incomplete": _incomplete,
+    "expects": _expects,
     "odd_frames": _odd_frames,
     "lying_values": _lying_values,
     "lying_answers": _lying_answers,
@@ -312,5 +328,5 @@ ATTACKS: dict[str, Make] = {
 }
 LIARS = frozenset({"lying_values", "lying_answers", "lying_lists", "lying_hellos"})
 """Attacks from the port of a storage node, which besides does its work."""
-INSIDERS = frozenset({"wrong_store", "longer", "bypasses", "unanswered"})
+INSIDERS = frozenset({"wrong_store", "longer", "bypasses", "unanswered", "expects"})
 """Attacks of a host that belongs to the others' tenant and knows its keys, but not its secret."""

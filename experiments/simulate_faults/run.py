@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 OPERATION_S: Final = 60.0
 """Every operation ends within this. A fragment has 10 s, and a block that changes under its reader several
 homes, one after the other."""
+EXPECTED_OF: Final = 2
+"""Of so many writes one is of a block that the controller was told of before, for COMPUTING_S."""
+COMPUTING_S: Final = 0.02
 RECOVERY_S: Final = 60.0
 """When nothing is wrong any more, everybody is back within this."""
 
@@ -170,9 +173,12 @@ class Player:
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
         content = self.history.offered(operation, place)
-        await self._world.clients[operation.node].put(
-            block, content, durable=operation.durable, replicas=operation.replicas
-        )
+        client = self._world.clients[operation.node]
+        if operation.number % EXPECTED_OF == 0:
+            client.expect([(block, operation.fragments)])
+            await asyncio.sleep(COMPUTING_S)
+            client = self._world.clients[operation.node]  # it may have been killed meanwhile
+        await client.put(block, content, durable=operation.durable, replicas=operation.replicas)
         disks = [store.disk for store in self._world.stores]
         self.history.acknowledged(operation, place, disks, self._loop.time())
 

@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib import wire
 from hostlib.client import Client
+from hostlib.client_options import ClientOptions
 from hostlib.coder import Coder
 from hostlib.content import block_content, derivation
+from hostlib.expected import ExpectedBlock, read_expected
 from hostlib.gate import Admitted
 from hostlib.inference import FetchGate, InferenceNode, InferenceOptions, fetch_all, fetch_none
 from hostlib.members import Members
@@ -19,6 +22,7 @@ from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef
+from hostlib.wire import fingerprint, fragment_count
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 from workload.compression import BlockSizes, Compression
@@ -28,6 +32,7 @@ from workload.scale import ScaleModel
 from workload.trace import Request
 
 HOME = "10.0.0.101"
+CONTROLLER = "10.255.0.1"
 COST = make_cost_model()
 SCALE = ScaleModel(sigma=40_000)
 KEY_SPACE = KeySpace()
@@ -49,6 +54,7 @@ class Cluster:
         gate: FetchGate = fetch_all,
         options: InferenceOptions | None = None,
         coder: Coder | None = None,
+        controller: str | None = None,
     ) -> None:
         self.network = MemoryNetwork()
         self.store = BlockStore(1 << 20, None, derivation(SEAL))
@@ -56,12 +62,18 @@ class Cluster:
         self.clients: list[Client] = []
         self.nodes: list[InferenceNode] = []
         for number in range(nodes):
-            client = Client(self.network.port(f"10.0.0.{number + 1}"), Members.of([HOME]), SEAL)
+            port, asked = self.network.port(f"10.0.0.{number + 1}"), ClientOptions(controller=controller)
+            client = Client(port, Members.of([HOME]), SEAL, asked)
             tiers = LocalTiers[bytes](gpu_blocks, 100)
             self.clients.append(client)
             self.nodes.append(
                 InferenceNode(client, tiers, KEY_SPACE, COST, SCALE, gate, options, coder=coder)
             )
+
+    def told(self) -> list[list[ExpectedBlock]]:
+        """What the controller was told, message by message."""
+        messages = [wire.decode(data) for _, to, data in self.network.log if to == CONTROLLER]
+        return [read_expected(message.value) for message in messages if message.op == wire.OP_EXPECT]
 
     async def play(self, *shares: Sequence[Request]) -> list[RequestRecord]:
         now_s = asyncio.get_running_loop().time()
@@ -88,6 +100,39 @@ def test_new_blocks_are_computed_and_stored_at_their_home() -> None:
             block = cluster.store.get(place(key))
             assert block is not None
             assert block.content == block_content(key, BLOCK_BYTES)
+
+    run_virtual(main())
+
+
+def test_the_controller_is_told_of_new_blocks_when_they_begin_to_be_computed() -> None:
+    async def main() -> None:
+        options = InferenceOptions(record_blocks=True)
+        cluster = Cluster(nodes=2, options=options, controller=CONTROLLER)
+        first, second = await cluster.play([request(0, 1, 2)], [request(5, 1, 2, 3)])
+        keys = list(KEY_SPACE.chain([1, 2, 3]))
+        blocks, others = cluster.told()
+        assert [[block.key for block in one] for one in (blocks, others)] == [keys[:2], keys[2:]]
+        fragments = fragment_count(BLOCK_BYTES)
+        assert [(block.depth, block.chain_blocks, block.fragments) for block in blocks] == [
+            (0, 2, fragments),
+            (1, 2, fragments),
+        ]
+        assert blocks[1].parent == fingerprint(keys[0])
+        assert others[0].recompute_ms == round(1000 * COST.block_prefill_s(2))
+        for record, depths in ((first, [0, 1]), (second, [2])):
+            assert record.expected == depths
+            assert record.ttft_s is not None
+            assert record.expected_s == pytest.approx(record.arrival_s + record.ttft_s - record.prefill_s)
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("options", [InferenceOptions(expects=False), InferenceOptions()])
+def test_nobody_is_told_where_that_is_not_wanted_or_there_is_no_controller(options: InferenceOptions) -> None:
+    async def main() -> None:
+        cluster = Cluster(options=options, controller=None if options.expects else CONTROLLER)
+        await cluster.play([request(0, 1, 2)])
+        assert not cluster.told()
 
     run_virtual(main())
 

@@ -56,3 +56,21 @@ def test_a_busy_home_is_left_for_the_replica_at_once(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(storage_node, "MAX_WAITING_BLOCKS", 1)
     run_virtual(main())
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
+    """Whoever puts it again, and whatever is sent again meanwhile, did not."""
+
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        made = wire.FLAG_HELD | wire.FLAG_CREATED
+        for created in (1, 1):
+            await world.client.put(ref(1), content(1), durable=durable, replicas=2)
+            for home in world.homes(1):
+                acks = [message for _, message in world.sent(home, wire.OP_PUT_ACK)]
+                assert sum(ack.flags & made == made for ack in acks) == created
+        write = next(message.content for _, message in world.sent(world.homes(1)[0], wire.OP_PUT_ACK))
+        assert {message.content for _, message in world.sent(world.homes(1)[1], wire.OP_PUT_ACK)} == {write}
+
+    run_virtual(main())

@@ -18,7 +18,9 @@ from scapy.utils import wrpcap
 from hostlib import wire
 from hostlib.block import Place
 from hostlib.catalog import make_page
+from hostlib.expected import expectation
 from hostlib.members import Member, Members, State
+from hostlib.transfer import BlockRef
 from tests.hostlib.test_wire import KEY, messages
 from tests.wireshark.dissection import DISSECTOR, dissect, expected, fields_of
 
@@ -88,7 +90,9 @@ class TestWithTshark:
             wire.Message(wire.OP_MEMBERS, bytes(16), 0, 0, value=members.encode()),
             wire.Message(wire.OP_KEYS, bytes(16), 0, 0, value=page),
         ]
-        found = dissect(capture(tmp_path / "lists.pcap", [wire.encode(message) for message in sent]))
+        told = expectation(3, [(BlockRef(KEY, 7, 9, 0xABCD, 50), 32)], 0)
+        datagrams = [*(wire.encode(message) for message in sent), *told]
+        found = dissect(capture(tmp_path / "lists.pcap", datagrams))
         said = str(found[0])
         for words in (
             "'weir.members.epoch': '77'",
@@ -101,5 +105,12 @@ class TestWithTshark:
             "'weir.keys.tenant': '3'",
             "'weir.keys.fragments': '32'",
             "'weir.keys.next_tenant': '65535'",
+        ):
+            assert words in said
+        said = str(found[2])
+        for words in (
+            "'weir.expect.fragments': '32'",
+            "'weir.expect.depth': '7'",
+            "'weir.expect.recompute_ms': '50'",
         ):
             assert words in said
