@@ -42,14 +42,18 @@ class KnownBlocks:
         """Remember a report; the replies since the one before it (counts are halved now and then)."""
         block = miss.block
         before = self._blocks.pop(block, None)
-        self._blocks[block] = Known(
-            miss.count, miss.home, miss.fragments, miss.depth, miss.is_expected
-        )
+        self._blocks[block] = Known(miss.count, miss.home, miss.fragments, miss.depth, miss.is_expected)
         self._by_fingerprint[_fingerprint(block)] = block
         if len(self._blocks) > self._limit:
             self._forget_oldest()
         seen = before.misses if before else 0
         return miss.count - seen if miss.count > seen else 1
+
+    def is_there(self, key: bytes) -> None:
+        """A block that was expected has been fetched since."""
+        known = self._blocks.get(key)
+        if known is not None and known.is_expected:
+            self._blocks[key] = known._replace(is_expected=False)
 
     def parent_of(self, miss: HotMiss) -> bytes | None:
         """Who a reported block names as its parent; where two share a fingerprint, the last reported."""

@@ -99,6 +99,16 @@ class Pool:
         self._decisions, self._leaving = Decisions(), Leaving()
 
     @property
+    def there(self) -> list[bytes]:
+        """Resident blocks that somebody has, as far as is known: not those that a node still computes. Other
+        threads may ask."""
+        return [key for key in list(self.resident) if not self._is_expected(key)]
+
+    def is_there(self, key: bytes) -> bool:
+        """Whether a block is one of these."""
+        return key in self.resident and not self._is_expected(key)
+
+    @property
     def used_slots(self) -> int:
         """Slots of the blocks that have an entry."""
         return sum(slots.fragments for slots in self.resident.values())
@@ -173,6 +183,7 @@ class Pool:
         readings = self._hits.read(self._adapter.read_hits(self._hits.slots()))
         for key, times in sorted(readings, key=lambda reading: self._depth(reading[0])):
             self.counts.hits += times
+            self._known.is_there(key)
             self.stories.hit(key, times)
             self._quota.touched(key)
             self.spotlight.hit(key, times)
@@ -393,9 +404,8 @@ class Pool:
         slots = Slots(install.base_slot, install.generation, install.fragments)
         self.resident[install.key] = slots
         self._quota.entered(install.key)
-        known = self._known.get(install.key)
-        is_expected = known is not None and known.is_expected  # its PUT fills it
-        if self._thresholds.fill != ON_THE_WAY and self._stores and not is_expected:
+        is_fetched = self._thresholds.fill != ON_THE_WAY and not self._is_expected(install.key)
+        if is_fetched and self._stores:
             home = self._home(install.key)
             wanted = self._thresholds.fill == "now" or self._residual.is_idle(home, now_s)
             if wanted and self.fills.start(install.key, install.fragments, home):
@@ -412,6 +422,11 @@ class Pool:
     def _fragments(self, key: bytes) -> int:
         known = self._known.get(key)
         return known.fragments if known else self._most_fragments
+
+    def _is_expected(self, key: bytes) -> bool:
+        """Whether nobody is known to have a block yet; its PUT fills it."""
+        known = self._known.get(key)
+        return known is not None and known.is_expected
 
     def _depth(self, key: bytes) -> int:
         """Place in its chain, 0 where unknown."""

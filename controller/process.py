@@ -104,7 +104,7 @@ class ControllerProcess:
     def held(self) -> dict[str, list[bytes]]:
         """Each switch's blocks as a router hears of them: a phantom's under keys that nobody asks for."""
         known_as = other_key if self._config.phantom else bytes
-        return {worker.name: [known_as(key) for key in list(worker.pool.resident)] for worker in self.workers}
+        return {worker.name: [known_as(key) for key in worker.pool.there] for worker in self.workers}
 
     def results(self) -> dict[str, Any]:
         """Sums over all switches, then each switch."""

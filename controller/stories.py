@@ -19,7 +19,7 @@ class Story:
 
     depth: int = 0
     reported: int = 0
-    """Requests for it that missed the pool, as far as the switch reported them."""
+    """Requests for it that missed the pool, as far as the switch reported them, or nodes computed it."""
     hits: int = 0
     """Requests that the pool served."""
     turns: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=MOST_TURNS))
@@ -38,7 +38,7 @@ class Stories:
         self._stories: dict[bytes, Story] = {}
 
     def reported(self, block: bytes, depth: int, times: int) -> None:
-        """The switch reported misses."""
+        """The switch reported misses, or a node computes it."""
         story = self._of(block)
         story.depth = depth
         story.reported += times

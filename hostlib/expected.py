@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hostlib.transfer import BlockRef
 
 _ENTRY: Final = struct.Struct(">HHHHI16s")
+_MOST: Final = 0xFFFF
+"""That a field of an entry holds."""
 ENTRIES: Final = wire.VALUE_BYTES // _ENTRY.size
 """In one message."""
 MAX_TOLD: Final = 512
@@ -41,13 +43,25 @@ class ExpectedBlock(NamedTuple):
 def expectation(tenant: int, blocks: Iterable[tuple[BlockRef, int]], epoch: int) -> Iterator[bytes]:
     """The messages that tell of blocks, each with its length in fragments; the first MAX_TOLD of them."""
     entries = [
-        _ENTRY.pack(fragments, block.depth, block.chain_blocks, block.recompute_ms, block.parent, block.key)
+        _ENTRY.pack(
+            fragments,
+            block.depth,
+            block.chain_blocks,
+            min(block.recompute_ms, 0xFFFF),
+            block.parent,
+            block.key,
+        )
         for block, fragments in islice(blocks, MAX_TOLD)
     ]
     for at in range(0, len(entries), ENTRIES):
         value = b"".join(entries[at : at + ENTRIES])
         no_key = bytes(wire.KEY_BYTES)
         yield wire.encode(wire.Message(wire.OP_EXPECT, no_key, 0, 0, tenant=tenant, epoch=epoch, value=value))
+
+
+def _entry(block: BlockRef, fragments: int) -> bytes:
+    cost_ms = min(block.recompute_ms, _MOST)
+    return _ENTRY.pack(fragments, block.depth, block.chain_blocks, cost_ms, block.parent, block.key)
 
 
 def read_expected(value: wire.Buffer) -> list[ExpectedBlock]:

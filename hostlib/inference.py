@@ -10,7 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -31,7 +40,7 @@ from hostlib.streaming import Streaming
 from hostlib.tiers import LocalTiers
 from hostlib.transfer import BlockRef, FetchedBlock, FetchedChain, chain_references
 from hostlib.waits import block_record, waits
-from hostlib.wire import fragment_count
+from hostlib.wire import fingerprint, fragment_count
 from workload.compression import BlockSizes
 from workload.cost import CostModel
 from workload.keys import KeySpace
@@ -189,7 +198,7 @@ class InferenceNode:
             remaining = self._prefill.remaining(request, chain, sources, had)
             self._gpu_free_s -= planned_s - remaining.work_s
             new = self._stored(remaining.new(chunks), fetched)
-            self._expect(new, record)
+            self._expect(new, chain, record)
             await self._compute(remaining, record)
             self._gpu_idle_since_s = loop.time()
             self._tiers.keep([block.key for block in remaining.kept(chunks)])
@@ -322,15 +331,20 @@ class InferenceNode:
         is_known = fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError)
         return new if is_known and self._lending is None else ()
 
-    def _expect(self, new: Sequence[BlockRef], record: RequestRecord) -> None:
-        """Tell the controller what it can make room for until it is computed."""
+    def _expect(self, new: Sequence[BlockRef], chain: Sequence[BlockRef], record: RequestRecord) -> None:
+        """Tell the controller what it can make room for until it is computed; of blocks at several levels
+        each, whose parents are at the same level."""
         if not self._options.expects or not new:
             return
-        self._client.expect(
-            (block._replace(key=key), fragment_count(length))
-            for block in new
-            for key, length in self._coder.stored(block.key)
-        )
+        before = {block.key: parent.key for block, parent in zip(chain[1:], chain, strict=False)}
+
+        def forms(block: BlockRef) -> Iterator[tuple[BlockRef, int]]:
+            parents = self._coder.stored(before[block.key]) if block.key in before else ()
+            for form, (key, length) in enumerate(self._coder.stored(block.key)):
+                parent = fingerprint(parents[form][0]) if parents else block.parent
+                yield block._replace(key=key, parent=parent), fragment_count(length)
+
+        self._client.expect(form for block in new for form in forms(block))
         if self._options.record_blocks:
             record.expected_s = asyncio.get_running_loop().time()
             record.expected = [block.depth for block in new]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -98,8 +98,7 @@ def _in_words(rows: Sequence[Held]) -> str:
     )
 
 
-def write_cross(path: Path, held: Sequence[Held]) -> None:
-    """All rows as JSON; an interval that is unknown is null."""
-    write_json(
-        path, {"candidates": [asdict(c) for c in CANDIDATES], "held_out": [asdict(row) for row in held]}
-    )
+def write_cross(path: Path, held: Sequence[Held], about: Mapping[str, object]) -> None:
+    """All rows as JSON, and `about` them; an interval that is unknown is null."""
+    candidates = [asdict(candidate) for candidate in CANDIDATES]
+    write_json(path, {**about, "candidates": candidates, "held_out": [asdict(row) for row in held]})

@@ -33,12 +33,13 @@ PUT_S = 0.1
 ALL, COMPUTED = Telling("all, at once"), Telling("all, once it is computed")
 """Told of each access as it happens."""
 AS_IT_IS = Telling("as by default")
+UNEXPECTED = Telling("nothing expected", expects=False)
 IDLE = Telling("fill idle", fill="idle")
 TELLINGS = (
     ALL,
     COMPUTED,
     AS_IT_IS,
-    replace(AS_IT_IS, name="nothing expected", expects=False),
+    UNEXPECTED,
     replace(AS_IT_IS, name="from the second fetch on", report_from=2),
     replace(AS_IT_IS, name="digests within 20 ms", gather_s=0.02),
     replace(AS_IT_IS, name="hits read more often", hits_at_once=True),

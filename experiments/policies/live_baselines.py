@@ -12,11 +12,11 @@ from statistics import mean
 from rich.console import Console
 
 from experiments.intervals import Interval, mean_interval
-from experiments.policies.live import AS_IT_IS, IDLE
+from experiments.policies.live import AS_IT_IS, IDLE, UNEXPECTED
 from experiments.policies.live_tables import print_sizes
 
-TOLD = (AS_IT_IS, IDLE)
-"""As by default, and with FILL=idle."""
+TOLD = (AS_IT_IS, UNEXPECTED, IDLE)
+"""As by default, with EXPECT=no, and with FILL=idle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def run_reclaim(
     print_reclaim(console, rows)
     write_json(
         options.results / "reclaim.json",
-        {"revision": revision(), "rows": [asdict(row) for row in rows]},
+        {"revision": revision(), **options.unusual(), "rows": [asdict(row) for row in rows]},
     )
 
 

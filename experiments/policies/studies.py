@@ -17,6 +17,7 @@ from experiments.policies.kept import generated
 from experiments.policies.options import Options
 from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.replay import replay
+from experiments.run.result import revision
 from workload.cost import CostModel
 from workload.shapes import COMPARED_SHAPES
 from workload.trace import Trace
@@ -45,7 +46,7 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     done = progress(len(members))
     folder = options.results / "cross"
     held = cross(members, options.blocks, cost, options.processes, done, folder, options.links)
-    write_cross(options.results / "cross.json", held)
+    write_cross(options.results / "cross.json", held, {"revision": revision(), **options.unusual()})
     print_cross(console, held)
     if trace is not None:
         of = (

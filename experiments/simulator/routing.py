@@ -79,7 +79,7 @@ class SimulatedCluster:
         return self._pooled(block) or self._stores[block.home].holds(block)
 
     def _pooled(self, block: Block) -> bool:
-        return any(block.key in control.pool.resident for control in self._parts.controls)
+        return any(control.pool.is_there(block.key) for control in self._parts.controls)
 
 
 class Router:

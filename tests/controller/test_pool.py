@@ -377,3 +377,16 @@ def test_a_policy_that_replays_the_log_decides_the_same(steps: list[tuple[int, i
 def _record(decided: list[Decision], decisions: Sequence[Decision]) -> Sequence[Decision]:
     decided += decisions
     return decisions
+
+
+def test_what_is_expected_is_there_for_others_from_its_first_hit_or_fetch_on() -> None:
+    world = World(blocks=9)
+    world.pool.answered(expect(1, 2), 1.0)
+    world.pool.commit(1.0)
+    world.miss(3)
+    assert world.pool.there == [key(3)]
+    world.served(1, FRAGMENTS)
+    world.pool.read_hits(2.0)
+    world.pool.hot_miss(hot_miss(2), 2.0)
+    assert set(world.pool.there) == {key(1), key(2), key(3)}
+    assert [world.pool.is_there(key(number)) for number in (1, 4)] == [True, False]

@@ -53,3 +53,8 @@ def test_without_a_controller_nobody_is_told() -> None:
             assert len(world.sent("10.0.0.1", wire.OP_EXPECT)) == told
 
     run_virtual(main())
+
+
+def test_what_no_field_holds_is_told_as_the_most_that_it_does() -> None:
+    (message,) = expectation(TENANT, [(block(1)._replace(recompute_ms=70_000), FRAGMENTS)], 0)
+    assert read_expected(wire.decode(message).value)[0].recompute_ms == 0xFFFF

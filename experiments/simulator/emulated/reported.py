@@ -86,7 +86,7 @@ class ReportedCluster(SimulatedCluster):
         self._loop.after(self._machine.node_report_s, self._node_on_time, place)
 
     def _pool_on_time(self, place: int, control: SwitchControl) -> None:
-        self._pools[place] = frozenset(control.pool.resident)
+        self._pools[place] = frozenset(control.pool.there)
         self._loop.after(self._machine.pool_report_s, self._pool_on_time, place, control)
 
     def _report(self, told: _Told, node: Node) -> None:

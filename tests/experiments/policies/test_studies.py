@@ -15,6 +15,7 @@ from experiments.policies.__main__ import main
 from experiments.policies.beforehand import known_of_others, marks
 from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, quarters, quarters_of
+from experiments.policies.cross_tables import write_cross
 from experiments.policies.kept import Member, generated, label, measure
 from experiments.policies.known import counts_of
 from experiments.policies.known import main as write_known
@@ -76,6 +77,12 @@ def test_quarters_are_all_of_a_trace() -> None:
     assert len(parts) == 4
     assert sum(len(part.requests) for part in parts) == 200
     assert all(part.requests[0].arrival_s >= 0 and part.duration_s <= trace.duration_s / 4 for part in parts)
+
+
+def test_results_of_leaving_out_say_what_was_not_as_usual(tmp_path: Path) -> None:
+    write_cross(tmp_path / "cross.json", [], {"tokens of a block": 64})
+    written = json.loads((tmp_path / "cross.json").read_text())
+    assert (written["tokens of a block"], written["held_out"]) == (64, [])
 
 
 def test_each_family_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
