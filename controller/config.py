@@ -182,7 +182,8 @@ class Thresholds:
     report_count: int = 2
     """Misses of a block within the sketch's epoch from which the switch reports it."""
     max_digests_per_s: int = 500
-    """More than these, and `report_count` is raised for a while."""
+    """More than these, and `report_count` is raised for a while. Of blocks that nodes say they will put as
+    many are heard of."""
     fill: str = ON_THE_WAY
     """"on_the_way": an admitted block is stored when it next passes; "now": fetched from its home at once;
     "idle": at once if nothing waits there, as far as the home said, otherwise on the way."""

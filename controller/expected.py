@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 WINDOW_S: Final = 4.0
 """Over which rates are bounded: a request tells of all its new blocks at once."""
-SOURCE_SHARE: Final = 0.5
-"""Of what is heard, that one node may cause: one that never stops leaves as much for the others."""
+LEAST_SHARES: Final = 2
+"""Of what is heard one node causes half at most, and where more of them tell of blocks, none more than its
+share: those who never stop leave as much for each of the others."""
 MAX_SOURCES: Final = 1024
 """Nodes whose rates are remembered; a switch has fewer ports."""
 
@@ -31,9 +32,8 @@ class Expectations:
     def __init__(self, known: KnownBlocks, home: Callable[[bytes], IPv4Address], most_per_s: int) -> None:
         """`home(key)`: where a block will be kept. Of all nodes `most_per_s` blocks are heard."""
         self._known, self._home = known, home
-        most = round(WINDOW_S * most_per_s)
-        self._all = Pace(most, WINDOW_S)
-        self._most_of_one = max(1, round(SOURCE_SHARE * most))
+        self._most = max(LEAST_SHARES, round(WINDOW_S * most_per_s))
+        self._all = Pace(self._most, WINDOW_S)
         self._sources: dict[IPv4Address, Pace] = {}
 
     def heard(self, answer: Answer, now_s: float) -> list[Expected]:
@@ -47,10 +47,12 @@ class Expectations:
         if own is None:
             if len(self._sources) >= MAX_SOURCES:
                 return []
-            own = self._sources[answer.source] = Pace(self._most_of_one, WINDOW_S)
+            own = self._sources[answer.source] = Pace(self._most, WINDOW_S)
+        others = sum(pace.within(now_s) > 0 for pace in self._sources.values() if pace is not own)
+        share = self._most // max(LEAST_SHARES, others + 1)
         heard: list[Expected] = []
         for block in blocks:
-            if not (own.room(now_s) and self._all.room(now_s)):
+            if own.within(now_s) >= share or not self._all.room(now_s):
                 break
             own.sent(now_s)
             self._all.sent(now_s)

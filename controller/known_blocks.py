@@ -42,15 +42,19 @@ class KnownBlocks:
         """Remember a report; the replies since the one before it (counts are halved now and then)."""
         block = miss.block
         before = self._blocks.pop(block, None)
-        self._blocks[block] = Known(miss.count, miss.home, miss.fragments, miss.depth, miss.is_expected)
+        if before is not None and miss.is_expected and not before.is_expected:
+            self._blocks[block] = before  # somebody has it, and who said so knows better what it is
+            return 1
+        parts = miss.home, miss.fragments, miss.depth, miss.is_expected
+        self._blocks[block] = Known(miss.count, *parts)
         self._by_fingerprint[_fingerprint(block)] = block
         if len(self._blocks) > self._limit:
             self._forget_oldest()
         seen = before.misses if before else 0
         return miss.count - seen if miss.count > seen else 1
 
-    def is_there(self, key: bytes) -> None:
-        """A block that was expected has been fetched since."""
+    def fetched(self, key: bytes) -> None:
+        """Somebody got a block, which may have been expected until then."""
         known = self._blocks.get(key)
         if known is not None and known.is_expected:
             self._blocks[key] = known._replace(is_expected=False)

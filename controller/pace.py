@@ -13,11 +13,15 @@ class Pace:
         self._max_fragments, self._interval_s = max_fragments, interval_s
         self._sent_s: deque[float] = deque()
 
-    def room(self, now_s: float) -> bool:
-        """Whether another fragment may be sent."""
+    def within(self, now_s: float) -> int:
+        """How many were sent within the last interval."""
         while self._sent_s and self._sent_s[0] <= now_s - self._interval_s:
             self._sent_s.popleft()
-        return len(self._sent_s) < self._max_fragments
+        return len(self._sent_s)
+
+    def room(self, now_s: float) -> bool:
+        """Whether another fragment may be sent."""
+        return self.within(now_s) < self._max_fragments
 
     @property
     def due_s(self) -> float:

@@ -143,7 +143,9 @@ class Pool:
         self.stories.reported(miss.block, miss.depth, times)
         if self.push is not None:
             self.push.heard_of(miss.block, miss.parent)
-        self._home_load(miss.home, miss.backlog_ms, now_s)
+        if not miss.is_expected:  # who computes a block knows nothing of its home
+            self._home_load(miss.home, miss.backlog_ms, now_s)
+            self._leave_if_longer(miss, now_s)
         if not 0 < miss.fragments <= self._most_fragments:
             self.counts.misfits += 1
         elif not self._admits(miss):
@@ -154,6 +156,14 @@ class Pool:
             place = miss.depth, miss.chain_blocks, parent, times, home
             recompute_s = miss.recompute_ms / 1000 * self._residual.speed
             self._tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant, miss.fragments))
+
+    def _leave_if_longer(self, miss: HotMiss, now_s: float) -> None:
+        """A block that was installed with another length than its values have fills no slot: who said that it
+        would be put was wrong. It goes, and may come again as it is."""
+        resident = self.resident.get(miss.block)
+        if resident is not None and resident.fragments != miss.fragments and miss.block in self.policy:
+            self._tell(Lost(miss.block, now_s))
+            self._remove([miss.block], now_s)
 
     def held_by_tenant(self) -> dict[int, int]:
         """Resident blocks."""
@@ -183,7 +193,7 @@ class Pool:
         readings = self._hits.read(self._adapter.read_hits(self._hits.slots()))
         for key, times in sorted(readings, key=lambda reading: self._depth(reading[0])):
             self.counts.hits += times
-            self._known.is_there(key)
+            self._known.fetched(key)
             self.stories.hit(key, times)
             self._quota.touched(key)
             self.spotlight.hit(key, times)

@@ -13,6 +13,7 @@ from controller.p4info import Program, load_p4info
 from controller.p4runtime_adapter import P4RuntimeAdapter
 from controller.p4runtime_client import SwitchClient
 from controller.pipeline import ensure_pipeline
+from hostlib import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,9 @@ class Session:
 
 
 def _is_report(message: Any) -> bool:
+    """What hosts cause as often as they like: digests, and what nodes tell of blocks that they compute."""
+    if message.HasField("packet"):
+        return wire.op_of(message.packet.payload[wire.FRAME_HEADER_BYTES :]) == wire.OP_EXPECT
     return bool(message.HasField("digest"))
 
 

@@ -42,17 +42,7 @@ class ExpectedBlock(NamedTuple):
 
 def expectation(tenant: int, blocks: Iterable[tuple[BlockRef, int]], epoch: int) -> Iterator[bytes]:
     """The messages that tell of blocks, each with its length in fragments; the first MAX_TOLD of them."""
-    entries = [
-        _ENTRY.pack(
-            fragments,
-            block.depth,
-            block.chain_blocks,
-            min(block.recompute_ms, 0xFFFF),
-            block.parent,
-            block.key,
-        )
-        for block, fragments in islice(blocks, MAX_TOLD)
-    ]
+    entries = [_entry(block, fragments) for block, fragments in islice(blocks, MAX_TOLD)]
     for at in range(0, len(entries), ENTRIES):
         value = b"".join(entries[at : at + ENTRIES])
         no_key = bytes(wire.KEY_BYTES)

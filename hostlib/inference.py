@@ -334,7 +334,12 @@ class InferenceNode:
     def _expect(self, new: Sequence[BlockRef], chain: Sequence[BlockRef], record: RequestRecord) -> None:
         """Tell the controller what it can make room for until it is computed; of blocks at several levels
         each, whose parents are at the same level."""
-        if not self._options.expects or not new:
+        if not new:
+            return
+        if self._options.record_blocks:
+            record.expected_s = asyncio.get_running_loop().time()
+            record.expected = [block.depth for block in new]
+        if not self._options.expects:
             return
         before = {block.key: parent.key for block, parent in zip(chain[1:], chain, strict=False)}
 
@@ -345,9 +350,6 @@ class InferenceNode:
                 yield block._replace(key=key, parent=parent), fragment_count(length)
 
         self._client.expect(form for block in new for form in forms(block))
-        if self._options.record_blocks:
-            record.expected_s = asyncio.get_running_loop().time()
-            record.expected = [block.depth for block in new]
 
     def _store(self, blocks: Iterable[BlockRef]) -> None:
         """Queue new blocks for their homes."""

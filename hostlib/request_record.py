@@ -37,8 +37,8 @@ class RequestRecord:
     blocks: list[dict[str, Any]] | None = None
     """Key, depth, fragments by origin and times of each fetched block; None where nobody asked for that."""
     expected: list[int] | None = None
-    """Depths of the blocks of which the controller was told that they will be put, where someone asked for
-    that; and `expected_s`, when, by the clock of `blocks`."""
+    """Depths of the blocks that were computed and put, of which the controller is told where that is wanted;
+    None where nobody asked for that. `expected_s`: when computing them began, by the clock of `blocks`."""
     expected_s: float | None = None
     missing: str | None = None
     """Key of the block that ended the fetch before the chain's end, where someone asked for that."""

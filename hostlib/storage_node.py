@@ -164,7 +164,7 @@ class StorageNode:
         if outcome.kept is Kept.COMMITTING:
             self._hold_ack(address, wire.decode(puts[at + received]), is_new)
         else:
-            held = flags | _held(is_new)
+            held = flags | _held(is_new and not flags)
             core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies)
         return count
 
@@ -292,21 +292,23 @@ class StorageNode:
             self._hold_ack(address, message, is_new)
             return None
         if kept is Kept.HELD:
-            return self._ack(message, flags | _held(is_new), write, backlog_ms)
+            return self._ack(message, flags | _held(is_new and not flags), write, backlog_ms)
         return self._ack(message, flags, message.content, backlog_ms)
 
     def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
         """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
         again meanwhile."""
         place, sender = Place(message.tenant, message.key), (address, message.fragment)
+        waits = place in self._unsafe
         acks = self._unsafe.setdefault(place, {})
         if len(acks) >= MAX_WAITING_ACKS and sender not in acks:
             self.stats.overloaded += 1
             return
-        made = sender in acks and acks[sender].flags & wire.FLAG_CREATED
-        flags = message.flags & wire.FLAG_RECLAIM | (wire.FLAG_CREATED if is_new else made)
+        flags = message.flags & wire.FLAG_RECLAIM
+        if (is_new and not flags) or (sender in acks and acks[sender].flags & wire.FLAG_CREATED):
+            flags |= wire.FLAG_CREATED
         acks[sender] = message._replace(value=b"", flags=flags)
-        if len(acks) == 1:
+        if not waits:
             self._store.when_safe(place, lambda error: self._on_safe(place, error))
 
     def _on_safe(self, place: Place, error: DiskError | None) -> None:
@@ -370,7 +372,7 @@ class StorageNode:
 
 
 def _held(is_new: bool) -> int:
-    """Flags of the acknowledgement of a PUT whose block is here now."""
+    """Flags of the acknowledgement of a PUT whose block is here now; new is nothing that a switch sent."""
     return wire.FLAG_HELD | (wire.FLAG_CREATED if is_new else 0)
 
 

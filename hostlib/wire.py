@@ -25,7 +25,7 @@ p4/include/protocol.p4 and p4/include/headers.p4 (a test compares them name by n
     +                        tag (16 bytes)                         +
  72 |                                                               |
     +-------+-------+-------+-------+-------+-------+-------+-------+
- 80 |  VALUE, PUT, KEYS and MEMBERS: 512 bytes, padded with zeros   |
+ 80 | VALUE, PUT, KEYS, EXPECT, MEMBERS: 512 bytes, zeros at the end|
     +---------------------------------------------------------------+
 
 The checksum, a CRC-32 that needs no secret, covers bytes 32 to the end: where the value belongs, its tag and

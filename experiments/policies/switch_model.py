@@ -97,6 +97,8 @@ class SwitchModel:
         self._report = report
         self._sketch = Sketch()
         self._claims: dict[bytes, Claim] = {}
+        self._there: set[bytes] = set()
+        """Blocks that a home is known to have."""
 
     def probe(self, wanted: Wanted, now_s: float) -> bool | None:
         """A GET of fragment 0: whether it is served here; None: it waits for the value that another asked
@@ -115,6 +117,7 @@ class SwitchModel:
     def value(self, wanted: Wanted, now_s: float) -> None:
         """The value of fragment 0 passes: it fills its slot, or is counted."""
         claim = self._claims.pop(wanted.key, None)
+        self._there.add(wanted.key)
         entry = self.entries.get(wanted.key)
         if entry is not None:
             entry.filled |= 1
@@ -145,10 +148,12 @@ class SwitchModel:
                 entry.filled |= 1 << fragment
 
     def put(self, wanted: Wanted) -> None:
-        """A block on its way to its home passes, and the acknowledgement that it is there: it is filled if it
-        has an entry."""
+        """A block on its way to its home passes, and then the acknowledgement: if it has an entry it is
+        filled, unless a home had it already, as somebody has put or got it before."""
         entry = self.entries.get(wanted.key)
-        if entry is not None and entry.fragments == wanted.fragments:
+        is_new = wanted.key not in self._there
+        self._there.add(wanted.key)
+        if is_new and entry is not None and entry.fragments == wanted.fragments:
             entry.filled = (1 << entry.fragments) - 1
 
     def fill(self, key: bytes, generation: int, fragment: int) -> None:

@@ -36,7 +36,7 @@ from controller.worker import TICK_S
 from experiments.policies.switch_model import Entry, SwitchModel, Wanted
 from experiments.simulator.measured import ENTRIES_S, ENTRY_DIGEST_S
 from hostlib import wire
-from hostlib.expected import expectation
+from hostlib.expected import expectation, read_expected
 from hostlib.transfer import BlockRef
 from v1model.binding.digests import longest_wait
 
@@ -134,9 +134,12 @@ class ToldPool:
         if not self._telling.expects:
             return
         self.reports += len(blocks)
-        messages = expectation(wire.TENANT_PUBLIC, map(_named, blocks), 0)
-        for message in filter(lambda _: self._arrives(), messages):
-            self._later(self._telling.entries_s, self._answered, Answer(_NODE, wire.decode(message)))
+        telling, heard_s = self._telling, self._telling.entries_s
+        for datagram in expectation(wire.TENANT_PUBLIC, map(_named, blocks), 0):
+            if self._arrives():
+                message = wire.decode(datagram)
+                heard_s += len(read_expected(message.value)) * telling.entry_digest_s
+                self._later(heard_s, self._answered, Answer(_NODE, message))
 
     # What the switch says.
 

@@ -78,7 +78,7 @@ class RunOptions:
     """None: what goes with the fabric."""
     fill: str
     expect: bool
-    """Whether storage nodes tell the controller of new blocks."""
+    """Whether nodes tell the controller of blocks that they begin to compute."""
     pool_blocks: int
     gpu_blocks: int
     dram_blocks: int

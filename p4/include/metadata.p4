@@ -22,7 +22,7 @@ struct metadata_t {
     bit<32>     generation;     // the entry's
     bit<16>     fragments;      // the entry's
     content_t   content;        // the write that the block's slots hold, 0 for none
-    bit<1>      origin;         // where they have it from (slots.p4)
+    ipv4_address_t writer;      // who put it; 0 if a home sent it
     bool        filled;         // the slot holds this fragment of it
     bool        servable;       // a GET or STAT, and the slot holds what it asks for
     bool        awaited;        // a reply that a claim of this switch waits for
@@ -68,7 +68,7 @@ const bit<32> OUTCOME_TOLD            = 24; // STAT of a block that the pool hol
 const bit<32> OUTCOMES                = 25;
 
 // What a port may send (table port_role).
-const bit<8> ROLE_REQUEST = 1;  // GET, PUT, STAT, HELLO, EXPECT
+const bit<8> ROLE_REQUEST = 1;  // GET, STAT, HELLO; without REPLY also PUT, EXPECT
 const bit<8> ROLE_REPLY   = 2;  // VALUE, NOT_FOUND, PUT_ACK, REFUSED, FOUND, KEYS; with REQUEST also LIST
 const bit<8> ROLE_CONTROL = 4;  // INVALIDATE, RECLAIM, FILL, PUSH, MEMBERS, and flags FILL and RECLAIM
 const bit<8> ROLE_TRUNK   = 8;  // another switch: speaks for many, and has checked them

@@ -42,8 +42,8 @@ control role_check(
         } else if (headers.kv.isValid()) {
             bit<8> op = headers.kv.op;
             bit<8> needed = ROLE_CONTROL;
-            if (op == OP_GET || op == OP_PUT || op == OP_STAT || op == OP_HELLO
-                || op == OP_EXPECT) {
+            bool writes = op == OP_PUT || op == OP_EXPECT;
+            if (writes || op == OP_GET || op == OP_STAT || op == OP_HELLO) {
                 needed = ROLE_REQUEST;
             } else if (op >= OP_VALUE && op <= OP_FOUND || op == OP_KEYS) {
                 needed = ROLE_REPLY;
@@ -57,10 +57,14 @@ control role_check(
             // Only another switch passes on what was pushed: a store's reply must not go to a whole group.
             bool forged_push = op == OP_VALUE && headers.kv.flags & FLAG_PUSHED != 0
                 && metadata.role & ROLE_TRUNK == 0;
+            // Who answers for all tenants writes for none: it could acknowledge its own PUTs.
+            bool own_answer = writes && metadata.role & ROLE_REPLY != 0
+                && metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0;
             if (headers.ipv4.ttl < MIN_TTL && metadata.role & ROLE_TRUNK == 0) {
                 metadata.fate = fate_t.DROP;
                 metadata.outcome = OUTCOME_TTL_EXPIRED;
-            } else if (!known || metadata.role & needed != needed || in_the_pools_name || forged_push) {
+            } else if (!known || metadata.role & needed != needed || in_the_pools_name || forged_push
+                || own_answer) {
                 metadata.fate = fate_t.DROP;
                 metadata.outcome = OUTCOME_FORBIDDEN;
             }

@@ -5,17 +5,17 @@
 // and fragments of two writes of one key never stand beside each other.
 //
 // Slots are filled by what a home sends, or by the PUT that brings a block to its homes. What a PUT leaves does
-// not count until a home says that it has made the block of it: a mark has its origin, and that PUT_ACK writes
-// `block_write`. Otherwise who may write to a tenant's blocks could put others into the pool than homes hold.
+// not count until a home tells the same host that it has made the block of it: a mark has the address of who put
+// it, and that PUT_ACK writes `block_write`. So a pool has no write that no home has, and nobody can add to
+// another's, whose content id is known to all who read it.
 //
 // All accesses are here and are made with indices that pool_index has checked: BMv2 does not.
 #ifndef WEIR_SLOTS_P4
 #define WEIR_SLOTS_P4
 
-typedef bit<97> write_t;                        // origin ++ generation ++ content
+typedef bit<128> write_t;                       // writer ++ generation ++ content
 
-const bit<1> FROM_HOME = 0;
-const bit<1> FROM_PUT = 1;
+const ipv4_address_t FROM_HOME = 0;             // as the writer of what a home sent
 
 register<write_t>(POOL_SLOTS) block_write;      // at the block's first slot
 register<write_t>(POOL_SLOTS) slot_write;
@@ -33,7 +33,7 @@ control slot_lookup(
             slot_write.read(stored, metadata.slot);
             if (held[95:64] == metadata.generation) {
                 metadata.content = held[63:0];
-                metadata.origin = held[96:96];
+                metadata.writer = held[127:96];
                 metadata.filled = metadata.content != 0 && stored == held;
             }
             // The controller's go to the home: it could not have the answer (egress in weir.p4).
@@ -82,19 +82,20 @@ control slots(
         slot_second.write(metadata.slot, headers.value.second);
     }
 
-    action write_value(bit<1> origin) {
-        write_t write = origin ++ metadata.generation ++ headers.kv.content;
+    action write_value(ipv4_address_t writer) {
+        write_t write = writer ++ metadata.generation ++ headers.kv.content;
         block_write.write(metadata.base_slot, write);
         write_slot(write);
     }
 
     action keep_put() {
-        write_slot(FROM_PUT ++ metadata.generation ++ headers.kv.content);
+        write_slot(headers.ipv4.src_addr ++ metadata.generation ++ headers.kv.content);
         fills.count(2);
     }
 
     action let_puts_count() {
-        block_write.write(metadata.base_slot, FROM_PUT ++ metadata.generation ++ headers.kv.content);
+        block_write.write(metadata.base_slot,
+            headers.ipv4.dst_addr ++ metadata.generation ++ headers.kv.content);
     }
 
     // The packet becomes its own answer.
@@ -171,14 +172,15 @@ control slots(
             serve();
         } else if (headers.kv.op == OP_VALUE || headers.kv.op == OP_PUT) {
             // Fill on the way: the value passes anyway. Of what homes send only what was asked for, of the write
-            // that the block's slots hold; what was asked for to put a slot right begins with its own. Of what
-            // nodes send only what goes to a block that holds nothing yet. Never what fails its checksum.
+            // that the block's slots hold; what was asked for to put a slot right begins with its own, and so
+            // does what a slot lacks of a write that was put: who reads has it of another home. Of what nodes
+            // send only what goes to a block that holds nothing yet. Never what fails its checksum.
             bool puts = headers.kv.op == OP_PUT;
             bool repairs = headers.kv.flags & FLAG_REPAIR != 0;
             bool bypasses = headers.kv.flags & FLAG_BYPASS != 0;
             bool same = metadata.content == headers.kv.content;
-            bool from_home = metadata.awaited
-                && (repairs || !bypasses && !metadata.filled && (metadata.content == 0 || same));
+            bool open = metadata.content == 0 || metadata.writer != FROM_HOME || same;
+            bool from_home = metadata.awaited && (repairs || !bypasses && !metadata.filled && open);
             bool from_node = metadata.content == 0 && headers.kv.flags & FLAG_RECLAIM == 0;
             if (metadata.present && headers.kv.content != 0 && (puts ? from_node : from_home)) {
                 bit<32> checksum;
@@ -191,7 +193,7 @@ control slots(
                     if (puts) {
                         keep_put();
                     } else {
-                        write_value(same ? metadata.origin : FROM_HOME);
+                        write_value(same ? metadata.writer : FROM_HOME);
                         fills.count((bit<32>) (bit<1>) repairs);
                     }
                 }
@@ -203,7 +205,7 @@ control slots(
         } else if (headers.kv.op == OP_PUT_ACK) {
             bit<16> made = FLAG_HELD | FLAG_CREATED;
             if (metadata.present && metadata.content == 0 && headers.kv.content != 0
-                && headers.kv.flags & made == made) {
+                && headers.kv.flags & (made | FLAG_RECLAIM) == made) {
                 let_puts_count();
             }
         } else if (headers.kv.op == OP_RECLAIM) {

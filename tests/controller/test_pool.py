@@ -239,6 +239,53 @@ def test_reports_that_come_together_are_told_from_the_beginning_of_their_chain_o
     assert [(miss.key, miss.parent) for miss in misses] == [(key(1), None), (key(2), key(1))]
 
 
+def test_who_computes_a_block_says_nothing_of_what_waits_at_its_home() -> None:
+    world = World(fill="idle")
+    home = world.pool._home_of(key_of(key(1)))
+    world.pool.hot_miss(hot_miss(9, backlog_ms=5000, home=home), 1.0)
+    world.pool.answered(expect(1), 1.1)
+    loads = [event for event in world.events if isinstance(event, HomeLoad)]
+    assert [load.wait_s for load in loads] == [5.0]
+
+
+def test_what_is_there_already_is_not_taken_for_what_is_to_come() -> None:
+    """Nodes compute what is somewhere, too, where that is sooner."""
+    world = World()
+    world.miss(1)
+    world.pool.answered(expect(1), 2.0)
+    assert world.pool.is_there(key(1))
+    world.pool.policy.handle(Lost(key(1), 3.0))
+    world.pool.hot_miss(hot_miss(1, count=3), 3.0)
+    assert [event.times for event in world.events if isinstance(event, Miss)] == [2, 1]
+
+
+def test_a_block_that_was_expected_with_a_wrong_length_comes_again_as_it_is() -> None:
+    world = World()
+    world.pool.answered(expect(1, fragments=FRAGMENTS - 1), 1.0)
+    world.pool.commit(1.0)
+    assert world.adapter.entries[key(1)].fragments == FRAGMENTS - 1
+    world.miss(1)
+    assert world.adapter.entries[key(1)].fragments == FRAGMENTS
+    assert world.pool.resident[key(1)].fragments == FRAGMENTS
+    world.pool.answered(expect(1, fragments=FRAGMENTS - 1), 2.0)
+    world.pool.commit(2.0)
+    assert world.adapter.entries[key(1)].fragments == FRAGMENTS
+
+
+def test_of_nodes_that_never_stop_each_has_its_share() -> None:
+    world = World(blocks=9999, max_digests_per_s=90)
+    heard = dict.fromkeys((NODE, NODE + 1, NODE + 2), 0)
+    for at in range(400):
+        for node in heard:
+            before = world.pool.counts.expected
+            numbers = range(18 * at, 18 * at + (18 if node != NODE else 1))
+            world.pool.answered(expect(*numbers, node=node), 0.05 * at)
+            if at > 100:  # when all three are known
+                heard[node] += world.pool.counts.expected - before
+    assert heard[NODE] == 299
+    assert abs(heard[NODE + 1] - heard[NODE + 2]) < 0.1 * heard[NODE + 1]
+
+
 def test_of_what_nodes_compute_no_more_is_heard_than_is_allowed_and_half_of_it_of_one() -> None:
     world = World(blocks=99, max_digests_per_s=2)
     most = round(2 * WINDOW_S)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import storage_node, wire
-from tests.hostlib.world import World, content, ref
+from hostlib.block import Place
+from hostlib.errors import DiskError
+from tests.hostlib.world import NODE, World, content, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
 
@@ -55,6 +58,30 @@ def test_a_busy_home_is_left_for_the_replica_at_once(monkeypatch: pytest.MonkeyP
         assert world.client.stats.retransmits == 0
 
     monkeypatch.setattr(storage_node, "MAX_WAITING_BLOCKS", 1)
+    run_virtual(main())
+
+
+def test_a_put_that_is_repeated_while_its_block_is_synced_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        world = World(homes=1)
+        (node,), (store,) = world.nodes.values(), world.stores.values()
+        waited: list[object] = []
+        when_safe = store.when_safe
+
+        def count(place: Place, done: Callable[[DiskError | None], None]) -> None:
+            waited.append(place)
+            when_safe(place, done)
+
+        monkeypatch.setattr(store, "when_safe", count)
+        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+        while not waited:
+            await asyncio.sleep(0.0005)
+        last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
+        for _ in range(50):
+            node._on_datagrams(NODE, [last])
+        await writing
+        assert len(waited) == 1
+
     run_virtual(main())
 
 

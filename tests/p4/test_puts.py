@@ -114,6 +114,49 @@ def test_who_guesses_the_write_that_is_there_puts_nothing_beside_it(rig: Rig) ->
     assert bytes(reply.value) == value_of(KEY, 1)
 
 
+def test_nobody_adds_to_what_another_puts(rig: Rig) -> None:
+    """A home may be asked for a block before its acknowledgement has passed: its content id is no secret."""
+    rig.install(KEY)
+    put(rig, [0, 1, 2])
+    for fragment in ALL:
+        forged = KV(op=wire.OP_PUT, key=KEY, frag=fragment, fragments=FRAGMENTS, content=CONTENT) / b"forged"
+        rig.send(OTHER, rig.frame(OTHER, STORE, forged))
+    put(rig, [1, 2])
+    rig.send(STORE, rig.put_ack(WRITER, KEY))
+    assert [served(rig, fragment) is not None for fragment in ALL] == [False, True, True, False]
+
+
+def test_a_store_can_neither_put_nor_have_what_it_put_count(rig: Rig) -> None:
+    rig.install(KEY)
+    for fragment in ALL:
+        assert not rig.send(OTHER_STORE, rig.put(OTHER_STORE, KEY, [STORE], fragment))
+    rig.send(OTHER_STORE, rig.put_ack(OTHER_STORE, KEY, home=OTHER_STORE))
+    assert served(rig) is None
+    assert rig.outcomes()["forbidden"] == FRAGMENTS
+
+
+def test_what_a_home_sends_takes_the_place_of_a_write_that_is_not_all_there(rig: Rig) -> None:
+    """Another home made another write of the block, or nobody did: readers are sent this one."""
+    rig.install(KEY)
+    put(rig, [0, 1])
+    rig.send(OTHER_STORE, rig.put_ack(WRITER, KEY, home=OTHER_STORE))
+    assert served(rig, 0) is not None
+    rig.fill(KEY, 2, content=OTHER_CONTENT)
+    for fragment in (0, 1, 3):
+        assert served(rig, fragment, content=0) is None
+        rig.fill(KEY, fragment, content=OTHER_CONTENT)
+    replies = [served(rig, fragment, content=0) for fragment in ALL]
+    assert [reply and reply.content for reply in replies] == [OTHER_CONTENT] * FRAGMENTS
+
+
+def test_an_invented_acknowledgement_keeps_no_block_out(rig: Rig) -> None:
+    rig.install(KEY)
+    rig.send(OTHER_STORE, rig.put_ack(WRITER, KEY, home=OTHER_STORE, content=OTHER_CONTENT))
+    for fragment in ALL:
+        rig.fill(KEY, fragment)
+    assert all(served(rig, fragment) for fragment in ALL)
+
+
 def test_a_block_that_holds_a_write_takes_no_put(rig: Rig) -> None:
     rig.install(KEY)
     rig.fill(KEY, 0)
@@ -145,6 +188,15 @@ def test_a_block_on_its_way_out_of_another_pool_fills_nothing(rig: Rig) -> None:
     rig.install(KEY)
     put(rig, flags=wire.FLAG_RECLAIM)
     rig.send(STORE, rig.put_ack(WRITER, KEY))
+    assert served(rig) is None
+
+
+def test_nor_does_its_acknowledgement_make_anything_count(rig: Rig) -> None:
+    """Who read the block before knows its content id."""
+    rig.install(KEY)
+    put(rig)
+    made = wire.FLAG_HELD | wire.FLAG_CREATED
+    rig.send(STORE, rig.put_ack(WRITER, KEY, flags=made | wire.FLAG_RECLAIM))
     assert served(rig) is None
 
 
@@ -185,40 +237,51 @@ def test_over_two_switches_both_fill(compiled: CompiledProgram) -> None:
     assert ports(chain.spine.send(C, chain.spine.get(C, KEY))) == [C]
 
 
+HOMES = (STORE, OTHER_STORE)
+WRITES = {CONTENT: WRITER, OTHER_CONTENT: OTHER}
+"""By content id who writes it."""
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["put", "forge", "value", "created", "held", "repair"]),
+        st.sampled_from(["put", "forge", "value", "repair", "created", "held", "reclaimed"]),
         st.integers(0, FRAGMENTS - 1),
-        st.sampled_from([CONTENT, OTHER_CONTENT]),
+        st.sampled_from(list(WRITES)),
+        st.sampled_from(HOMES),
     ),
-    max_size=40,
+    max_size=60,
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
-def test_in_whatever_order_the_pool_serves_only_one_write_and_of_the_home(
-    compiled: CompiledProgram, steps: list[tuple[str, int, int]]
+def test_in_whatever_order_the_pool_serves_one_write_that_a_home_has_and_as_it_was_written(
+    compiled: CompiledProgram, steps: list[tuple[str, int, int, int]]
 ) -> None:
-    """One home: the first write that it was asked to make is what it has, and all that it sends."""
+    """Two homes, two writers, and a third host of their tenant, who forges what it likes. A home has the
+    first write that it was asked to make, says so once to who wrote it, and sends no other."""
     rig = Rig(compiled)
     rig.install(KEY)
-    there: int | None = None
-    for what, fragment, content in steps:
-        if what == "put" and there is None:
-            put(rig, [fragment], content=content)
-        elif what == "forge" and there is not None:
+    made: dict[int, int] = {}
+    for what, fragment, content, home in steps:
+        writer = WRITES[content]
+        if what == "put":
+            rig.send(writer, rig.put(writer, KEY, HOMES, fragment, content=content))
+        elif what == "forge":
             forged = KV(op=wire.OP_PUT, key=KEY, frag=fragment, fragments=FRAGMENTS, content=content)
-            rig.send(OTHER, rig.frame(OTHER, STORE, forged / b"forged"))
-        elif what == "created" and there is None:
-            there = content
-            rig.send(STORE, rig.put_ack(WRITER, KEY, content=content))
-        elif there is not None and what == "held":
-            rig.send(STORE, rig.put_ack(OTHER, KEY, content=there, flags=wire.FLAG_HELD))
-        elif there is not None and what in ("value", "repair"):
+            rig.send(READER, rig.frame(READER, home, forged / b"forged"))
+        elif what == "created" and home not in made:
+            made[home] = content
+            rig.send(home, rig.put_ack(writer, KEY, home=home, content=content))
+        elif home in made and what in ("held", "reclaimed"):
+            flags = wire.FLAG_HELD
+            flags |= wire.FLAG_RECLAIM | wire.FLAG_CREATED if what == "reclaimed" else 0
+            ack = rig.put_ack(READER, KEY, home=home, content=made[home], flags=flags)
+            rig.send(home, ack)
+        elif home in made and what in ("value", "repair"):
             flags = wire.FLAG_BYPASS | wire.FLAG_REPAIR if what == "repair" else 0
-            rig.send(OTHER, rig.get(OTHER, KEY, fragment, flags=flags))
-            rig.send(STORE, rig.value(OTHER, KEY, fragment, content=there, flags=flags))
+            rig.send(READER, rig.get(READER, KEY, fragment, home=home, flags=flags))
+            rig.send(home, rig.value(READER, KEY, fragment, home=home, content=made[home], flags=flags))
         replies = [(n, reply) for n in ALL if (reply := served(rig, n, content=0)) is not None]
-        assert {reply.content for _, reply in replies} <= {there}
+        contents = {reply.content for _, reply in replies}
+        assert len(contents) <= 1
+        assert contents <= set(made.values())
         assert all(bytes(reply.value) == value_of(KEY, n) for n, reply in replies)

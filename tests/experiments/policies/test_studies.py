@@ -19,7 +19,8 @@ from experiments.policies.cross_tables import write_cross
 from experiments.policies.kept import Member, generated, label, measure
 from experiments.policies.known import counts_of
 from experiments.policies.known import main as write_known
-from experiments.policies.live import AS_IT_IS, IDLE, TELLINGS, replay_live
+from experiments.policies.live import TELLINGS, replay_live
+from experiments.policies.live_baselines import TOLD
 from experiments.policies.options import LIVE_POLICIES, parse_options
 from experiments.policies.pools import BELADY, PolicyPool, make_pool
 from experiments.policies.replay import replay
@@ -223,10 +224,9 @@ def test_live_has_a_row_for_each_way_of_telling(
     assert "seconds saved by reuse / by the best baseline" in " ".join(capsys.readouterr().out.split())
     leads = written["against_baselines"]
     assert [(one["trace"], one["blocks"], one["told"]) for one in leads] == [
-        ("rag", 30, AS_IT_IS.name),
-        ("rag", 30, IDLE.name),
+        ("rag", 30, telling.name) for telling in TOLD
     ]
-    for one, telling in zip(leads, (AS_IT_IS, IDLE), strict=True):
+    for one, telling in zip(leads, TOLD, strict=True):
         assert set(one["saved_s"]) == set(LIVE_POLICIES)
         assert len(one["best"]) == 5
         found = [
@@ -247,7 +247,9 @@ def test_live_takes_policies_and_seeds(tmp_path: Path) -> None:
     chosen = ("--policies", "lru,reuse", "--seeds", "2", "--results", str(tmp_path))
     assert main(["--live", "yes", *SMALL, *chosen]) == 0
     leads = json.loads((tmp_path / "live.json").read_text())["against_baselines"]
-    assert [(set(one["saved_s"]), one["best"]) for one in leads] == [({"reuse", "lru"}, ["lru", "lru"])] * 2
+    assert [(set(one["saved_s"]), one["best"]) for one in leads] == [
+        ({"reuse", "lru"}, ["lru", "lru"])
+    ] * len(TOLD)
     assert leads[0]["saved"]["low"] is not None
 
 
@@ -255,7 +257,7 @@ def test_live_of_one_trace_has_no_interval(tmp_path: Path) -> None:
     chosen = ("--policies", "lru", "--seeds", "1", "--results", str(tmp_path))
     assert main(["--live", "yes", *SMALL, *chosen]) == 0
     leads = json.loads((tmp_path / "live.json").read_text())["against_baselines"]
-    assert [(one["saved"]["low"], one["saved"]["high"]) for one in leads] == [(None, None)] * 2
+    assert [(one["saved"]["low"], one["saved"]["high"]) for one in leads] == [(None, None)] * len(TOLD)
 
 
 @pytest.mark.parametrize(
