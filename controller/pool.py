@@ -88,6 +88,8 @@ class Pool:
             self.push = Push(push, *limits)
         self._most_fragments = size.fragments
         self._thresholds, self._stores = thresholds, stores
+        self._named = {str(store): store for store in stores}
+        self._names = list(self._named)
         self._adapter, self._log, self._admits = adapter, log, admits
         self._residual = residual
         self._governor = ReportGovernor(thresholds.report_count, thresholds.max_digests_per_s)
@@ -452,5 +454,4 @@ class Pool:
 
     def _home_of(self, key: bytes) -> IPv4Address:
         """Where a block is kept while all storage nodes are up; without any, nowhere (0.0.0.0)."""
-        by_address = {str(store): store for store in self._stores}
-        return by_address[home_of(key, list(by_address))] if by_address else IPv4Address(0)
+        return self._named[home_of(key, self._names)] if self._names else IPv4Address(0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller.base_state import sync_base_state
 from controller.costs import Costs
 from controller.errors import ConfigError, ConnectionLostError, NotPrimaryError
-from controller.inbox import Inbox
+from controller.inbox import Inbox, Kind
 from controller.p4_constants import BLOCKS, SLOT_CHECK
 from controller.p4info import Program, load_p4info
 from controller.p4runtime_adapter import P4RuntimeAdapter
@@ -43,7 +43,7 @@ class Session:
         _check_sizes(config, self.program)
         self.adapter = P4RuntimeAdapter(self.program, config.controller, self.costs)
         self._client: SwitchClient | None = None
-        self._inbox = Inbox(QUEUE_MESSAGES, _is_report)
+        self._inbox = Inbox(QUEUE_MESSAGES, _kind_of)
 
     def open(self, now_s: float) -> int:
         """Connect and bring the switch's program and base state in order; `now_s` since 1970.
@@ -52,7 +52,7 @@ class Session:
         NotPrimaryError, or SwitchError where the switch refuses what it must have.
         """
         self._election_id += 1  # the switch may not have noticed yet that the session before is over
-        inbox = self._inbox = Inbox(QUEUE_MESSAGES, _is_report)
+        inbox = self._inbox = Inbox(QUEUE_MESSAGES, _kind_of)
         client = self._connect(
             self._config.device_id, self._config.grpc_address, divmod(self._election_id, 1 << 64),
             lambda message: self._enqueue(inbox, message), inbox.wake, self.costs,
@@ -93,11 +93,11 @@ class Session:
             self.costs.messages_dropped += 1
 
 
-def _is_report(message: Any) -> bool:
-    """What hosts cause as often as they like: digests, and what nodes tell of blocks that they compute."""
-    if message.HasField("packet"):
-        return wire.op_of(message.packet.payload[wire.FRAME_HEADER_BYTES :]) == wire.OP_EXPECT
-    return bool(message.HasField("digest"))
+def _kind_of(message: Any) -> Kind:
+    if not message.HasField("packet"):
+        return Kind.REPORT if message.HasField("digest") else Kind.ANSWER
+    op = wire.op_of(message.packet.payload[wire.FRAME_HEADER_BYTES :])
+    return Kind.EXPECTATION if op == wire.OP_EXPECT else Kind.ANSWER
 
 
 def _check_sizes(config: SwitchConfig, program: Program) -> None:

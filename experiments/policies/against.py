@@ -116,7 +116,7 @@ class Coarse:
             if get.found:
                 told.at(get.asked_s, self._ask, number, get)
         for computed in self._play.computed:
-            told.at(computed.told_s, told.computes, computed.blocks)
+            told.at(computed.told_s, told.computes, computed.blocks, computed.node)
             for block in computed.blocks:
                 told.at(computed.put_s, told.switch.put, block)
         told.until(max(get.done_s for get in self._play.gets) + 1.0)

@@ -27,6 +27,8 @@ from workload.keys import home_number
 from workload.trace import Trace
 
 HOMES = tuple(IPv4Address(f"10.0.1.{number + 1}") for number in range(STORES))
+NODES = tuple(IPv4Address(f"10.0.0.{number + 1}") for number in range(8))
+"""One of them computes what is missing of a chain, always the same: of each its share is heard."""
 PUT_S = 0.1
 """From the end of a request's prefill to its new blocks at their homes."""
 
@@ -162,7 +164,7 @@ class LivePool:
     def _computes(self) -> None:
         """What a request did not find is told when it begins, once."""
         blocks, self._computing = self._computing, []
-        self.told.computes(blocks)
+        self.told.computes(blocks, NODES[blocks[0].key[0] % len(NODES)])
 
     def _backlog_s(self, home: IPv4Address, now_s: float) -> float:
         return max(0.0, self._waits_s[HOMES.index(home)] - (now_s - self._loads_at_s))

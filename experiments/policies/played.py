@@ -53,6 +53,7 @@ class Get:
 class Computed:
     """Blocks of one request that a node computed, and put."""
 
+    node: IPv4Address
     blocks: list[Wanted]
     told_s: float
     """When it began, and told the controller so if it does that."""
@@ -129,7 +130,7 @@ def played(scenario: Scenario, measured: Measurements) -> Play:
         records = measured.workers[node]["records"]
         for request, record in zip(scenario.shares[node], records, strict=True):
             gets += reader.gets(len(arrivals_s), request, record)
-            computed += reader.computed(request, record)
+            computed += reader.computed(fabric.hosts[node].ipv4, request, record)
             arrivals_s.append(LEAD_S + request.arrival_s)
     totals = measured.controller
     return Play(
@@ -167,14 +168,14 @@ class _Reader:
             ]  # fmt: skip
         return gets
 
-    def computed(self, request: Request, record: Mapping[str, Any]) -> list[Computed]:
+    def computed(self, node: IPv4Address, request: Request, record: Mapping[str, Any]) -> list[Computed]:
         """What one request's node computed and put, if anything."""
         if not record["expected"]:
             return []
         chain = list(self._keys.chain(request.blocks))
         blocks = [self._wanted(chain, depth) for depth in record["expected"]]
         put_s = LEAD_S + record["ttft_s"] + request.arrival_s
-        return [Computed(blocks, record["expected_s"] - self._zero_s, put_s)]
+        return [Computed(node, blocks, record["expected_s"] - self._zero_s, put_s)]
 
     def _found(self, number: int, chain: Sequence[bytes], depth: int, entry: Mapping[str, Any]) -> Get:
         asked_s, value_s, rest_s, done_s = (

@@ -42,8 +42,6 @@ from v1model.binding.digests import longest_wait
 
 READ_ENTRY_S: Final = 8e-6
 """Of the controller, for each counter that it reads."""
-_NODE: Final = IPv4Address("10.0.0.1")
-"""Who tells of what is computed: all nodes share what the controller hears."""
 ANSWER_S: Final = 0.002
 """From a packet of the controller to its answer."""
 
@@ -96,8 +94,7 @@ class ToldPool:
         policy = make_policy(*size.capacity(thresholds.spare_blocks(size.whole_blocks)))
         self.switch = SwitchModel(self._reported, telling.report_from)
         self.pool = Pool(size, thresholds, tuple(stores), policy, self, residual)
-        self.reports = 0
-        """Digests, and blocks that nodes said they will put."""
+        self.digests = 0
         self.packets = 0
         """Sent by the controller."""
         self.fills: list[tuple[IPv4Address, float]] = []
@@ -129,22 +126,26 @@ class ToldPool:
         """The time."""
         return self._now_s
 
-    def computes(self, blocks: Sequence[Wanted]) -> None:
+    @property
+    def reports(self) -> int:
+        """Digests, and blocks of which it was heard that nodes will put them."""
+        return self.digests + self.pool.counts.expected
+
+    def computes(self, blocks: Sequence[Wanted], node: IPv4Address) -> None:
         """A node begins to compute blocks of one chain, and says so if that is told."""
         if not self._telling.expects:
             return
-        self.reports += len(blocks)
         telling, heard_s = self._telling, self._telling.entries_s
         for datagram in expectation(wire.TENANT_PUBLIC, map(_named, blocks), 0):
             if self._arrives():
                 message = wire.decode(datagram)
                 heard_s += len(read_expected(message.value)) * telling.entry_digest_s
-                self._later(heard_s, self._answered, Answer(_NODE, message))
+                self._later(heard_s, self._answered, Answer(node, message))
 
     # What the switch says.
 
     def _reported(self, wanted: Wanted, times: int, nodes: int, now_s: float) -> None:
-        self.reports += 1
+        self.digests += 1
         if not self._arrives():
             return
         backlog_ms = min(0xFFFF, round(1000 * self._backlog_s(wanted.home, now_s)))

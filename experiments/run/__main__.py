@@ -260,6 +260,8 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "store_gbit_s": options.store_gbit_s,
         "policy": options.policy,
         "eviction": options.eviction,
+        "fill": options.fill,
+        "expect": options.expect,
         "pool_blocks": options.pool_blocks,
         "model": str(options.model_choice.folder or options.model),
         "scheduler": options.scheduler,

@@ -7,11 +7,11 @@ import threading
 import pytest
 
 from controller import inbox as module
-from controller.inbox import Inbox
+from controller.inbox import Inbox, Kind
 
 
 def inbox(most: int = 3) -> Inbox:
-    return Inbox(most, is_report=lambda message: message.startswith("report"))
+    return Inbox(most, lambda message: Kind[message.split()[0].upper()])
 
 
 def test_a_flood_of_reports_pushes_out_no_answer() -> None:
@@ -19,6 +19,23 @@ def test_a_flood_of_reports_pushes_out_no_answer() -> None:
     assert [box.put(f"report {number}") for number in range(100)].count(True) == 3
     assert box.put("answer")
     assert box.take(0, 10) == ["answer", "report 0", "report 1", "report 2"]
+
+
+def test_nor_does_a_flood_of_what_nodes_compute() -> None:
+    box = inbox()
+    assert [box.put(f"expectation {number}") for number in range(100)].count(True) == 3
+    assert box.put("report")
+    assert box.put("answer")
+    assert box.take(0, 3) == ["answer", "report", "expectation 0"]
+    assert box.take(0, 9) == ["expectation 1", "expectation 2"]
+
+
+def test_what_nodes_compute_waits_for_more_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GATHER_S", 60)
+    box = inbox()
+    for after_s, message in ((0.01, "expectation 1"), (0.02, "expectation 2"), (0.03, "report")):
+        threading.Timer(after_s, box.put, [message]).start()
+    assert box.take(60, 9) == ["report", "expectation 1", "expectation 2"]
 
 
 def test_answers_are_bounded_too() -> None:

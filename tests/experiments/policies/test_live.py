@@ -111,7 +111,7 @@ def fetch(told: ToldPool, block: Wanted) -> bool:
 def test_a_block_is_hit_from_the_first_fetch_on_or_the_second_or_the_third() -> None:
     def hits(telling: Telling) -> list[bool]:
         told, block = told_pool(telling), wanted(1)
-        told.computes([block])
+        told.computes([block], HOME)
         told.at(0.1, told.switch.put, block)
         found = []
         for number in range(3):
@@ -228,7 +228,7 @@ def made_play(tmp_path: Path, served: Callable[[int], bool]) -> Play:
             times = at_s, at_s + 0.001, at_s + 0.002, at_s + 0.004
             gets.append(Get(request, one, parent, *times, found, found and served(request)))
     arrivals_s = [5.0 + request for request in range(6)]
-    computed = [Computed([get.wanted for get in gets[:2]], 5.0, 5.5)]
+    computed = [Computed(HOME, [get.wanted for get in gets[:2]], 5.0, 5.5)]
     return Play(scenario, arrivals_s, gets, computed, 2, 0, 2, 0.01, [])
 
 
