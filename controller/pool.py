@@ -350,6 +350,9 @@ class Pool:
         if self._thresholds.eviction == "drop" or not self._stores:
             self.counts.dropped += 1
             return False
+        if self._is_expected(key):  # what there is of it came in the PUT that brought it to its home
+            self.counts.held_elsewhere += 1
+            return False
         home = self._home(key)
         if self._thresholds.eviction == "value" and self._is_worthless(key, reuse_chance, home, now_s):
             self.counts.stubs += 1

@@ -437,3 +437,17 @@ def test_what_is_expected_is_there_for_others_from_its_first_hit_or_fetch_on() -
     world.pool.hot_miss(hot_miss(2), 2.0)
     assert set(world.pool.there) == {key(1), key(2), key(3)}
     assert [world.pool.is_there(key(number)) for number in (1, 4)] == [True, False]
+
+
+def test_a_block_that_nobody_got_since_it_was_put_leaves_unasked() -> None:
+    """Its home has it, if anybody does."""
+    world = World(blocks=2, eviction="value")
+    world.pool.answered(expect(1, 2), 1.0)
+    world.pool.commit(1.0)
+    world.served(2, FRAGMENTS)
+    world.pool.read_hits(2.0)
+    world.miss(3, 4)
+    world.pool.tick(3.0)
+    assert key(1) not in world.pool.resident
+    assert [packet.key for packet in world.adapter.packets] == [key(2)]
+    assert world.pool.counts.held_elsewhere == 1
