@@ -147,7 +147,7 @@ class Pool:
             self.push.heard_of(miss.block, miss.parent)
         if not miss.is_expected:  # who computes a block knows nothing of its home
             self._home_load(miss.home, miss.backlog_ms, now_s)
-            self._leave_if_longer(miss, now_s)
+            self._check_length(miss, now_s)
         if not 0 < miss.fragments <= self._most_fragments:
             self.counts.misfits += 1
         elif not self._admits(miss):
@@ -159,13 +159,12 @@ class Pool:
             recompute_s = miss.recompute_ms / 1000 * self._residual.speed
             self._tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant, miss.fragments))
 
-    def _leave_if_longer(self, miss: HotMiss, now_s: float) -> None:
+    def _check_length(self, miss: HotMiss, now_s: float) -> None:
         """A block that was installed with another length than its values have fills no slot: who said that it
         would be put was wrong. It goes, and may come again as it is."""
         resident = self.resident.get(miss.block)
         if resident is not None and resident.fragments != miss.fragments and miss.block in self.policy:
-            self._tell(Lost(miss.block, now_s))
-            self._remove([miss.block], now_s)
+            self._give_up(miss.block, now_s)
 
     def held_by_tenant(self) -> dict[int, int]:
         """Resident blocks."""
@@ -176,8 +175,7 @@ class Pool:
         victim = self._quota.victim_for(block)
         if victim is not None and victim in self.policy:
             self.counts.over_quota += 1
-            self._tell(Lost(victim, now_s))
-            self._remove([victim], now_s)
+            self._give_up(victim, now_s)
 
     def subscribed(self, subscription: Subscription, now_s: float) -> None:
         """A node wants more of the prefix that it asks for."""
@@ -378,6 +376,11 @@ class Pool:
         self.counts.not_whole += ends.count(End.NOT_WHOLE)
         self.counts.reclaims_failed += ends.count(End.FAILED)
 
+    def _give_up(self, key: bytes, now_s: float) -> None:
+        """A block goes though the policy did not say so."""
+        self._tell(Lost(key, now_s))
+        self._remove([key], now_s)
+
     def _remove(self, keys: Sequence[bytes], now_s: float) -> None:
         self._turn_over(keys, (), now_s)
 
@@ -431,8 +434,7 @@ class Pool:
         """A block that its home does not hold can't be filled."""
         if key in self.resident and key not in self.reclaims:
             self.counts.not_found += 1
-            self._tell(Lost(key, now_s))
-            self._remove([key], now_s)
+            self._give_up(key, now_s)
 
     def _fragments(self, key: bytes) -> int:
         known = self._known.get(key)

@@ -149,7 +149,7 @@ class StorageNode:
         first = wire.decode(puts[at])
         self._burst_backlog_ms(first.tenant)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
-        is_new = Place(first.tenant, first.key) not in self._store
+        is_new = self._is_new(first)
         received, others, outcome = self._store.put_run(core, first, puts, at, count)
         count = received + others
         if not count:
@@ -164,7 +164,7 @@ class StorageNode:
         if outcome.kept is Kept.COMMITTING:
             self._hold_ack(address, wire.decode(puts[at + received]), is_new)
         else:
-            held = flags | _held(is_new and not flags)
+            held = flags | _held(is_new)
             core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies)
         return count
 
@@ -284,7 +284,7 @@ class StorageNode:
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
-        is_new = Place(message.tenant, message.key) not in self._store
+        is_new = self._is_new(message)
         kept, write, reason = self._store.put_fragment(message)
         if kept is Kept.REFUSED:
             return self._refuse(message, reason, backlog_ms)
@@ -292,8 +292,12 @@ class StorageNode:
             self._hold_ack(address, message, is_new)
             return None
         if kept is Kept.HELD:
-            return self._ack(message, flags | _held(is_new and not flags), write, backlog_ms)
+            return self._ack(message, flags | _held(is_new), write, backlog_ms)
         return self._ack(message, flags, message.content, backlog_ms)
+
+    def _is_new(self, put: wire.Message) -> bool:
+        """Whether a block is new if this PUT makes it whole; nothing is that a switch sent."""
+        return not put.flags & wire.FLAG_RECLAIM and Place(put.tenant, put.key) not in self._store
 
     def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
         """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
@@ -305,7 +309,7 @@ class StorageNode:
             self.stats.overloaded += 1
             return
         flags = message.flags & wire.FLAG_RECLAIM
-        if (is_new and not flags) or (sender in acks and acks[sender].flags & wire.FLAG_CREATED):
+        if is_new or (sender in acks and acks[sender].flags & wire.FLAG_CREATED):
             flags |= wire.FLAG_CREATED
         acks[sender] = message._replace(value=b"", flags=flags)
         if not waits:
@@ -372,7 +376,7 @@ class StorageNode:
 
 
 def _held(is_new: bool) -> int:
-    """Flags of the acknowledgement of a PUT whose block is here now; new is nothing that a switch sent."""
+    """Flags of the acknowledgement of a PUT whose block is here now."""
     return wire.FLAG_HELD | (wire.FLAG_CREATED if is_new else 0)
 
 

@@ -75,6 +75,9 @@ control ingress(
             metadata.subscribed = op == OP_GET && headers.kv.flags & FLAG_SUBSCRIBE != 0
                 && headers.kv.fragment == 0;
             bool writes = op == OP_PUT || op == OP_PUT_ACK;
+            if (writes) {
+                metadata.outcome = OUTCOME_PUT;
+            }
             if (op == OP_PUT) {
                 copies.apply(headers, metadata, standard_metadata);
             }
@@ -82,11 +85,7 @@ control ingress(
                 || op == OP_STAT || op >= OP_INVALIDATE && op <= OP_PUSH) {
                 index.apply(headers, metadata);
                 lookup.apply(headers, metadata);
-                if (writes) {
-                    if (metadata.outcome != OUTCOME_REPLICATED) {
-                        metadata.outcome = OUTCOME_PUT;
-                    }
-                } else if (op == OP_GET) {
+                if (op == OP_GET) {
                     metadata.outcome = OUTCOME_UNMERGED;
                 } else if (op == OP_FILL) {
                     // From here on it is a GET in the pool's name.
@@ -96,7 +95,7 @@ control ingress(
                     metadata.outcome = OUTCOME_CONTROL;
                 } else if (op == OP_STAT) {
                     metadata.outcome = OUTCOME_MESSAGE;
-                } else {
+                } else if (!writes) {
                     metadata.outcome = OUTCOME_REPLY;
                 }
                 if (!metadata.servable) {

@@ -126,29 +126,29 @@ local function add_members(tree, value)
   end
 end
 
+-- (field, offset, length) of a block in KEYS and in EXPECT, 28 bytes in either, and where its key is.
+local KEYS_ENTRY = {
+  { f.entry_tenant, 0, 2 }, { f.entry_key, 2, 16 }, { f.entry_content, 18, 8 }, { f.entry_fragments, 26, 2 },
+  key_at = 2,
+}
+local EXPECT_ENTRY = {
+  { f.expect_fragments, 0, 2 }, { f.expect_depth, 2, 2 }, { f.expect_chain_blocks, 4, 2 },
+  { f.expect_recompute_ms, 6, 2 }, { f.expect_parent, 8, 4 }, { f.expect_key, 12, 16 }, key_at = 12,
+}
+
+local function add_blocks(tree, value, first, fields)
+  for at = first, value:len() - 28, 28 do
+    local name = value(at + fields.key_at, 4):bytes():tohex(true)
+    local entry = tree:add(weir, value(at, 28), "Block " .. name .. "...")
+    for _, field in ipairs(fields) do entry:add(field[1], value(at + field[2], field[3])) end
+  end
+end
+
 local function add_keys(tree, value)
   if value:len() < 18 then return end
   tree:add(f.next_tenant, value(0, 2))
   tree:add(f.next_key, value(2, 16))
-  for at = 18, value:len() - 28, 28 do
-    local entry = tree:add(weir, value(at, 28), "Block " .. value(at + 2, 4):bytes():tohex(true) .. "...")
-    entry:add(f.entry_tenant, value(at, 2))
-    entry:add(f.entry_key, value(at + 2, 16))
-    entry:add(f.entry_content, value(at + 18, 8))
-    entry:add(f.entry_fragments, value(at + 26, 2))
-  end
-end
-
-local function add_expected(tree, value)
-  for at = 0, value:len() - 28, 28 do
-    local entry = tree:add(weir, value(at, 28), "Block " .. value(at + 12, 4):bytes():tohex(true) .. "...")
-    entry:add(f.expect_fragments, value(at, 2))
-    entry:add(f.expect_depth, value(at + 2, 2))
-    entry:add(f.expect_chain_blocks, value(at + 4, 2))
-    entry:add(f.expect_recompute_ms, value(at + 6, 2))
-    entry:add(f.expect_parent, value(at + 8, 4))
-    entry:add(f.expect_key, value(at + 12, 16))
-  end
+  add_blocks(tree, value, 18, KEYS_ENTRY)
 end
 
 local function add_value(tree, tvb, op)
@@ -160,7 +160,7 @@ local function add_value(tree, tvb, op)
     local item = tree:add(f.value, value)
     if OPS[op] == "MEMBERS" then add_members(item, value) end
     if OPS[op] == "KEYS" then add_keys(item, value) end
-    if OPS[op] == "EXPECT" then add_expected(item, value) end
+    if OPS[op] == "EXPECT" then add_blocks(item, value, 0, EXPECT_ENTRY) end
   end
   if there > meaningful then tree:add(f.padding, tvb(HEADER_BYTES + meaningful, there - meaningful)) end
 end

@@ -35,8 +35,8 @@ control role_check(
 
     apply {
         port_role.apply();
-        if (headers.ipv4.isValid() && metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0
-            && headers.ipv4.src_addr != source) {
+        bool is_host = metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0;
+        if (headers.ipv4.isValid() && is_host && headers.ipv4.src_addr != source) {
             metadata.fate = fate_t.DROP;
             metadata.outcome = OUTCOME_SPOOFED;
         } else if (headers.kv.isValid()) {
@@ -52,14 +52,13 @@ control role_check(
             }
             bool known = op >= OP_GET && op <= OP_EXPECT || op >= OP_INVALIDATE && op <= OP_MEMBERS;
             // A host that asks in the pool's name could make a reply end in the switch.
-            bool in_the_pools_name = needed == ROLE_REQUEST && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0
-                && metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0;
+            bool in_the_pools_name = is_host && needed == ROLE_REQUEST
+                && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0;
             // Only another switch passes on what was pushed: a store's reply must not go to a whole group.
             bool forged_push = op == OP_VALUE && headers.kv.flags & FLAG_PUSHED != 0
                 && metadata.role & ROLE_TRUNK == 0;
             // Who answers for all tenants writes for none: it could acknowledge its own PUTs.
-            bool own_answer = writes && metadata.role & ROLE_REPLY != 0
-                && metadata.role & (ROLE_TRUNK | ROLE_CONTROL) == 0;
+            bool own_answer = is_host && writes && metadata.role & ROLE_REPLY != 0;
             if (headers.ipv4.ttl < MIN_TTL && metadata.role & ROLE_TRUNK == 0) {
                 metadata.fate = fate_t.DROP;
                 metadata.outcome = OUTCOME_TTL_EXPIRED;

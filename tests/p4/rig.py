@@ -219,6 +219,11 @@ class Rig:
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(p4.CPU_PORT, to, KV(op=op, key=key, **fields))
 
+    def ask(self, node: int, key: bytes, fragment: int = 0, **fields: int) -> wire.Message | None:
+        """What the pool answers a node's GET; None if it does not."""
+        sent = self.send(node, self.get(node, key, fragment, **fields))
+        return wire.decode(bytes(sent[0][1][UDP].payload)) if ports(sent) == [node] else None
+
     def fill(self, key: bytes, fragment: int = 0, **fields: int) -> None:
         """Have a value fetched that fills its slot on its way."""
         asked = {name: value for name, value in fields.items() if name in ("tenant", "home")}

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scapy.layers.inet import UDP
 
 from controller import p4_constants as p4
 from hostlib import wire
@@ -34,8 +33,7 @@ ALL = range(FRAGMENTS)
 
 def served(rig: Rig, fragment: int = 0, **fields: int) -> wire.Message | None:
     """What the pool answers; None if it does not."""
-    sent = rig.send(READER, rig.get(READER, KEY, fragment, flags=wire.FLAG_RETRY, **fields))
-    return wire.decode(bytes(sent[0][1][UDP].payload)) if ports(sent) == [READER] else None
+    return rig.ask(READER, KEY, fragment, flags=wire.FLAG_RETRY, **fields)
 
 
 def put(rig: Rig, which: Sequence[int] = ALL, homes: Sequence[int] = (STORE,), **fields: int) -> None:

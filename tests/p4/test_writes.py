@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scapy.layers.inet import UDP
 
 from hostlib import wire
 from hostlib.scapy_layer import KV
@@ -29,10 +28,7 @@ REPAIR = wire.FLAG_BYPASS | wire.FLAG_REPAIR
 
 def served(rig: Rig, fragment: int = 0, **fields: int) -> wire.Message | None:
     """What the pool answers; None if it does not."""
-    sent = rig.send(C, rig.get(C, KEY, fragment, **fields))
-    if ports(sent) != [C]:
-        return None
-    return wire.decode(bytes(sent[0][1][UDP].payload))
+    return rig.ask(C, KEY, fragment, **fields)
 
 
 def reply_of(rig: Rig) -> wire.Message:
