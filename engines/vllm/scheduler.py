@@ -70,8 +70,7 @@ class SchedulerSide:
         if first >= usable:
             return 0, False
         if tracked.lookup is None or tracked.lookup_first != first:
-            chains = [keys[:usable] for keys in tracked.keys]
-            tracked.lookup = self._pool.begin_exists_of_all(chains, first)
+            tracked.lookup = self._pool.begin_exists(tracked.keys[0][:usable], first)
             tracked.lookup_first = first
         try:
             found = tracked.lookup.result(LOOKUP_PAUSE_S)

@@ -97,11 +97,21 @@ class KvSpace:
             parent = seal.key(_BLOCK, parent, struct.pack(f"<{self.block_tokens}q", *tokens))
             yield parent
 
-    def object_key(self, seal: Seal, block_key: bytes, index: int) -> bytes:
+    @property
+    def shard_count(self) -> int:
+        """Number of ranks whose KV differs."""
+        return self.tensor_parallel
+
+    @property
+    def ranks_of_shard(self) -> int:
+        """Number of neighbouring ranks that hold the same KV."""
+        return 1
+
+    def object_key(self, seal: Seal, block_key: bytes, index: int, rank: int = 0) -> bytes:
         """The key under which one object of a block is stored; the block's own if there is only one."""
-        if len(self.object_bytes) == 1:
+        if len(self.object_bytes) == 1 and not rank:
             return block_key
-        return seal.key(_OBJECT, block_key, b"%d" % index)
+        return seal.key(_OBJECT, block_key, b"%d" % index, b"%d" % rank)
 
 
 def _parse(descriptor: bytes) -> dict[str, Any]:
