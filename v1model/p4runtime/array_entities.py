@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 COUNTERS_AT_ONCE = 256
+MAX_ELEMENTS_OF_UPDATE = 1 << 18  # some 0.3 s
 
 
 def _chosen_arrays(
@@ -49,6 +50,18 @@ def _chosen_indices(array: ArrayInfo, message: IndexedMessage) -> range:
     return range(index, index + 1)
 
 
+def _indices_to_write(array: ArrayInfo, message: IndexedMessage) -> range:
+    """An update is done without a pause, so a wildcard can't stand for any number of elements."""
+    indices = _chosen_indices(array, message)
+    if len(indices) > MAX_ELEMENTS_OF_UPDATE:
+        raise DataPlaneError(
+            "RESOURCE_EXHAUSTED",
+            f"{array.name} has {array.size} elements: write them by index, an update has at most "
+            f"{MAX_ELEMENTS_OF_UPDATE}",
+        )
+    return indices
+
+
 class CounterHandler:
     """p4.v1.CounterEntry."""
 
@@ -58,7 +71,7 @@ class CounterHandler:
     def write(self, update_type: int, message: p4runtime_pb2.CounterEntry) -> None:
         require_modify(update_type, "counter")
         array = self._schema.array(self._schema.counters, message.counter_id, "counter")
-        indices = _chosen_indices(array, message)
+        indices = _indices_to_write(array, message)
         if not message.HasField("data"):
             return
         value = decode_counter(message.data)
@@ -90,7 +103,7 @@ class MeterHandler:
         require_modify(update_type, "meter")
         array = self._schema.array(self._schema.meters, message.meter_id, "meter")
         config = decode_meter(message.config) if message.HasField("config") else None
-        for index in _chosen_indices(array, message):
+        for index in _indices_to_write(array, message):
             self._data_plane.set_meter(array.name, index, config)
             if message.HasField("counter_data"):
                 self._data_plane.set_meter_counts(
@@ -126,7 +139,7 @@ class RegisterHandler:
         values = array.data.decode(message.data)
         if len(values) != 1:
             raise _not_a_number(array)
-        for index in _chosen_indices(array, message):
+        for index in _indices_to_write(array, message):
             self._data_plane.set_register(array.name, index, values[0])
 
     def read(self, message: p4runtime_pb2.RegisterEntry, answer: Answer) -> Iterator[None]:
