@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from v1model.backend import building
 from v1model.backend.extern_source import ExternSource
 from v1model.dataplane import DataPlaneError
+from v1model.drop_log import DropLog
 from v1model.errors import CompileError
 from v1model.frontend.preprocess import preprocess
 from v1model.options import SwitchOptions, UsageError, parse_switch_options
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OK, FAILURE, USAGE = 0, 1, 2
+LOG_DROPS_EVERY_S = 1.0
 
 # Reads and writes make protobuf messages by the thousand, which the collector walks again and again
 # for nothing: with Python's own thresholds (700, 10, 10) that takes half of the time of a large read.
@@ -98,7 +100,10 @@ def _run(options: SwitchOptions) -> None:
             )
         server.start()
         print(f"listening on {server.address}", flush=True)
-        stopped.wait()
+        drops = DropLog()
+        while not stopped.wait(LOG_DROPS_EVERY_S):
+            if statistics := engine.statistics():
+                drops.report(statistics)
     except (CompileError, DataPlaneError):
         if not stopped.is_set():  # else it is the compiler that was ended
             raise

@@ -65,6 +65,7 @@ DROP_CAUSES = (
     "assertion_failed",
     "oversize",
     "transmit",
+    "beyond_mtu",
     "event_queue_full",
 )
 _RECORD = struct.Struct("=2I")

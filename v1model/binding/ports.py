@@ -20,6 +20,7 @@ class PortStatistics(TypedDict):
     sent_packets: int
     sent_bytes: int
     oversize_drops: int
+    beyond_mtu_drops: int
     transmit_drops: int
     kernel_drops: int
     unfinished_checksums: int
@@ -34,7 +35,7 @@ class Statistics(TypedDict):
 
 
 def port_statistics(handle: Handle, port: int, interface: str) -> PortStatistics:
-    values = (ctypes.c_uint64 * 9)()  # weir_port_statistics
+    values = (ctypes.c_uint64 * 10)()  # weir_port_statistics
     handle.call("port_statistics", port, values)
     return {
         "interface": interface,
@@ -43,10 +44,11 @@ def port_statistics(handle: Handle, port: int, interface: str) -> PortStatistics
         "sent_packets": values[2],
         "sent_bytes": values[3],
         "oversize_drops": values[4],
-        "transmit_drops": values[5],
-        "kernel_drops": values[6],
-        "unfinished_checksums": values[7],
-        "error": os.strerror(values[8]) if values[8] else "",
+        "beyond_mtu_drops": values[5],
+        "transmit_drops": values[6],
+        "kernel_drops": values[7],
+        "unfinished_checksums": values[8],
+        "error": os.strerror(values[9]) if values[9] else "",
     }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from v1model.backend.extern_source import ExternSource
+    from v1model.binding.ports import Statistics
     from v1model.dataplane import DataPlane
 
 NO_CPU_PORT = PORTS  # a port that no packet can name
@@ -88,6 +89,14 @@ class EmbeddedEngine:
         if data_plane is self._connected:
             self._connected, self._attached = None, []
         data_plane.close()
+
+    def statistics(self) -> Statistics | None:
+        """What the switch that has the ports counted; None before there is one, and while it is replaced."""
+        connected = self._connected
+        try:
+            return connected.statistics() if connected else None
+        except DataPlaneError:
+            return None
 
     def close(self) -> None:
         self._reservations.release()

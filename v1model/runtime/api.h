@@ -90,6 +90,6 @@ WEIR_API int32_t weir_attach(struct vswitch *sw, uint32_t port, const char *inte
 WEIR_API int32_t weir_detach(struct vswitch *sw, uint32_t port);
 WEIR_API void weir_keep_running(struct vswitch *sw, uint32_t running); /* before weir_forward: 1; to end it: 0 */
 WEIR_API int32_t weir_forward(struct vswitch *sw);
-WEIR_API int32_t weir_port_statistics(struct vswitch *sw, uint32_t port, uint64_t values[9]);
+WEIR_API int32_t weir_port_statistics(struct vswitch *sw, uint32_t port, uint64_t values[10]);
 
 #endif

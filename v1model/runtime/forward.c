@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "api.h"
-#include "switch.h"
+#include "trace.h"
 
 enum { READY_PORTS = 64, SERVE_ROUNDS = 16, PRIORITY = -10 };
 
@@ -73,7 +73,7 @@ void ports_close(struct vswitch *sw) {
     free(sw->ports.outbox);
 }
 
-int32_t weir_port_statistics(struct vswitch *sw, uint32_t number, uint64_t values[9]) {
+int32_t weir_port_statistics(struct vswitch *sw, uint32_t number, uint64_t values[10]) {
     struct port *port = number < PORTS ? sw->ports.port[number] : NULL;
     if (!port) return ENODEV;
     interface_count_kernel_drops(port);
@@ -91,7 +91,12 @@ static void receive(struct vswitch *sw, struct burst *burst, uint32_t number) {
     struct port *port = sw->ports.port[number];
     if (!port || port->down) return;
     struct job **free_jobs = burst->jobs + burst->received;
+    uint64_t before = port->statistics.oversize;
     uint32_t count = interface_receive(port, free_jobs, burst->taken - burst->received, sw->max_frame_bytes);
+    if (port->statistics.oversize != before) {
+        sw->drops[DROPPED_OVERSIZE] += port->statistics.oversize - before;
+        trace_not_taken(sw, port->statistics.oversize - before, number);
+    }
     for (uint32_t i = 0; i < count; i++) burst->ports[burst->received++] = (uint16_t)number;
     burst->total += count;
 }

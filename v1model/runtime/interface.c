@@ -147,6 +147,14 @@ static bool is_fault(int error) {
     return error != ENOBUFS && error != EAGAIN && error != EMSGSIZE && error != EINVAL;
 }
 
+static void count_refused(struct port *port, struct job *job, int error) {
+    job->send_error = error;
+    if (error == EMSGSIZE)
+        port->statistics.beyond_mtu++;
+    else
+        port->statistics.transmit_drops++;
+}
+
 bool interface_send(struct port *port) {
     bool works = true;
     struct mmsghdr messages[BURST];
@@ -159,15 +167,19 @@ bool interface_send(struct port *port) {
         int sent = sendmmsg(port->socket, messages + i, port->queued - i, MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) continue;
         if (sent <= 0) { /* the first of them was refused; the next may pass */
-            port->statistics.transmit_drops++;
-            if (is_fault(errno)) {
-                port->error = errno;
+            int error = sent < 0 ? errno : EAGAIN;
+            count_refused(port, port->queue[i], error);
+            if (is_fault(error)) {
+                port->error = error;
                 works = false;
             }
             i++;
             continue;
         }
-        for (int k = 0; k < sent; k++) port->statistics.sent_bytes += port->queue[i + (uint32_t)k]->length;
+        for (int k = 0; k < sent; k++) {
+            port->queue[i + (uint32_t)k]->send_error = 0;
+            port->statistics.sent_bytes += port->queue[i + (uint32_t)k]->length;
+        }
         port->statistics.sent_packets += (uint32_t)sent;
         i += (uint32_t)sent;
     }

@@ -27,6 +27,7 @@ struct job {
     uint32_t trace_packet, trace_copy; /* numbers in a trace; 0: not traced */
     bool prepared; /* metadata is set already: resubmitted or recirculated */
     bool aborted;  /* an assertion failed or a loop did not end */
+    int send_error; /* errno, once an interface has had it; 0: sent */
 };
 
 struct job_queue {

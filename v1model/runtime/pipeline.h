@@ -201,7 +201,6 @@ static void run_egress(struct vswitch *sw, struct job *job) {
         return;
     }
     if (job->length > job->truncate_bytes) job->length = job->truncate_bytes;
-    trace_frame(sw, job, TRACE_SENT, job->egress_port);
     port_output(sw, job);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "api.h"
-#include "switch.h"
+#include "trace.h"
 
 uint32_t port_depth(const struct vswitch *sw, unsigned port) {
     const struct port *p = port < PORTS ? sw->ports.port[port] : NULL;
@@ -51,15 +51,19 @@ static void queue(struct vswitch *sw, struct port *port, struct job *job) {
 
 void port_output(struct vswitch *sw, struct job *job) {
     struct port *port = job->egress_port < PORTS ? sw->ports.port[job->egress_port] : NULL;
-    if (job->egress_port == sw->cpu_port) output_to_cpu(sw, job);
+    bool is_for_cpu = job->egress_port == sw->cpu_port;
+    if (is_for_cpu) output_to_cpu(sw, job);
     if (port && !port->down) {
         queue(sw, port, job);
         return;
     }
-    if (!sw->ports.running)
-        output_to_outbox(sw, job);
-    else if (job->egress_port != sw->cpu_port)
+    if (!sw->ports.running) output_to_outbox(sw, job);
+    if (!sw->ports.running || is_for_cpu) {
+        trace_sent(sw, job);
+    } else {
         sw->drops[DROPPED_NO_PORT]++;
+        trace_lost(sw, job, DROPPED_NO_PORT, job->egress_port);
+    }
     job_release(&sw->pool, job);
 }
 
@@ -113,12 +117,26 @@ void weir_look_at_links(struct vswitch *sw) {
     switch_unlock(sw);
 }
 
+/* What became of a packet that an interface had. */
+static void tell_outcome(struct vswitch *sw, const struct job *job) {
+    enum drop_cause cause = job->send_error == EMSGSIZE ? DROPPED_BEYOND_MTU : DROPPED_TRANSMIT;
+    if (!job->send_error) {
+        trace_sent(sw, job);
+        return;
+    }
+    sw->drops[cause]++;
+    trace_lost(sw, job, cause, job->egress_port);
+}
+
 void ports_send(struct vswitch *sw) {
     struct ports *ports = &sw->ports;
     for (uint32_t i = 0; i < ports->dirty_count; i++) {
         struct port *port = ports->port[ports->dirty[i]];
         if (!interface_send(port)) port_failed(sw, ports->dirty[i]);
-        for (uint32_t k = 0; k < port->queued; k++) job_push(&ports->sent, port->queue[k]);
+        for (uint32_t k = 0; k < port->queued; k++) {
+            tell_outcome(sw, port->queue[k]);
+            job_push(&ports->sent, port->queue[k]);
+        }
         port->queued = 0;
     }
     ports->dirty_count = 0;

@@ -12,7 +12,7 @@ enum { PORTS = 512, BURST = 32, OUTBOX_BYTES = 64 << 20, INTERFACE_NAME_BYTES = 
 
 struct port_statistics {
     uint64_t received_packets, received_bytes, sent_packets, sent_bytes;
-    uint64_t oversize, transmit_drops, kernel_drops;
+    uint64_t oversize, beyond_mtu, transmit_drops, kernel_drops;
     uint64_t unfinished_checksums; /* frames whose sender left the checksum to its network card */
 };
 
@@ -68,7 +68,8 @@ int interface_open(struct port *port, const char *interface, uint32_t ring_slots
 void interface_close(struct port *port);
 /* Fills up to `count` jobs with frames; how many. */
 uint32_t interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes);
-/* Sends the queue; what can't be sent is counted and gone. false: for an error in port->error. */
+/* Sends the queue; what can't be sent is counted, and has the reason in its send_error. false: for an error in
+ * port->error. */
 bool interface_send(struct port *port);
 /* Whether the socket has an error to report; it is in port->error then. */
 bool interface_take_error(struct port *port);

@@ -34,6 +34,7 @@ enum drop_cause {
     DROPPED_ASSERTION,
     DROPPED_OVERSIZE,       /* larger than the buffers */
     DROPPED_TRANSMIT,       /* the interface did not take it */
+    DROPPED_BEYOND_MTU,     /* longer than the MTU of the interface that it was to leave by */
     DROPPED_EVENT_FULL,     /* nobody fetched packets for the CPU, digests or messages */
     DROP_CAUSES,
 };

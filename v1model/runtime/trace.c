@@ -27,6 +27,25 @@ void emit_trace(struct vswitch *sw, const struct job *job, uint32_t site, const 
     free(data);
 }
 
+void trace_sent(struct vswitch *sw, const struct job *job) {
+    uint32_t port = job->egress_port;
+    if (job->trace_packet) emit_trace(sw, job, TRACE_SENT, (const uint8_t *)&port, sizeof port, job->data, job->length);
+}
+
+void trace_lost(struct vswitch *sw, const struct job *job, uint32_t cause, uint32_t port) {
+    uint32_t numbers[2] = {cause, port + 1};
+    if (job->trace_packet) emit_trace(sw, job, TRACE_DROPPED, (const uint8_t *)numbers, sizeof numbers, NULL, 0);
+}
+
+void trace_not_taken(struct vswitch *sw, uint64_t frames, uint32_t port) {
+    const struct trace_filter *filter = &sw->trace;
+    if (!filter->enabled || filter->length || (filter->port != ANY_PORT && filter->port != port)) return;
+    for (uint64_t i = 0; i < frames; i++) {
+        struct job job = {.trace_packet = ++sw->trace.packets, .trace_copy = ++sw->trace.copies};
+        trace_lost(sw, &job, DROPPED_OVERSIZE, port);
+    }
+}
+
 void weir_trace(struct vswitch *sw, uint32_t enabled, uint32_t port, const uint8_t *value, const uint8_t *mask, uint32_t length) {
     switch_lock(sw);
     struct trace_filter *filter = &sw->trace;

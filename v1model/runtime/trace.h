@@ -14,7 +14,7 @@ enum trace_step {
     TRACE_RECEIVED = 0x40000000, /* port, then the frame */
     TRACE_COPIED,                /* enum trace_cause, the copy that it is one of */
     TRACE_QUEUED,                /* egress port, replication id */
-    TRACE_DROPPED,               /* enum drop_cause */
+    TRACE_DROPPED,               /* enum drop_cause, the port that could not take or send it plus 1 (0: none) */
     TRACE_SENT,                  /* port, then the frame */
 };
 enum trace_cause { TRACE_CLONE_INGRESS, TRACE_CLONE_EGRESS, TRACE_REPLICA, TRACE_RESUBMIT, TRACE_RECIRCULATE };
@@ -29,6 +29,12 @@ static inline void trace_numbers(struct vswitch *sw, const struct job *job, enum
     uint32_t numbers[2] = {a, b};
     if (traced(job)) emit_trace(sw, job, step, (const uint8_t *)numbers, sizeof numbers, NULL, 0);
 }
+
+/* For the runtime, which is not compiled anew for a trace: where a packet left, or a port lost it. */
+void trace_sent(struct vswitch *sw, const struct job *job);
+void trace_lost(struct vswitch *sw, const struct job *job, uint32_t cause, uint32_t port);
+/* Frames that `port` could not take: each a packet of its own, without its bytes. */
+void trace_not_taken(struct vswitch *sw, uint64_t frames, uint32_t port);
 
 /* A port number and the frame as it is now. */
 static inline void trace_frame(struct vswitch *sw, const struct job *job, enum trace_step step, uint32_t port) {

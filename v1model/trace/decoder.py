@@ -65,7 +65,8 @@ class Decoder:
             return "copied", "", {"cause": COPY_CAUSES[a], "of": b}
         if site == QUEUED:
             return "queued", "", {"port": a, "instance": b}
-        return "dropped", "", {"cause": self._drop_causes[a] if a < len(self._drop_causes) else ABORTED}
+        cause = self._drop_causes[a] if a < len(self._drop_causes) else ABORTED
+        return "dropped", "", {"cause": cause, "port": b - 1} if b else {"cause": cause}
 
     def _lookup(self, table: Table, number: int, data: bytes) -> dict[str, object]:
         keys = [(key.name, value_width(key.expression.type)) for key in match_keys(table)]

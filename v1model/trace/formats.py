@@ -53,7 +53,8 @@ def _what(event: TraceEvent) -> str:
             instance = f", instance {values['instance']}" if values["instance"] else ""
             return f"to egress port {values['port']}{instance}"
         case "dropped":
-            return f"dropped: {values['cause']}"
+            where = f" (port {values['port']})" if "port" in values else ""
+            return f"dropped: {values['cause']}{where}"
     return event.name
 
 

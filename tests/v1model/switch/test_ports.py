@@ -10,13 +10,18 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from v1model.backend import Tracing
 from v1model.binding.ports import PortStatistics
+from v1model.compile import compile_p4
 from v1model.dataplane import DataPlaneError, Group, Member, Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch
 from v1model.switch import Switch
+from v1model.trace.events import TraceEvent, TraceFilter
+from v1model.trace.formats import as_text
 
 Make = Callable[..., Switch]
 pytestmark = [
@@ -167,6 +172,32 @@ def test_frames_that_do_not_fit_are_dropped(make: Make, pair: Callable[[], tuple
         left.send(FRAME)
         assert right.receive() == FRAME
         assert ports(small, 0)["oversize_drops"] == 1
+
+
+def test_frames_beyond_the_mtu_are_counted_and_traced_as_dropped(
+    make: Make, pair: Callable[[], tuple[str, Peer]]
+) -> None:
+    """A frame that could not leave is not traced as sent, nor is one that could not come in lost silently."""
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    traced = compile_p4(Path(switch.compiled.program.name), tracing=Tracing.STEPS)
+    (one, left), (two, right) = pair(), pair()
+    ip("link", "set", two, "mtu", "1400")
+    events: list[TraceEvent] = []
+    with Switch(traced, max_frame_bytes=4000) as small:
+        small.trace(TraceFilter(), events.append)
+        small.attach(0, one)
+        small.attach(1, two)
+        small.start()
+        for length in (4000, 2000, 10):
+            left.send(FRAME + bytes(length))
+        assert right.receive() == FRAME + bytes(10)
+        statistics = small.statistics()
+        small.wait_events(0)
+    assert statistics["ports"][0]["oversize_drops"] == statistics["drops"]["oversize"] == 1
+    assert statistics["ports"][1]["beyond_mtu_drops"] == statistics["drops"]["beyond_mtu"] == 1
+    ends = [as_text(event).split("  ")[-1] for event in events if event.kind in ("sent", "dropped")]
+    assert ends[:2] == ["dropped: oversize (port 0)", "dropped: beyond_mtu (port 1)"]
+    assert [event.kind for event in events if event.kind == "sent"] == ["sent"]
 
 
 def test_an_interface_that_vanishes_takes_only_its_port_down(

@@ -1,0 +1,70 @@
+"""What a switch drops of itself, in its log: a line for each port and reason, seldom when it goes on."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from v1model.binding.ports import Statistics
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 1.0
+LAST_PAUSE_S = 60.0
+
+_OF_PORTS = {
+    "oversize_drops": "longer than the largest frame that the switch takes (10240 bytes)",
+    "beyond_mtu_drops": "to be sent, but longer than the interface's MTU",
+    "transmit_drops": "to be sent, but the interface did not take them",
+    "kernel_drops": "came faster than the switch took them",
+}
+# The causes that are not the program's will, but for those that a port has or that are logged at once.
+_OF_SWITCH = {
+    "no_port": "for ports that are not attached or gone",
+    "no_buffer": "without a free buffer",
+    "again_queue_full": "to be resubmitted or recirculated, but too many waited",
+    "too_many_passes": "resubmitted or recirculated too often",
+    "endless_loop": "in a loop that did not end",
+    "event_queue_full": "or messages for the control plane, which did not fetch them",
+}
+
+
+class DropLog:
+    """Compares a switch's counts with those that it has logged.
+
+    `clock` gives seconds. A reason that goes on is logged after 1, 2, 4 ... 60 s.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._logged: dict[tuple[str, str], int] = {}
+        self._pauses: dict[tuple[str, str], tuple[float, float]] = {}  # (not before, pause)
+
+    def report(self, statistics: Statistics) -> None:
+        """Log what was dropped since the last line about it."""
+        for key, count, reason in _counts(statistics):
+            known = self._logged.get(key, 0)
+            not_before, pause = self._pauses.get(key, (0.0, FIRST_PAUSE_S))
+            if count < known:  # another switch, which counts anew
+                known = self._logged[key] = 0
+            if count == known or self._clock() < not_before:
+                continue
+            where = f"{key[0]}: " if key[0] else ""
+            logger.warning("%sdropped %d packets: %s", where, count - known, reason)
+            self._logged[key] = count
+            self._pauses[key] = (self._clock() + pause, min(2 * pause, LAST_PAUSE_S))
+
+
+def _counts(statistics: Statistics) -> Iterator[tuple[tuple[str, str], int, str]]:
+    """((port, reason), packets, reason in words) of all that is not 0."""
+    for number, port in statistics["ports"].items():
+        for name, reason in _OF_PORTS.items():
+            if count := int(str(dict(port)[name])):
+                yield (f"port {number} ({port['interface']})", name), count, reason
+    for name, reason in _OF_SWITCH.items():
+        if count := statistics["drops"][name]:
+            yield ("", name), count, reason
