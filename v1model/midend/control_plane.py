@@ -36,6 +36,10 @@ def controller_headers(unit: Unit, types: dict[str, t.RecordType]) -> tuple[Cont
     for name, type_ in types.items():
         header = unit.shapes.of(type_)
         assert isinstance(header, ir.Header)
+        bits = sum(field.width for _, field in header.fields if isinstance(field, ir.Bits))
+        if bits % 8 and name in ("packet_in", "packet_out"):
+            message = f"the header of {name} has {bits} bits, which are no whole bytes"
+            raise CompileError(message, type_.declaration.span, f"add a field of bit<{-bits % 8}>")
         found.append((header, name, tuple(tuple(f.annotations) for f in type_.declaration.fields)))
     return tuple(found)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from v1model import ir
 from v1model.errors import CompileError
 from v1model.frontend import ast
+from v1model.frontend import types as t
 from v1model.midend.scope import ActionClosure
 from v1model.midend.values import convert
 
@@ -53,7 +54,7 @@ def table_entries(
         message = "a priority for an entry that has none: its table is const, or has only exact and lpm keys"
         raise CompileError(message, with_priority[0].span)
     priorities = _priorities(frame, declaration) if needed else [None] * len(declaration.entries)
-    return tuple(
+    found = tuple(
         ir.ConstEntry(
             _matches(frame, entry, keys),
             _action(frame, entry.action),
@@ -62,6 +63,18 @@ def table_entries(
         )
         for entry, priority in zip(declaration.entries, priorities, strict=True)
     )
+    _refuse_twice(declaration, found)
+    return found
+
+
+def _refuse_twice(declaration: ast.TableDeclaration, entries: tuple[ir.ConstEntry, ...]) -> None:
+    """Two entries of the same keys and priority: the control plane could not tell them apart."""
+    seen: dict[object, ast.Entry] = {}
+    for node, entry in zip(declaration.entries, entries, strict=True):
+        first = seen.setdefault((entry.matches, entry.priority), node)
+        if first is not node:
+            hint = f"see line {first.span.line}"
+            raise CompileError("an entry with these keys stands in the table already", node.span, hint)
 
 
 def _action(frame: Frame, call: ast.Call) -> ir.ActionCall:
@@ -78,8 +91,8 @@ def _priorities(frame: Frame, declaration: ast.TableDeclaration) -> list[int | N
     if declaration.entries_const:
         ranks = [_rank(frame, entry, position) for position, entry in enumerate(entries, start=1)]
         return [max(ranks) + 1 - rank for rank in ranks]
-    largest_wins = bool(_property(frame, declaration, "largest_priority_wins", 1))
-    delta = _property(frame, declaration, "priority_delta", 1)
+    largest_wins = _largest_wins(frame, declaration)
+    delta = _delta(frame, declaration)
     explicit = _explicit(frame, declaration, -delta if largest_wins else delta)
     if largest_wins:
         return list(explicit)
@@ -114,12 +127,25 @@ def _explicit(frame: Frame, declaration: ast.TableDeclaration, step: int) -> lis
     return priorities
 
 
-def _property(frame: Frame, declaration: ast.TableDeclaration, name: str, default: int) -> int:
-    given = declaration.properties.get(name)
+def _largest_wins(frame: Frame, declaration: ast.TableDeclaration) -> bool:
+    given = declaration.properties.get("largest_priority_wins")
     if given is None:
-        return default
+        return True
     assert isinstance(given.value, ast.Expression)
-    return frame.constant(given.value, f"table property {name}")
+    if not isinstance(given.value.type, t.BoolType):
+        raise CompileError("largest_priority_wins must be true or false", given.value.span)
+    return bool(frame.constant(given.value, "largest_priority_wins"))
+
+
+def _delta(frame: Frame, declaration: ast.TableDeclaration) -> int:
+    given = declaration.properties.get("priority_delta")
+    if given is None:
+        return 1
+    assert isinstance(given.value, ast.Expression)
+    value = frame.constant(given.value, "priority_delta")
+    if value <= 0:
+        raise CompileError("priority_delta must be greater than 0", given.value.span)
+    return value
 
 
 def _matches(frame: Frame, entry: ast.Entry, keys: tuple[ir.Key, ...]) -> tuple[ir.KeyMatch | None, ...]:

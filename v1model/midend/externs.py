@@ -161,6 +161,7 @@ def method(frame: Frame, node: ast.Call) -> ir.Expr:
     values = arguments(frame, node)
     if resource.kind == "direct_meter":
         frame.unit.meter_targets[resource.name] = values[0]
+        frame.unit.meter_reads.setdefault(resource.name, node.span)
         return VOID
     frame.emit(ir.ExternCall(resource.name, node.callee.member, tuple(values), span=node.span))
     return VOID

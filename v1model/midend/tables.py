@@ -106,6 +106,11 @@ def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> 
     if sum(key.match_kind == "lpm" for key in keys) > 1:
         raise UnsupportedError("a table with more than one lpm key", declaration.span)
     actions = _actions(inside, instance)
+    for meter in properties["meters"]:
+        if meter not in frame.unit.meter_targets:
+            message = f"no action of table {instance.name} reads its direct meter {meter}"
+            hint = f"call {meter.rpartition('.')[2]}.read(...) in an action, or leave the meter out"
+            raise CompileError(message, declaration.span, hint)
     instance.actions = tuple(action.action for action in actions)
     if len(set(instance.actions)) < len(actions):
         raise CompileError(f"table {instance.name} lists an action twice", declaration.span)

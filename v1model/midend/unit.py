@@ -54,6 +54,7 @@ class Unit:
         self.value_sets: list[ir.ValueSet] = []
         self.digests: dict[str, ir.Digest] = {}
         self.new_types: dict[str, t.NewType] = {}
+        self.meter_reads: dict[str, ast.Span] = {}  # direct meter -> its first `read`
         self.meter_targets: dict[str, ir.Expr] = {}  # direct meter -> where `read` leaves the colour
 
     def frame(self, builder: Builder) -> Frame:
@@ -80,6 +81,14 @@ class Unit:
         for declaration in program.declarations:
             if isinstance(declaration, ast.Instantiation) and declaration.name != "main":
                 self.top_level(declaration)
+
+    def check_meters(self) -> None:
+        """A direct meter measures the packets of the table that it is attached to."""
+        attached = {name for table in self.tables for name in table.direct}
+        for meter, span in self.meter_reads.items():
+            if meter not in attached:
+                hint = "attach it: meters = ...;"
+                raise CompileError(f"direct meter {meter} belongs to no table that is applied", span, hint)
 
     def enum_member(self, enum: str, value: ir.Expr) -> str:
         """The name of a constant of an enum without an underlying type."""

@@ -237,7 +237,7 @@ def test_properties_that_bmv2_refuses_are_refused(tmp_path: Path, properties: st
 
 def test_a_direct_counter_belongs_to_one_table(tmp_path: Path) -> None:
     other = "table u { key = { meta.y : exact; } actions = { nop; } counters = hits; }"
-    with pytest.raises(CompileError, match="another table"):
+    with pytest.raises(CompileError, match="belongs to table"):
         table(
             tmp_path,
             "key = { meta.x : exact; } actions = { nop; } counters = hits;",
@@ -277,3 +277,97 @@ def test_two_tables_of_one_name_are_refused(tmp_path: Path) -> None:
             declarations=sub,
             locals_="sub() one; sub() two;",
         )
+
+
+ENTRIES = "key = { meta.x : KIND; } actions = { nop; } default_action = nop; entries = { LIST }"
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ("largest_priority_wins = 5; ", "true or false"),
+        ("priority_delta = -2; ", "greater than 0"),
+        ("priority_delta = 0; ", "greater than 0"),
+    ],
+)
+def test_properties_of_priorities_are_checked(tmp_path: Path, properties: str, reason: str) -> None:
+    entries = ENTRIES.replace("KIND", "ternary").replace("LIST", "1 : nop; 2 : nop;")
+    with pytest.raises(CompileError, match=reason) as refused:
+        table(tmp_path, properties + entries)
+    assert refused.value.span is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries"),
+    [
+        ("exact", "1 : nop; 2 : nop; 1 : nop;"),
+        ("lpm", "0x10 &&& 0xF0 : nop; 0x1F &&& 0xF0 : nop;"),
+        ("ternary", "priority=4: 1 : nop; priority=4: 1 : nop;"),
+    ],
+)
+def test_an_entry_that_stands_twice_is_refused(tmp_path: Path, kind: str, entries: str) -> None:
+    with pytest.raises(CompileError, match="already"):
+        table(tmp_path, ENTRIES.replace("KIND", kind).replace("LIST", entries))
+
+
+def test_the_same_keys_with_another_priority_are_another_entry(tmp_path: Path) -> None:
+    text = ENTRIES.replace("KIND", "ternary").replace("LIST", "priority=4: 1 : nop; priority=3: 1 : nop;")
+    assert len(table(tmp_path, text).entries) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry"),
+    [("exact", "300"), ("exact", "-129 - 200"), ("ternary", "1 &&& 0x1FF"), ("range", "0 .. 256")],
+)
+def test_a_key_that_does_not_fit_is_refused(tmp_path: Path, kind: str, entry: str) -> None:
+    with pytest.raises(CompileError, match="does not fit bit<8>"):
+        table(tmp_path, ENTRIES.replace("KIND", kind).replace("LIST", f"{entry} : nop;"))
+
+
+def test_a_negative_mask_is_a_bit_pattern(tmp_path: Path) -> None:
+    (entry,) = table(tmp_path, ENTRIES.replace("KIND", "ternary").replace("LIST", "1 &&& -1 : nop;")).entries
+    assert entry.matches == (KeyMatch(1, mask=255),)
+
+
+def test_unknown_properties_are_refused_or_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(CompileError, match="counter") as refused:
+        table(tmp_path, "actions = { nop; } default_action = nop; counter = 1;")
+    assert refused.value.hint == "did you mean 'counters'?"
+    table(tmp_path, "actions = { nop; } default_action = nop; colour = 1;")
+    assert "property colour is not known and has no effect" in caplog.text
+
+
+METER = "direct_meter<bit<8>>(MeterType.packets) rate; action read() { rate.read(meta.y); } "
+
+
+@pytest.mark.parametrize(
+    ("locals_", "reason"),
+    [
+        ("table t { key = { meta.x : exact; } actions = { nop; } meters = rate; }", "reads its direct meter"),
+        ("table t { key = { meta.x : exact; } actions = { read; } }", "belongs to no table"),
+        (
+            "table t { key = { meta.x : exact; } actions = { read; } meters = rate; }"
+            "table u { key = { meta.x : exact; } actions = { read; } meters = rate; }",
+            "belongs to table 't' already",
+        ),
+    ],
+    ids=["never read", "not attached", "two tables"],
+)
+def test_a_direct_meter_without_its_table_is_refused(tmp_path: Path, locals_: str, reason: str) -> None:
+    with pytest.raises(CompileError, match=reason):
+        program(tmp_path, "t.apply();", locals_=f"{METER} action nop() {{}} {locals_}")
+
+
+def test_a_direct_meter_may_be_read_by_some_of_a_table_s_actions(tmp_path: Path) -> None:
+    ir_program = program(
+        tmp_path,
+        "t.apply();",
+        locals_=METER + "table t { key = { meta.x : exact; } actions = { read; NoAction; } meters = rate; }",
+    )
+    assert ir_program.tables[0].direct == ("ing.rate",)
+
+
+def test_a_packet_in_header_has_whole_bytes(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="65 bits") as refused:
+        program(tmp_path, declarations='@controller_header("packet_in") header in_t { bit<65> wide; }')
+    assert refused.value.hint == "add a field of bit<7>"

@@ -57,6 +57,17 @@ def make_cast(node: ast.Expression, target: Type) -> ast.Cast:
     return ast.Cast(node.span, ref, node, type=target, constant=fold_cast(node.constant, target))
 
 
+def refuse_cut(node: ast.Expression) -> None:
+    """Refuse a known `int` that a bit<W> or int<W> would hold only in part, where P4 converts by itself. A
+    negative number may stand for its bit pattern."""
+    given = node.operand.constant if isinstance(node, ast.Cast) else None
+    if not isinstance(given, int) or not isinstance(node.type, BitType) or not isinstance(node, ast.Cast):
+        return
+    limit = 1 << (node.type.width - 1 if node.type.signed and node.type.width else node.type.width)
+    if isinstance(node.operand.type, IntegerType) and not -limit <= given < limit:
+        raise CompileError(f"{given} does not fit {show(node.type)}", node.span)
+
+
 def is_header(found: Type | None) -> bool:
     """Whether the type is a header or a header union."""
     return isinstance(found, RecordType) and found.kind != "struct"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError, UnsupportedError
@@ -10,7 +12,7 @@ from v1model.frontend import ast
 from v1model.frontend.check import values
 from v1model.frontend.check.arguments import Site, bind
 from v1model.frontend.check.constants import is_compile_time, require_int
-from v1model.frontend.check.convert import convert
+from v1model.frontend.check.convert import convert, refuse_cut
 from v1model.frontend.check.parsers import check_keys, require_matchable
 from v1model.frontend.check.rules import check, check_constant
 from v1model.frontend.check.show import show
@@ -30,6 +32,19 @@ from v1model.frontend.types import (
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
+logger = logging.getLogger(__name__)
+
+# Table properties with an expression as their value.
+PROPERTIES = (
+    "size",
+    "implementation",
+    "counters",
+    "meters",
+    "support_timeout",
+    "largest_priority_wins",
+    "priority_delta",
+)
+
 
 def check_table(c: Context, node: ast.TableDeclaration) -> None:
     with c.inside("table"):
@@ -43,6 +58,7 @@ def check_table(c: Context, node: ast.TableDeclaration) -> None:
             _check_entry(c, node, entry, [kind for kind in types if kind is not None], references)
         for table_property in node.properties.values():
             _check_property(c, table_property)
+            _check_attached(c, node, table_property)
     values.check_annotations(c, node.annotations)
     c.declare(node)
 
@@ -57,12 +73,37 @@ def _check_key_element(c: Context, key: ast.KeyElement) -> None:
 
 
 def _check_property(c: Context, node: ast.TableProperty) -> None:
+    _check_name(node)
     assert isinstance(node.value, ast.Expression)
     node.value = check_constant(c, node.value, f"table property {node.name!r}")
     if node.name == "size" and not isinstance(node.value.type, IntegerType | BitType):
         raise CompileError(f"the size of a table cannot be {show(node.value.type)}", node.value.span)
     if node.name == "size" and isinstance(node.value.constant, int) and node.value.constant < 0:
         raise CompileError("the size of a table must not be negative", node.value.span)
+
+
+def _check_name(node: ast.TableProperty) -> None:
+    """A property that is not known means nothing: refused where it looks like one that is."""
+    if node.name in PROPERTIES:
+        return
+    if close := difflib.get_close_matches(node.name, PROPERTIES, n=1):
+        message = f"table property {node.name!r} is not known"
+        raise CompileError(message, node.span, f"did you mean {close[0]!r}?")
+    place = f"{node.span.file}:{node.span.line}"
+    logger.warning("%s: table property %s is not known and has no effect", place, node.name)
+
+
+def _check_attached(c: Context, table: ast.TableDeclaration, node: ast.TableProperty) -> None:
+    """A direct counter or meter has a cell for each entry of its one table."""
+    value = node.value
+    if node.name not in ("counters", "meters") or not isinstance(value, ast.Name):
+        return
+    if value.declaration is None:
+        return
+    other = c.attached.setdefault(value.declaration, table)
+    if other is not table:
+        message = f"{value.name!r} belongs to table {other.name!r} already"
+        raise CompileError(message, value.span, "a direct counter or meter serves one table")
 
 
 # --- actions -----------------------------------------------------------------------------
@@ -200,5 +241,7 @@ def _check_entry_key(key: ast.Expression, match_kind: str) -> None:
     if match_kind == "exact" and not is_exact:
         raise CompileError("an exact key must be one value", key.span)
     parts = [key.left, key.right] if isinstance(key, ast.Binary) and isinstance(key.type, SetType) else [key]
+    for part in parts:
+        refuse_cut(part)
     if not all(is_compile_time(part) for part in parts):
         raise CompileError("the keys of an entry must be known at compile time", key.span)
