@@ -18,7 +18,7 @@ from v1model.dataplane import DataPlaneError
 from v1model.drop_log import DropLog
 from v1model.errors import CompileError
 from v1model.frontend.preprocess import preprocess
-from v1model.options import SwitchOptions, UsageError, parse_switch_options
+from v1model.options import INSTEAD, SwitchOptions, UsageError, parse_switch_options
 from v1model.p4info import p4info
 from v1model.p4runtime.address import ServerError, is_local
 from v1model.p4runtime.device_config import DeviceConfig
@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     handler.setFormatter(_JsonLines() if options.log_json else logging.Formatter("weir-switch: %(message)s"))
     logging.basicConfig(level=logging.INFO if options.log_packets else logging.WARNING, handlers=[handler])
     for option in options.without_effect:
-        logging.warning("%s makes no difference to the embedded switch", option)
+        instead = f": {INSTEAD[option]}" if option in INSTEAD else ""
+        logging.warning("%s makes no difference to the embedded switch%s", option, instead)
     if not is_local(options.address) and (options.tls is None or options.tls.client_ca is None):
         logging.warning(
             "whoever reaches %s may do everything to this switch: clients need no certificate "

@@ -196,8 +196,10 @@ _WITHOUT_EFFECT: dict[str, int | None] = {
     "--dump-packet-data": None,
     "--max-port-count": None,
     "--log-file": None,
+    "--nanolog": None,
     "--log-flush": 0,
 }
+INSTEAD = {"--nanolog": "--trace FILE writes down what packets do"}
 _TARGET_WITHOUT_EFFECT: dict[str, int | None] = {
     "--disable-swap": 0,
     "--max-mc-groups": None,
@@ -207,7 +209,6 @@ _TARGET_WITHOUT_EFFECT: dict[str, int | None] = {
 _REFUSED = {
     "--use-files": "use the library form (v1model.switch) for packets from files",
     "--packet-in": "use the library form (v1model.switch)",
-    "--nanolog": "use --log-console",
     "--debugger": "there is no debugger; use log_msg() with --log-console",
     "--debugger-addr": "there is no debugger; use log_msg() with --log-console",
     "--restore-state": "let the controller write the state",

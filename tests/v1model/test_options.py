@@ -12,14 +12,15 @@ from v1model.trace.recorder import Recording
 
 
 def test_everything_that_a_script_for_bmv2_gives() -> None:
-    general = "-i 1@veth1 --interface 2@veth2 --device-id 7 --thrift-port 9090 --log-level off --log-console"
+    general = "-i 1@veth1 --interface 2@veth2 --device-id 7 --thrift-port 9090 --log-level off"
+    general += " --nanolog ipc:///tmp/bm-log.ipc --log-console"
     target = "--grpc-server-addr 127.0.0.1:50051 --cpu-port 255 --disable-swap"
     options = parse_switch_options([*general.split(), "program.json", "--", *target.split()])
     assert options.ports == {1: "veth1", 2: "veth2"}
     assert (options.device_id, options.program) == (7, Path("program.json"))
     assert (options.address, options.cpu_port) == ("127.0.0.1:50051", 255)
     assert options.log_packets
-    assert options.without_effect == ("--thrift-port", "--log-level", "--disable-swap")
+    assert options.without_effect == ("--thrift-port", "--log-level", "--nanolog", "--disable-swap")
 
 
 def test_what_to_write_down() -> None:

@@ -28,15 +28,49 @@ C_FAILED = "C compiler failed"
 CRASHED = "crashed"  # or ran out of time
 RESULTS = (COMPILED, UNSUPPORTED, REFUSED, UNREADABLE, C_FAILED, CRASHED)
 
-# A program has the package's instance; what is only included by programs has not.
+# A program has the package's instance, be it in a file that it includes; what is only included has not.
 _MAIN = re.compile(r"\bV1Switch\s*(<[^;]*>)?\s*\(")
+_BLOCK = re.compile(r"\b(parser|control)\s+\w+")
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d+\b")
 
 
-def find_programs(root: Path) -> list[Path]:
-    """The *.p4 files below `root` (or `root` itself) that instantiate V1Switch."""
-    files = [root] if root.is_file() else sorted(root.rglob("*.p4"))
-    return [path for path in files if path.is_file() and _MAIN.search(path.read_text(errors="replace"))]
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+def find_programs(root: Path, include: Sequence[Path] = ()) -> list[Path]:
+    """The *.p4 files below `root` (or `root` itself) that instantiate V1Switch, themselves or in a file that
+    they include. A file that only completes others, which define what it instantiates, is not one."""
+    files = [root] if root.is_file() else sorted(path for path in root.rglob("*.p4") if path.is_file())
+    texts = {path.resolve(): path.read_text(errors="replace") for path in files}
+    included: set[Path] = set()
+    programs = []
+    for path in files:
+        reached = _reached(path.resolve(), texts, include)
+        if any(_MAIN.search(texts[file]) for file in reached):
+            programs.append(path)
+            included |= reached - {path.resolve()}
+    return [path for path in programs if path.resolve() not in included or _has_blocks(texts[path.resolve()])]
+
+
+def _reached(path: Path, texts: dict[Path, str], include: Sequence[Path]) -> set[Path]:
+    """A file and all that it includes, as far as the files can be read; adds those to `texts`."""
+    reached, waiting = {path}, [path]
+    while waiting:
+        file = waiting.pop()
+        for name in _INCLUDE.findall(texts[file]):
+            for folder in (file.parent, path.parent, *include):
+                found = (folder / name).resolve()
+                if found.is_file():
+                    if found not in reached:
+                        texts.setdefault(found, found.read_text(errors="replace"))
+                        reached.add(found)
+                        waiting.append(found)
+                    break
+    return reached
+
+
+def _has_blocks(text: str) -> bool:
+    return bool(_BLOCK.search(text))
 
 
 def survey(
@@ -44,7 +78,7 @@ def survey(
 ) -> Iterator[Outcome]:
     """Outcomes in the order in which programs are done."""
     top = root.parent if root.is_file() else root
-    tasks = [(path.relative_to(top).as_posix(), path) for path in find_programs(root)]
+    tasks = [(path.relative_to(top).as_posix(), path) for path in find_programs(root, include)]
     return isolation.run_all(tasks, partial(compile_one, include=include), CRASHED, jobs, timeout_s)
 
 

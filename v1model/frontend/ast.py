@@ -46,6 +46,7 @@ class IntLiteral(Expression):
     value: int
     width: int | None = None
     signed: bool = False
+    base: int = 10  # as written
 
 
 @dataclass(eq=False, slots=True)

@@ -30,6 +30,7 @@ KEYWORDS = frozenset(
 )
 
 _LINE_MARKER = re.compile(r'# (\d{1,9}) "((?:[^"\\]|\\.)*)"')
+_HASH_COMMENT = re.compile(r"\s*#\s+(?![\s\d])")  # what is no directive is a comment to p4c
 MAX_SOURCE_FILE_BYTES = 16 << 20
 MAX_TOKENS = 1 << 19  # some 50,000 lines
 _END_OF_STRING = re.compile(r'(?:[^"\\]|\\.)*"')
@@ -65,7 +66,7 @@ def tokenize(text: str, main_file: str, *, open_files: bool = False) -> list[Tok
         number += 1
         if line.startswith("# ") and (marker := _LINE_MARKER.match(line)):
             number, file = int(marker[1]) - 1, marker[2].replace("\\\\", "\\").replace('\\"', '"')
-        elif line and not line.isspace():
+        elif line and not line.isspace() and not _HASH_COMMENT.match(line):
             whole = _with_rest_of_string(line, lines)
             source = source_line(file, number) if open_files else whole
             _tokenize_line(whole, source, Span(file, number, 1), tokens)

@@ -30,8 +30,8 @@ def key_name(frame: Frame, node: ast.Expression) -> str:
             return f"{key_name(frame, base)}.$valid$"
         case ast.Cast(operand=operand):
             return key_name(frame, operand)
-        case ast.IntLiteral(value=value):
-            return str(value)
+        case ast.IntLiteral(value=value, base=base):
+            return format(value, {16: "#x", 8: "#o", 2: "#b"}.get(base, "d"))
         case _:
             raise CompileError("a key this complex needs a @name annotation", node.span)
 

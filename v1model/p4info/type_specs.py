@@ -157,7 +157,11 @@ def bit_width(type_: t.Type) -> int:
             return max_width
         case t.NewType(base=base):
             translation = find(type_.declaration.annotations, _TRANSLATION)
-            return bit_width(base) if translation is None else translation_arguments(translation)[1] or 0
+            if translation is not None:
+                return translation_arguments(translation)[1] or 0
+            while isinstance(base, t.NewType):  # only the type's own translation counts
+                base = base.base
+            return bit_width(base)
         case t.EnumType(underlying=t.BitType(width=width)):
             return width
         case t.BoolType():

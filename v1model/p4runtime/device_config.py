@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from v1model.dataplane import DataPlaneError
 
 FORMAT = "weir-v1model/1"
+# p4.tmp.P4DeviceConfig on the wire
+_VARINT, _LENGTH_DELIMITED, _DEVICE_DATA, _MAX_VARINT_BITS = 0, 2, 3, 63
 MAX_SOURCE_BYTES = 4 << 20
 
 
@@ -30,6 +32,7 @@ class DeviceConfig:
     @classmethod
     def decode(cls, data: bytes) -> DeviceConfig:
         """INVALID_ARGUMENT, with what to do, for anything else."""
+        data = _unwrapped(data)
         if not data:
             raise _invalid("p4_device_config is empty")
         if len(data) > MAX_SOURCE_BYTES:
@@ -48,6 +51,36 @@ class DeviceConfig:
         if any("\ud800" <= character <= "\udfff" for character in name + source):
             raise _invalid("p4_device_config has characters that are not Unicode's")
         return cls(name, source)
+
+
+def _unwrapped(data: bytes) -> bytes:
+    """The `device_data` of a p4.tmp.P4DeviceConfig, in which p4lang/tutorials and others wrap a config for
+    BMv2; anything else as it is."""
+    if not data or data.lstrip()[:1] == b"{":
+        return data
+    at, found = 0, data
+    while at < len(data):
+        tag, at = _varint(data, at)
+        value, at = _varint(data, at)
+        if tag & 7 == _LENGTH_DELIMITED:
+            if value > len(data) - at:
+                return data
+            found = data[at : at + value] if tag >> 3 == _DEVICE_DATA else found
+            at += value
+        elif tag & 7 != _VARINT:
+            return data
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of protobuf's at `at`, and what follows it; one that does not end reaches to the end."""
+    value = shift = 0
+    while at < len(data) and shift < _MAX_VARINT_BITS:
+        byte = data[at]
+        value, shift, at = value | (byte & 0x7F) << shift, shift + 7, at + 1
+        if byte < 0x80:
+            return value, at
+    return value, len(data)
 
 
 def _invalid(reason: str) -> DataPlaneError:

@@ -34,6 +34,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_instance_may_stand_in_an_included_file(tmp_path: Path) -> None:
+    """What only holds the instance is no program of its own."""
+    before, instance = program().split("V1Switch(")
+    (tmp_path / "main.p4").write_text(before + '#include "shared/instance.p4"\n')
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "instance.p4").write_text("V1Switch(" + instance)
+    (tmp_path / "shared" / "other.p4").write_text("const bit<8> other = 1;\n")
+    (tmp_path / "again.p4").write_text('#include "main.p4"\n')
+    names = [path.relative_to(tmp_path).as_posix() for path in survey.find_programs(tmp_path)]
+    assert names == ["again.p4", "main.p4"]
+    assert survey.compile_one(tmp_path / "main.p4") == (survey.COMPILED, "")
+
+
 def test_each_outcome(folder: Path) -> None:
     outcomes = list(survey.survey(folder, jobs=2))
     assert {outcome.name: outcome.result for outcome in outcomes} == {

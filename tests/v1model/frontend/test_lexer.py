@@ -113,3 +113,15 @@ def test_texts_survive(words: list[str]) -> None:
 def test_any_text_is_tokens_or_refused(text: str) -> None:
     with suppress(CompileError):
         assert tokenize(text, "test.p4")[-1].kind == END
+
+
+def test_a_hash_that_is_no_directive_begins_a_comment() -> None:
+    text = '# 7 "a.p4"\nconst\n# a note of 3 words\n  # "another\nx {\n#}'
+    tokens = tokenize(text, "test.p4")[:-1]
+    assert [(token.text, token.span.line) for token in tokens] == [
+        ("const", 7),
+        ("x", 10),
+        ("{", 10),
+        ("#", 11),
+        ("}", 11),
+    ]

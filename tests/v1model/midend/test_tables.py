@@ -34,6 +34,8 @@ def table(folder: Path, properties: str, *, locals_: str = "", body: str = "t.ap
         ("std.ingress_port : exact;", "std.ingress_port"),
         ('meta.x + 1 : exact @name("sum");', "sum"),
         ("meta.x & 3 : exact;", "meta.x & 3"),
+        ("hdr.h.a & 0X1F : ternary;", "hdr.h.a & 0x1f"),
+        ("hdr.h.a & 8w0b101 : exact;", "hdr.h.a & 0b101"),
     ],
 )
 def test_key_names_are_p4c_s(tmp_path: Path, key: str, name: str) -> None:

@@ -106,3 +106,24 @@ def test_actions_are_listed_once_however_many_tables_have_them(tmp_path: Path) -
         "apply { t.apply(); u.apply(); }",
     )
     assert [action.preamble.name for action in info.actions] == ["NoAction", "ing.a"]
+
+
+def test_a_type_over_a_translated_type_has_its_own_width(tmp_path: Path) -> None:
+    path = tmp_path / "snippet.p4"
+    types = """
+@p4runtime_translation("port", string) type bit<9> port_t;
+type port_t lane_t;
+"""
+    ingress = """
+action a(port_t port, lane_t lane) {}
+table t { key = { (port_t) 9w1 : exact @name("port"); (lane_t) 9w1 : exact @name("lane"); } actions = { a; } }
+apply { t.apply(); }
+"""
+    before, after = (SKELETON % ingress).split("struct", 1)
+    path.write_text(f"{before}{types}struct{after}")
+    info = described(path)
+    assert [(field.name, field.bitwidth) for field in info.tables[0].match_fields] == [
+        ("port", 0),
+        ("lane", 9),
+    ]
+    assert [param.bitwidth for param in info.actions[-1].params] == [0, 9]

@@ -211,7 +211,7 @@ def _equal(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(_equal, left, right))
     if not isinstance(left, ast.Node) or isinstance(left, ast.TypeRef | ast.Declaration):
         return bool(left == right) or isinstance(left, ast.TypeRef)
-    names = [field.name for field in dataclasses.fields(left) if field.name != "span"]
+    names = [field.name for field in dataclasses.fields(left) if field.name not in ("span", "base")]
     return type(left) is type(right) and all(
         _equal(getattr(left, name), getattr(right, name)) for name in names
     )

@@ -245,10 +245,10 @@ def integer_literal(token: Token) -> ast.IntLiteral:
         value = int(digits, base)
     except ValueError:
         raise CompileError("this number has too many digits", token.span, "write it in hexadecimal") from None
-    return _sized_literal(token, value, width, prefix == "s")
+    return _sized_literal(token, value, width, prefix == "s", base)
 
 
-def _sized_literal(token: Token, value: int, width: int | None, signed: bool) -> ast.IntLiteral:
+def _sized_literal(token: Token, value: int, width: int | None, signed: bool, base: int) -> ast.IntLiteral:
     if width is not None:
         if width > MAX_WIDTH_BITS:
             raise CompileError(f"a width of at most {MAX_WIDTH_BITS} bits is supported", token.span)
@@ -257,7 +257,7 @@ def _sized_literal(token: Token, value: int, width: int | None, signed: bool) ->
             value -= 1 << width
     elif value.bit_length() > MAX_INT_BITS:
         raise CompileError(f"this number has more than {MAX_INT_BITS} bits", token.span)
-    return ast.IntLiteral(token.span, value, width, signed)
+    return ast.IntLiteral(token.span, value, width, signed, base)
 
 
 def _string(p: Cursor) -> ast.Expression:
