@@ -92,7 +92,7 @@ def _run(options: SwitchOptions) -> None:
     step_back()
     externs = ExternSource.read(options.externs) if options.externs else None
     engine = EmbeddedEngine(options.ports, options.cpu_port, externs, options.recording)
-    server = P4RuntimeServer(options.address, options.device_id, engine, options.tls)
+    server = P4RuntimeServer(options.address, options.device_id, engine, options.tls, engine.statistics)
     try:
         if options.program:
             config = load_config(options.program, externs)

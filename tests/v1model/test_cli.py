@@ -190,6 +190,33 @@ def test_a_program_s_name_is_enough() -> None:
 
 
 @needs_root
+def test_a_frame_that_is_too_long_is_logged_and_shown(tmp_path: Path) -> None:
+    """Frames above 10,240 bytes are dropped; log, trace and `show_ports` say so."""
+    trace = tmp_path / "trace.jsonl"
+    arguments: list[str | Path] = [PROGRAM, "--trace", trace, "--trace-json"]
+    with interface() as name, running_switch("-i", f"1@{name}", *arguments, *ANY_PORT) as (process, address):
+        for end in (name, f"{name}p"):
+            subprocess.run(["ip", "link", "set", end, "mtu", "20000", "up"], check=True)
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+            sender.bind((f"{name}p", 0))
+            sender.send(bytes(11000))
+        assert process.stderr
+        expected = f"weir-switch: port 1 ({name}): dropped 1 packets: longer than the largest frame"
+        assert process.stderr.readline().startswith(expected)
+        shown = subprocess.run(
+            [sys.executable, "-m", "v1model.remote.cli", "--address", address, "-c", "show_ports"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        assert shown[0].startswith(f"1: {name}, ")
+        assert shown[0].endswith("dropped: 1 oversize")
+        assert "dropped by the switch: 1 oversize" in shown
+        wait_for(lambda: '"cause": "oversize", "port": 1' in trace.read_text())
+
+
+@needs_root
 def test_pcap_and_trace_of_a_running_switch(tmp_path: Path) -> None:
     """What the interface hands over is in its pcap file; every packet's steps are JSON lines."""
     trace = tmp_path / "trace.jsonl"

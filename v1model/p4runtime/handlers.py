@@ -7,6 +7,7 @@ difference.
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # The largest device config with its P4Info, or some 100,000 table entries; in memory several times over.
 MAX_MESSAGE_BYTES = 16 << 20
 MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
+STATISTICS_SERVICE = "weir.v1model.Switch"
 _SERVICE = p4runtime_pb2.DESCRIPTOR.services_by_name["P4Runtime"]
 
 
@@ -50,6 +52,21 @@ def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message
         for name, behaviour in behaviours.items()
     }
     return grpc.method_handlers_generic_handler(_SERVICE.full_name, methods)
+
+
+def statistics_handlers(
+    service: P4RuntimeService, read: Callable[[], object]
+) -> grpc.GenericRpcHandler[bytes, bytes]:
+    """weir.v1model.Switch/Statistics, which is not P4Runtime's: what `read` counts, as JSON. The request is
+    empty."""
+
+    def statistics(_request: Message, _context: grpc.ServicerContext) -> bytes:
+        return json.dumps(read()).encode()
+
+    behaviour = partial(_answer, service, statistics, p4runtime_pb2.CapabilitiesRequest, is_stream=False)
+    return grpc.method_handlers_generic_handler(
+        STATISTICS_SERVICE, {"Statistics": grpc.stream_stream_rpc_method_handler(behaviour)}
+    )
 
 
 def _answer(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.remote.data_plane import RemoteDataPlane, running_program
+from v1model.remote.ports import show_ports
 from v1model.remote.profiles import ProfileCommands
 from v1model.remote.session import Session
 from v1model.remote.tables import TableCommands
@@ -39,9 +40,14 @@ class Commands:
             **tables.commands,
             **ProfileCommands(data_plane, tables, say).commands,
             **ValueSetCommands(data_plane, say).commands,
+            "show_ports": (0, lambda _: self._show_ports(data_plane)),
         }
         # The commands use no more of a data plane than RemoteDataPlane has.
         self._switch = SwitchCommands(data_plane, say)  # type: ignore[arg-type]
+
+    def _show_ports(self, data_plane: RemoteDataPlane) -> None:
+        for line in show_ports(data_plane.statistics()):
+            self._say(line)
 
     def run(self, line: str) -> None:
         words = line.split("#", 1)[0].split()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from v1model.dataplane import (
     CloneSession,
@@ -56,6 +56,10 @@ class RemoteDataPlane:
 
     def __init__(self, session: Session, program: Program, schema: Schema) -> None:
         self._session, self.program, self._schema = session, program, schema
+
+    def statistics(self) -> dict[str, Any]:
+        """What the switch counted, of its ports and of packets that it dropped."""
+        return self._session.statistics()
 
     # --- tables
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TIMEOUT_S = 20.0
+STATISTICS = "/weir.v1model.Switch/Statistics"
 
 
 class Session:
@@ -43,6 +45,17 @@ class Session:
             raise _error(error) from error
         config: p4runtime_pb2.ForwardingPipelineConfig = answer.config
         return config
+
+    def statistics(self) -> dict[str, Any]:
+        """What a weir-switch counted (`Switch.statistics()`); UNIMPLEMENTED from any other."""
+        call: Any = self._channel.unary_unary(STATISTICS, request_serializer=None, response_deserializer=None)
+        try:
+            counted: dict[str, Any] | None = json.loads(call(b"", timeout=TIMEOUT_S))
+        except grpc.RpcError as error:
+            raise _error(error) from error
+        if counted is None:
+            raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
+        return counted
 
     def read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
         request = p4runtime_pb2.ReadRequest(device_id=self._device_id, entities=[entity])

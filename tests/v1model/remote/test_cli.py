@@ -64,6 +64,14 @@ def test_tables_and_actions_are_listed(shell: Shell) -> None:
     assert f"{'In.to':30} [port(9), mac(48)]" in shell("table_info route")
 
 
+def test_ports_and_drops_are_shown(shell: Shell) -> None:
+    """The switch has no interfaces here."""
+    assert [line for line in shell("show_ports") if not line.startswith("dropped by the switch")] == []
+    counted = shell.data_plane.statistics()
+    assert counted["ports"] == {}
+    assert counted["drops"]["beyond_mtu"] == 0
+
+
 def test_entries_by_handle(shell: Shell) -> None:
     assert shell("table_add route to 10.0.1.0/24 => 3 00:00:00:00:01:02") == [
         "Entry has been added with handle 0"
