@@ -24,7 +24,7 @@ from engines.vllm.keys import EngineKeys
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
-from engines.vllm.weights import begin_naming
+from engines.vllm.weight_names import begin_naming
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
