@@ -1,168 +1,389 @@
-"""The scheduler's side: which blocks of a request are in the pool, which a step loads and stores."""
+"""The scheduler's side: which blocks of a request are in the pool, which a step loads and stores.
+
+Nothing here waits while the engine has something to compute, and the work of a step is in proportion to the requests
+that it schedules and to the blocks that it completes, not to the length of the prompts.
+"""
 
 from __future__ import annotations
 
-import json
 import logging
-from concurrent.futures import Future, TimeoutError
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+import sys
+import time
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from engines.identity import model_identity
-from engines.vllm.jobs import BlockRun, Jobs
-from hostlib.errors import KeySpaceError
+from engines.vllm.damage import Damage, Write
+from engines.vllm.jobs import BlockRun, Jobs, Refusal
+from engines.vllm.key_memory import KeyMemory
+from engines.vllm.steps import Step, StepLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Sequence
 
     from vllm.v1.core.kv_cache_manager import KVCacheBlocks
     from vllm.v1.core.sched.output import SchedulerOutput
     from vllm.v1.request import Request
 
+    from engines.vllm.jobs import Report
+    from engines.vllm.keys import EngineKeys, RequestKeys
+    from engines.vllm.steps import Block
     from hostlib.engine import BlockingPool
+
+REMEMBERED_KEYS = 1 << 17
+"""Number of blocks that the scheduler knows to be in the pool: they are not offered again. About 20 MB."""
+IDLE_WAIT_S = 0.005
+"""Longest time that a step waits for look-ups if the engine has nothing to compute."""
+LOOKUP_MARGIN_S = 5.0
+"""After this time above `lookup_timeout_s`, a look-up without an answer counts as one that found nothing."""
+RETRY_STEPS = 16
+"""Number of steps after which blocks that were not stored are offered again."""
+LOST_S = 60.0
+"""Time since the last failed load after which blocks that failed to load are looked for again."""
+MAX_RETRIES = 8
+"""Number of times that blocks of one request are offered again."""
+RETRIED_BLOCKS = 256
+"""Most blocks that one step offers again."""
 
 _log = logging.getLogger("weir")
 
-LOOKUP_PAUSE_S = 0.01
-"""How long the scheduler waits for an answer before it turns to other requests."""
+
+class OwnCache(Protocol):
+    """The engine's own KV cache, as its scheduler sees it."""
+
+    def blocks(self, request_id: str) -> Sequence[Block]:
+        """The blocks of a request, in the order of its tokens; none if it holds none."""
+
+    def evict(self, block_ids: set[int]) -> None:
+        """No further request shall find these blocks in the engine's prefix cache."""
+
+    def is_empty(self) -> bool:
+        """Whether no request holds a block, and none can be found in the prefix cache."""
 
 
-@dataclass
+@dataclass(slots=True)
+class _Lookup:
+    """The question how many blocks of a request the pool has."""
+
+    first: int
+    """Number of the first block that was asked for."""
+    answer: Future[int]
+    deadline_s: float
+    found: int | None = None
+    """Blocks from the first one on that can be loaded; None while that is not known."""
+
+
+@dataclass(slots=True)
 class _Tracked:
     """A request that is waiting or running."""
 
     request: Request
-    salt: bytes
-    keys: list[list[bytes]] = field(default_factory=list)
-    """For each rank, of the first blocks."""
-    lookup: Future[int] | None = None
-    lookup_first: int = -1
-    stored: int = 0
-    """Blocks from the first on that are in the pool, or on their way there."""
-    block_ids: list[int] = field(default_factory=list)
-
-    def run(self, first: int, end: int) -> BlockRun:
-        """Its blocks from number `first` to before `end`."""
-        keys = [chain[:end] for chain in self.keys]
-        return BlockRun(self.request.request_id, keys, first, self.block_ids[:end])
+    keys: RequestKeys | None = None
+    """None if its KV is not shared."""
+    is_new: bool = True
+    """Whether its keys are still to be made."""
+    lookup: _Lookup | None = None
+    own_blocks: int = 0
+    """Blocks that it found in the engine's own cache."""
+    load: BlockRun | None = None
+    """What it got from the pool when it was scheduled last."""
+    limit: int = sys.maxsize
+    """Number of the first block that failed to load: neither it nor what is behind it is looked for again."""
+    offered: int = 0
+    """Blocks from the first one on that are known to be in the pool, or were offered to it."""
+    refused: int | None = None
+    """Number of the first block that was offered and not stored."""
+    retry_step: int = 0
+    retries: int = 0
 
 
 class SchedulerSide:
-    """See the module."""
+    """See the module. `loads` and `stores` say what the engine's role allows."""
 
-    def __init__(self, pool: BlockingPool, background: bool) -> None:
-        self._pool, self._background = pool, background
+    def __init__(
+        self,
+        pool: BlockingPool,
+        keys: EngineKeys,
+        own: OwnCache,
+        *,
+        background: bool,
+        loads: bool = True,
+        stores: bool = True,
+    ) -> None:
+        self._pool, self._keys, self._own = pool, keys, own
+        self._background, self._may_load, self._may_store = background, loads, stores
         self._block_tokens = pool.space.block_tokens
-        self._spaces = [replace(pool.space, rank=rank) for rank in range(pool.space.tensor_parallel)]
+        self._patience_s = pool.config.lookup_timeout_s + LOOKUP_MARGIN_S
         self._tracked: dict[str, _Tracked] = {}
         self._loads: list[BlockRun] = []
-        self._failures_seen = 0
-        self._said: set[str] = set()
+        self._steps = StepLog()
+        self._damage = Damage(self._block_tokens)
+        self._held, self._lost = KeyMemory(REMEMBERED_KEYS), KeyMemory(REMEMBERED_KEYS)
+        self._lost_until_s = 0.0
+        self._is_left = False
+        """Whether the pool is neither asked nor given anything, because the engine's weights may have changed."""
+
+    # Requests
+
+    def added(self, request: Request) -> None:
+        """A new request has come."""
+        self._tracked[request.request_id] = _Tracked(request)
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
-        """Tokens that the pool has behind those `computed`; None while it has not answered."""
-        tracked = self._track(request)
-        if tracked is None:
-            return 0, False
-        first = computed_tokens // self._block_tokens
+        """Tokens that the pool has behind those `computed`; None while it has not answered.
+
+        vLLM asks this of requests that start, or start over.
+        """
+        tracked = self._start(request)
+        tracked.own_blocks = first = computed_tokens // self._block_tokens
         usable = (request.num_tokens - 1) // self._block_tokens  # one token at least has to be computed
-        self._extend_keys(tracked, usable)
-        if first >= usable:
+        usable = min(usable, tracked.limit)
+        if not self._may_load or self._is_left or tracked.keys is None or first >= usable:
+            self._end_lookup(tracked)
             return 0, False
-        if tracked.lookup is None or tracked.lookup_first != first:
-            chains = [keys[:usable] for keys in tracked.keys]
-            tracked.lookup = self._pool.begin_exists_of_all(chains, first)
-            tracked.lookup_first = first
-        try:
-            found = tracked.lookup.result(LOOKUP_PAUSE_S)
-        except TimeoutError:
+        if request.skip_reading_prefix_cache:  # its prompt's log-probabilities are wanted
+            return 0, False
+        keys = tracked.keys.extend(usable)[:usable]
+        found = self._found(tracked, keys, first)
+        if found is None:
             return None, False
         return found * self._block_tokens, self._background and found > 0
 
     def allocated(self, request: Request, blocks: KVCacheBlocks, external_tokens: int) -> None:
         """vLLM has made room; what it took of the pool's offer is to be loaded."""
-        tracked = self._tracked.get(request.request_id)
-        if tracked is None:
+        tracked = self._tracked.get(request.request_id) or self._start(request)
+        lookup, tracked.lookup = tracked.lookup, None
+        if not external_tokens and not self._damage:
             return
-        tracked.block_ids = list(blocks.get_block_ids()[0])
-        if external_tokens:
-            first, count = tracked.lookup_first, external_tokens // self._block_tokens
-            end = first + count
-            self._loads.append(tracked.run(first, end))
-            tracked.stored = max(tracked.stored, end)
-        tracked.lookup = None
-
-    def jobs(self, output: SchedulerOutput) -> Jobs:
-        """What this step loads, and the blocks that it completes."""
-        jobs = Jobs(self._loads, [], self._failures_seen, output.total_num_scheduled_tokens > 0)
-        self._loads = []
-        for request_id, count in output.num_scheduled_tokens.items():
-            tracked = self._tracked.get(request_id)
-            if tracked is None or output.kv_connector_block_state is None:
-                continue
-            request = tracked.request
-            # Tokens drafted ahead may be taken back; they are not among the request's.
-            tokens = min(request.num_computed_tokens + count, request.num_tokens)
-            full = tokens // self._block_tokens
-            if full <= tracked.stored:
-                continue
-            block_ids = output.kv_connector_block_state.get_block_ids(request_id)
-            if block_ids is None:
-                continue
-            self._extend_keys(tracked, full)
-            tracked.block_ids = list(block_ids[0])
-            jobs.stores.append(tracked.run(tracked.stored, full))
-            tracked.stored = full
-        return jobs
-
-    def failed(self, block_ids: Iterable[int]) -> None:
-        """These could not be loaded: vLLM computes them and what is behind them; they are stored again."""
-        failed = set(block_ids)
-        self._failures_seen += bool(failed)
-        for tracked in self._tracked.values():
-            for index, block_id in enumerate(tracked.block_ids[: tracked.stored]):
-                if block_id in failed:
-                    tracked.stored = index
-                    break
+        block_ids = list(blocks.get_block_ids()[0])
+        self._damage.forget(block_ids[tracked.own_blocks :])
+        if not external_tokens:
+            return
+        if lookup is None or tracked.keys is None or external_tokens % self._block_tokens:
+            _log.error("vLLM loads %d tokens that the pool did not offer: they are computed.", external_tokens)
+            self._loads.append(BlockRun(request.request_id, [], None, 0, block_ids))
+            return
+        first = lookup.first
+        end = first + external_tokens // self._block_tokens
+        tracked.load = self._run(tracked, first, end, block_ids[first:end])
+        self._loads.append(tracked.load)
 
     def finished(self, request_id: str) -> None:
         """The request is over, or aborted."""
         tracked = self._tracked.pop(request_id, None)
-        if tracked is not None and tracked.lookup is not None:
-            tracked.lookup.cancel()
+        if tracked is not None:
+            self._end_lookup(tracked)
 
-    def _track(self, request: Request) -> _Tracked | None:
-        """None for requests whose KV depends on more than what can be named."""
-        if request.prompt_embeds is not None or request.prompt_token_ids is None:
-            return None
+    # Steps
+
+    def jobs(self, output: SchedulerOutput) -> Jobs:
+        """What this step loads, and the blocks that it completes."""
+        waits = bool(self._loads) and not self._background
+        step = self._steps.begin(has_loads=waits or getattr(output, "has_sync_kv_loads", True))
+        if self._steps.is_overdue():
+            self._on_failure(set())
+        if self._damage:
+            self._damage_of(output)
+        if not step.is_sure:
+            step.holders = [self._own.blocks(request_id) for request_id in output.num_scheduled_tokens]
+        computes = output.total_num_scheduled_tokens > 0
+        jobs = Jobs(step.number, self._loads, is_sure=step.is_sure, computes=computes)
+        self._loads = []
+        if self._may_store and not self._is_left and self._pool.is_answering:
+            for request_id, count in output.num_scheduled_tokens.items():
+                tracked = self._tracked.get(request_id)
+                if tracked is not None and tracked.keys is not None:
+                    jobs.stores += self._stores(tracked, count, step)
+        jobs.settled, jobs.dropped = self._steps.settled, self._steps.take_dropped()
+        if not computes and self._steps.in_flight == 1:
+            self._wait_for_lookups()
+        return jobs
+
+    def reported(self, report: Report | None, failed_blocks: Collection[int], *, failed_load: bool) -> None:
+        """A step is over: `failed_blocks` could not be loaded by any connector on any rank, and vLLM computes them.
+
+        `failed_load` says that a load failed of which vLLM does not know the blocks.
+        """
+        if failed_blocks or failed_load:
+            self._on_failure(set(failed_blocks))
+        if report is not None:
+            for refusal in report.refusals:
+                self._refused(refusal)
+            self._steps.report(report.step)
+
+    # Weights
+
+    def weights_changed(self, reason: str) -> None:
+        """The engine's weights may have changed, and what its own cache holds may be of the former ones."""
+        if not self._is_left:
+            _log.warning(
+                "The pool is left, because the engine's weights may have changed (%s): clear the engine's caches "
+                "with reset_prefix_cache(reset_connector=True) to use it again.",
+                reason,
+            )
+        self._leave()
+
+    def reset(self) -> bool:
+        """Begin a new generation of the engine's weights: no KV from before is found, none of it is stored.
+
+        False, and the pool is left, if the engine's own cache still holds KV from before.
+        """
+        self._leave()
+        self._keys.new_generation()
+        self._held.clear()
+        self._lost.clear()
+        if not self._own.is_empty():
+            _log.warning(
+                "The pool is left: the engine's own cache was not cleared, because requests hold blocks. "
+                "Call reset_prefix_cache(reset_connector=True) when none is running."
+            )
+            return False
+        self._is_left = False
+        _log.warning("The engine's KV has a new generation: it is shared with no other engine from now on.")
+        return True
+
+    def _leave(self) -> None:
+        """Neither ask for nor store anything; requests that have begun are not shared any more."""
+        self._is_left = True
+        for tracked in self._tracked.values():
+            self._end_lookup(tracked)
+            tracked.keys, tracked.is_new = None, True
+
+    # Look-ups
+
+    def _start(self, request: Request) -> _Tracked:
         tracked = self._tracked.get(request.request_id)
         if tracked is None:
-            try:
-                salt = _salt(request)
-            except (KeySpaceError, OSError) as error:
-                if str(error) not in self._said:
-                    self._said.add(str(error))
-                    _log.warning("Requests with this adapter are not shared: %s", error)
-                return None
-            tracked = self._tracked[request.request_id] = _Tracked(request, salt)
+            tracked = self._tracked[request.request_id] = _Tracked(request)
+        if tracked.is_new and not self._is_left:
+            tracked.keys, tracked.is_new = self._keys.of(request), False
+        tracked.load, tracked.offered, tracked.refused = None, 0, None
         return tracked
 
-    def _extend_keys(self, tracked: _Tracked, blocks: int) -> None:
-        if not tracked.keys or len(tracked.keys[0]) < blocks:
-            tokens = list(tracked.request.all_token_ids[: blocks * self._block_tokens])
-            tracked.keys = [
-                list(space.block_keys(self._pool.seal, tokens, tracked.salt)) for space in self._spaces
-            ]
+    def _found(self, tracked: _Tracked, keys: list[bytes], first: int) -> int | None:
+        """Blocks from number `first` on that can be loaded; None while that is not known."""
+        lookup = tracked.lookup
+        if lookup is None or lookup.first != first:
+            self._end_lookup(tracked)
+            deadline_s = time.monotonic() + self._patience_s
+            lookup = tracked.lookup = _Lookup(first, self._pool.begin_exists(keys, first), deadline_s)
+        if lookup.found is None and lookup.answer.done():
+            failed = lookup.answer.cancelled() or lookup.answer.exception() is not None
+            found = 0 if failed else lookup.answer.result()
+            self._held.add(keys[first : first + found])
+            if self._pool.is_answering:
+                self._held.discard(keys[first + found :])
+            lookup.found = self._loadable(keys, first, found)
+        elif lookup.found is None and time.monotonic() > lookup.deadline_s:
+            lookup.answer.cancel()
+            lookup.found = 0
+        return lookup.found
 
+    def _loadable(self, keys: list[bytes], first: int, found: int) -> int:
+        """Of the blocks that were found, those before the first one that failed to load for another request."""
+        if self._lost and time.monotonic() > self._lost_until_s:
+            self._lost.clear()
+        if not self._lost:
+            return found
+        return next((number for number in range(found) if keys[first + number] in self._lost), found)
 
-def _salt(request: Request) -> bytes:
-    """What the KV depends on besides the tokens: adapter, images, sounds, and what the user wants apart.
+    def _end_lookup(self, tracked: _Tracked) -> None:
+        if tracked.lookup is not None:
+            tracked.lookup.answer.cancel()
+            tracked.lookup = None
 
-    An adapter's name is what one engine calls it: another may have other weights under it.
-    """
-    lora = request.lora_request
-    adapter = [lora.lora_name, model_identity(lora.lora_path)] if lora is not None else None
-    media = [(one.identifier, one.mm_position.offset) for one in request.mm_features]
-    if adapter is None and not media and request.cache_salt is None:
-        return b""
-    return json.dumps([adapter, media, request.cache_salt]).encode()
+    def _wait_for_lookups(self) -> None:
+        """The engine has nothing to do: give the pool a moment to answer instead of asking in circles."""
+        lookups = [tracked.lookup for tracked in self._tracked.values() if tracked.lookup is not None]
+        pending = [lookup.answer for lookup in lookups if lookup.found is None]
+        if pending:
+            wait(pending, IDLE_WAIT_S, return_when="FIRST_COMPLETED")
+
+    # What is stored
+
+    def _stores(self, tracked: _Tracked, count: int, step: Step) -> list[BlockRun]:
+        """The blocks of a request that are whole after this step, right, and not known to be in the pool."""
+        request = tracked.request
+        # Tokens drafted ahead may be taken back; they are not among the request's.
+        full = min(request.num_computed_tokens + count, request.num_tokens) // self._block_tokens
+        if tracked.refused is not None and step.number >= tracked.retry_step:
+            tracked.offered = min(tracked.offered, tracked.refused)
+            full = min(full, tracked.refused + RETRIED_BLOCKS)
+            tracked.refused = None
+        if full <= tracked.offered:
+            return []
+        blocks = self._own.blocks(request.request_id)
+        if self._damage:
+            full = min(full, self._damage.sound_blocks([block.block_id for block in blocks]))
+        assert tracked.keys is not None
+        keys = tracked.keys.extend(full)
+        runs = []
+        for first, end in self._held.missing(keys, tracked.offered, full):
+            run = self._run(tracked, first, end, [block.block_id for block in blocks[first:end]])
+            runs.append(run)
+            step.offers.append(Refusal(request.request_id, first, run.keys))
+            self._held.add(run.keys)
+            self._lost.discard(run.keys)
+        tracked.offered = max(tracked.offered, full)
+        return runs
+
+    def _run(self, tracked: _Tracked, first: int, end: int, block_ids: list[int]) -> BlockRun:
+        assert tracked.keys is not None
+        keys = tracked.keys.keys
+        parent = keys[first - 1] if first else None
+        return BlockRun(tracked.request.request_id, keys[first:end], parent, first, block_ids)
+
+    def _refused(self, refusal: Refusal) -> None:
+        """These blocks were not stored; they are offered again later, if the request still runs then."""
+        self._held.discard(refusal.keys)
+        tracked = self._tracked.get(refusal.request_id)
+        if tracked is None or tracked.retries >= MAX_RETRIES:
+            return
+        if tracked.refused is None:
+            tracked.retries += 1
+            tracked.retry_step = self._steps.settled + RETRY_STEPS
+            tracked.refused = refusal.first
+        tracked.refused = min(tracked.refused, refusal.first)
+
+    # What went wrong
+
+    def _on_failure(self, failed: set[int]) -> None:
+        """Take back what was computed on blocks that did not arrive, and learn which of the pool's these are."""
+        dropped = self._steps.drop()
+        for step in dropped:
+            for offer in step.offers:
+                self._held.discard(offer.keys)
+                tracked = self._tracked.get(offer.request_id)
+                if tracked is not None:
+                    tracked.offered = min(tracked.offered, offer.first)
+        held_by = [blocks for step in dropped for blocks in step.holders]
+        held_by += [self._own.blocks(request_id) for request_id in self._tracked]
+        self._damage.spread(failed, ([block.block_id for block in blocks] for blocks in held_by))
+        self._own.evict(self._damage.block_ids)
+        for tracked in self._tracked.values():
+            if tracked.load is not None:
+                self._load_failed(tracked, tracked.load, failed)
+
+    def _load_failed(self, tracked: _Tracked, load: BlockRun, failed: set[int]) -> None:
+        """What failed to load is not offered again to this request, and to others only after it was stored again."""
+        numbers = [number for number, block_id in enumerate(load.block_ids) if block_id in failed]
+        if numbers:
+            keys = [load.keys[number] for number in numbers]
+            self._held.discard(keys)
+            self._lost.add(keys)
+            self._lost_until_s = time.monotonic() + LOST_S
+            first = load.first + numbers[0]
+            tracked.limit, tracked.offered = min(tracked.limit, first), min(tracked.offered, first)
+
+    def _damage_of(self, output: SchedulerOutput) -> None:
+        """Follow wrong blocks through this step."""
+        held = {request_id: [block.block_id for block in self._own.blocks(request_id)] for request_id in self._tracked}
+        self._damage.keep({block_id for ids in held.values() for block_id in ids})
+        writes = []
+        for request_id, count in output.num_scheduled_tokens.items():
+            tracked = self._tracked.get(request_id)
+            if tracked is not None:
+                start = tracked.request.num_computed_tokens
+                writes.append(Write(held[request_id], start, start + count))
+        self._damage.step(writes)
+        self._own.evict(self._damage.block_ids)
