@@ -50,14 +50,14 @@ class MooncakePool:
         """Mooncake has no handshake: the keys alone keep parameters apart."""
         return True
 
-    def begin_exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> Future[int]:
-        """How many blocks of every chain are there, from number `first` on."""
-        names = [block.key.hex() for block in self.blocks.last_objects(chains, first)]
+    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
+        """How many blocks of a chain are there, from number `first` on."""
+        names = [block.key.hex() for block in self.blocks.last_objects(block_keys, first)]
 
         def ask() -> int:
             found = self._store.batch_is_exist(names)
             there = next((index for index, one in enumerate(found) if one != 1), len(names))
-            return there // len(chains)
+            return there // self.space.shard_count
 
         return self._loads.submit(ask)
 

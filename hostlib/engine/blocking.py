@@ -182,12 +182,12 @@ class BlockingPool(BlockingObjects):
         return self._run(self.blocks.join())
 
     def exists(self, block_keys: Sequence[bytes], first: int = 0) -> int:
-        """How many whole blocks of a chain are in the pool, from number `first` on."""
-        return self.begin_exists_of_all([block_keys], first).result()
+        """How many blocks of a chain are in the pool whole, of all shards, from number `first` on."""
+        return self.begin_exists(block_keys, first).result()
 
-    def begin_exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> Future[int]:
-        """How many whole blocks are there of every chain, all of one prompt: one for each rank."""
-        return self._submit(self.blocks.exists_of_all(chains, first))
+    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
+        """The same, as a future."""
+        return self._submit(self.blocks.exists(block_keys, first))
 
     def begin_store_blocks(self, objects: Sequence[Sequence[Item]]) -> Future[int]:
         """Offer blocks (`KvPool.store_blocks`), whose buffers stay as they are until the future is done."""

@@ -57,25 +57,25 @@ class KvPool(ObjectPool):
             return True
 
     async def exists(self, block_keys: Sequence[bytes], first: int = 0) -> int:
-        """How many whole blocks of a chain are there, from number `first` on; 0 if the pool can't be asked.
+        """How many blocks of a chain are there whole, of all shards, from number `first` on.
 
-        Asks for each block's last object, which is stored when the others are held (`store_blocks`).
+        Asks for each block's last objects, which are stored when the others are held (`store_blocks`).
+        Returns 0 if the pool can't be asked.
         """
-        return await self.exists_of_all([block_keys], first)
+        return await self.prefix(self.last_objects(block_keys, first)) // self._space.shard_count
 
-    async def exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> int:
-        """How many whole blocks are there of every chain, all of one prompt: one for each rank."""
-        return await self.prefix(self.last_objects(chains, first)) // len(chains)
-
-    def last_objects(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> list[BlockRef]:
-        """Of each block from number `first` on, each chain's last object."""
-        last = len(self._space.object_bytes) - 1
-        blocks = zip(*(self.references(chain, last)[first:] for chain in chains), strict=True)
+    def last_objects(self, block_keys: Sequence[bytes], first: int = 0) -> list[BlockRef]:
+        """The last object of each block from number `first` on, of each shard."""
+        last, ranks_of_shard = len(self._space.object_bytes) - 1, self._space.ranks_of_shard
+        ranks = range(0, self._space.tensor_parallel, ranks_of_shard)
+        blocks = zip(*(self.references(block_keys, last, rank=rank)[first:] for rank in ranks), strict=True)
         return [reference for references in blocks for reference in references]
 
-    def references(self, block_keys: Sequence[bytes], index: int, recompute_ms: int = 0) -> list[BlockRef]:
-        """The objects of one group of layers, in the order of a prompt's blocks."""
-        keys = [self._space.object_key(self._seal, key, index) for key in block_keys]
+    def references(
+        self, block_keys: Sequence[bytes], index: int, recompute_ms: int = 0, rank: int = 0
+    ) -> list[BlockRef]:
+        """A rank's objects of one group of layers, in the order of a prompt's blocks."""
+        keys = [self._space.object_key(self._seal, key, index, rank) for key in block_keys]
         return chain_references(keys, lambda _: recompute_ms)
 
     async def store_blocks(self, objects: Sequence[Sequence[Item]]) -> int:
