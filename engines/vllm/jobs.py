@@ -34,6 +34,8 @@ class Jobs:
     """Number of the step, counted from 1."""
     loads: list[BlockRun] = field(default_factory=list)
     stores: list[BlockRun] = field(default_factory=list)
+    given: list[int] = field(default_factory=list)
+    """Ids of blocks that the engine has given to requests since the step before: what was in them is overwritten."""
     is_sure: bool = False
     """Whether nothing that the step computes on can turn out to be wrong, so that its blocks can be sent at once."""
     settled: int = 0

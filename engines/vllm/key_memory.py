@@ -1,4 +1,4 @@
-"""A bounded memory of block keys: which are known to be in the pool, and which were found there and failed to load."""
+"""A bounded memory of block keys."""
 
 from __future__ import annotations
 

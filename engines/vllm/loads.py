@@ -5,31 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from engines.vllm.references import run_references
 from hostlib.engine import Item
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from engines.vllm.jobs import BlockRun
+    from engines.vllm.memory import BlockMemory
     from hostlib.engine import BlockingPool
 
 _log = logging.getLogger("weir")
-
-
-class BlockMemory(Protocol):
-    """The engine's KV memory. A block is stored as several objects, one for each group of layers."""
-
-    def read(self, block_id: int, index: int) -> memoryview:
-        """A copy of one object."""
-
-    def empty(self, index: int) -> memoryview:
-        """Room for one object."""
-
-    def write(self, block_id: int, index: int, content: memoryview) -> None:
-        """Put an object where the engine looks for it."""
 
 
 class Load:
@@ -100,7 +87,9 @@ class Load:
             return
         items = []
         for index in range(len(self._settled)):
-            references = run_references(pool, run, index, rank, recompute_ms)
+            references = pool.blocks.run_references(
+                run.keys, index, recompute_ms, rank, first=run.first, parent=run.parent
+            )
             for block_id, reference in zip(run.block_ids, references, strict=True):
                 content = self._memory.empty(index)
                 self._places.append((block_id, index, content))

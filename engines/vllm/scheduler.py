@@ -38,8 +38,6 @@ LOOKUP_MARGIN_S = 5.0
 """After this time above `lookup_timeout_s`, a look-up without an answer counts as one that found nothing."""
 RETRY_STEPS = 16
 """Number of steps after which blocks that were not stored are offered again."""
-LOST_S = 60.0
-"""Time since the last failed load after which blocks that failed to load are looked for again."""
 MAX_RETRIES = 8
 """Number of times that blocks of one request are offered again."""
 RETRIED_BLOCKS = 256
@@ -118,15 +116,20 @@ class SchedulerSide:
         self._loads: list[BlockRun] = []
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
-        self._held, self._lost = KeyMemory(REMEMBERED_KEYS), KeyMemory(REMEMBERED_KEYS)
-        self._lost_until_s = 0.0
+        self._held = KeyMemory(REMEMBERED_KEYS)
+        self._given: list[int] = []
         self._is_left = False
         """Whether the pool is neither asked nor given anything, because the engine's weights may have changed."""
+        self._left_adapters: set[str] = set()
+        """Names of adapters whose weights may have changed."""
 
     # Requests
 
     def added(self, request: Request) -> None:
         """A new request has come."""
+        lora = request.lora_request
+        if lora is not None and lora.load_inplace and lora.lora_name not in self._left_adapters:
+            self.adapter_changed(lora.lora_name)
         self._tracked[request.request_id] = _Tracked(request)
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
@@ -153,14 +156,16 @@ class SchedulerSide:
         """vLLM has made room; what it took of the pool's offer is to be loaded."""
         tracked = self._tracked.get(request.request_id) or self._start(request)
         lookup, tracked.lookup = tracked.lookup, None
-        if not external_tokens and not self._damage:
-            return
         block_ids = list(blocks.get_block_ids()[0])
-        self._damage.forget(block_ids[tracked.own_blocks :])
+        given = block_ids[tracked.own_blocks :]
+        self._given += given
+        self._damage.forget(given)
         if not external_tokens:
             return
         if lookup is None or tracked.keys is None or external_tokens % self._block_tokens:
-            _log.error("vLLM loads %d tokens that the pool did not offer: they are computed.", external_tokens)
+            _log.error(
+                "vLLM loads %d tokens that the pool did not offer: they are computed.", external_tokens
+            )
             self._loads.append(BlockRun(request.request_id, [], None, 0, block_ids))
             return
         first = lookup.first
@@ -179,23 +184,23 @@ class SchedulerSide:
     def jobs(self, output: SchedulerOutput) -> Jobs:
         """What this step loads, and the blocks that it completes."""
         waits = bool(self._loads) and not self._background
-        step = self._steps.begin(has_loads=waits or getattr(output, "has_sync_kv_loads", True))
+        step = self._steps.begin(has_loads=waits or output.has_sync_kv_loads)
+        jobs = Jobs(step.number, self._loads, given=self._given + _grown(output), is_sure=step.is_sure)
+        self._loads, self._given = [], []
         if self._steps.is_overdue():
             self._on_failure(set())
         if self._damage:
             self._damage_of(output)
         if not step.is_sure:
             step.holders = [self._own.blocks(request_id) for request_id in output.num_scheduled_tokens]
-        computes = output.total_num_scheduled_tokens > 0
-        jobs = Jobs(step.number, self._loads, is_sure=step.is_sure, computes=computes)
-        self._loads = []
         if self._may_store and not self._is_left and self._pool.is_answering:
             for request_id, count in output.num_scheduled_tokens.items():
                 tracked = self._tracked.get(request_id)
                 if tracked is not None and tracked.keys is not None:
                     jobs.stores += self._stores(tracked, count, step)
         jobs.settled, jobs.dropped = self._steps.settled, self._steps.take_dropped()
-        if not computes and self._steps.in_flight == 1:
+        jobs.computes = output.total_num_scheduled_tokens > 0
+        if not jobs.computes and self._steps.in_flight == 1:
             self._wait_for_lookups()
         return jobs
 
@@ -214,40 +219,60 @@ class SchedulerSide:
     # Weights
 
     def weights_changed(self, reason: str) -> None:
-        """The engine's weights may have changed, and what its own cache holds may be of the former ones."""
+        """The engine's weights are about to change, or may be.
+
+        What its own cache holds is of the former ones. Until it is empty, the pool is left.
+        """
         if not self._is_left:
             _log.warning(
-                "The pool is left, because the engine's weights may have changed (%s): clear the engine's caches "
-                "with reset_prefix_cache(reset_connector=True) to use it again.",
-                reason,
+                "The pool is left until the engine's cache is cleared: its weights may change (%s).", reason
             )
         self._leave()
+        self._resume()
+
+    def adapter_changed(self, name: str) -> None:
+        """An adapter's weights are about to change under the same name. Its KV is not shared until caches are empty."""
+        _log.warning(
+            "KV of adapter %s is not shared until the engine's cache is cleared: it is loaded anew.", name
+        )
+        self._left_adapters.add(name)
+        for tracked in self._tracked.values():
+            lora = tracked.request.lora_request
+            if lora is not None and lora.lora_name == name:
+                self._leave_request(tracked)
 
     def reset(self) -> bool:
         """Begin a new generation of the engine's weights: no KV from before is found, none of it is stored.
 
-        False, and the pool is left, if the engine's own cache still holds KV from before.
+        False, and the pool is left, as long as the engine's own cache still holds KV from before.
         """
         self._leave()
-        self._keys.new_generation()
-        self._held.clear()
-        self._lost.clear()
-        if not self._own.is_empty():
-            _log.warning(
-                "The pool is left: the engine's own cache was not cleared, because requests hold blocks. "
-                "Call reset_prefix_cache(reset_connector=True) when none is running."
-            )
-            return False
-        self._is_left = False
-        _log.warning("The engine's KV has a new generation: it is shared with no other engine from now on.")
-        return True
+        if self._resume():
+            return True
+        _log.warning("The pool is left: requests hold blocks, so that the engine's own cache is not cleared.")
+        return False
 
     def _leave(self) -> None:
         """Neither ask for nor store anything; requests that have begun are not shared any more."""
         self._is_left = True
         for tracked in self._tracked.values():
-            self._end_lookup(tracked)
-            tracked.keys, tracked.is_new = None, True
+            self._leave_request(tracked)
+
+    def _leave_request(self, tracked: _Tracked) -> None:
+        self._end_lookup(tracked)
+        tracked.keys, tracked.is_new = None, True
+
+    def _resume(self) -> bool:
+        """Use the pool again if nothing is left in the engine's cache; whether it is used."""
+        if not self._own.is_empty():
+            return False
+        self._left_adapters.clear()
+        if self._is_left:
+            self._is_left = False
+            self._keys.new_generation()
+            self._held.clear()
+            _log.warning("The engine's KV has a new generation: from now on no other engine shares it.")
+        return True
 
     # Look-ups
 
@@ -255,10 +280,20 @@ class SchedulerSide:
         tracked = self._tracked.get(request.request_id)
         if tracked is None:
             tracked = self._tracked[request.request_id] = _Tracked(request)
-        if tracked.is_new and not self._is_left:
+        if self._is_left or self._left_adapters:
+            self._resume()
+        if tracked.is_new and not self._is_left and not self._has_left_adapter(request):
             tracked.keys, tracked.is_new = self._keys.of(request), False
         tracked.load, tracked.offered, tracked.refused = None, 0, None
         return tracked
+
+    def _has_left_adapter(self, request: Request) -> bool:
+        """Whether the weights of the request's adapter may change, or have changed, under the same name.
+
+        With `load_inplace` in the request itself, vLLM reads the adapter anew whenever it likes.
+        """
+        lora = request.lora_request
+        return lora is not None and (lora.load_inplace or lora.lora_name in self._left_adapters)
 
     def _found(self, tracked: _Tracked, keys: list[bytes], first: int) -> int | None:
         """Blocks from number `first` on that can be loaded; None while that is not known."""
@@ -273,19 +308,11 @@ class SchedulerSide:
             self._held.add(keys[first : first + found])
             if self._pool.is_answering:
                 self._held.discard(keys[first + found :])
-            lookup.found = self._loadable(keys, first, found)
+            lookup.found = found
         elif lookup.found is None and time.monotonic() > lookup.deadline_s:
             lookup.answer.cancel()
             lookup.found = 0
         return lookup.found
-
-    def _loadable(self, keys: list[bytes], first: int, found: int) -> int:
-        """Of the blocks that were found, those before the first one that failed to load for another request."""
-        if self._lost and time.monotonic() > self._lost_until_s:
-            self._lost.clear()
-        if not self._lost:
-            return found
-        return next((number for number in range(found) if keys[first + number] in self._lost), found)
 
     def _end_lookup(self, tracked: _Tracked) -> None:
         if tracked.lookup is not None:
@@ -323,7 +350,6 @@ class SchedulerSide:
             runs.append(run)
             step.offers.append(Refusal(request.request_id, first, run.keys))
             self._held.add(run.keys)
-            self._lost.discard(run.keys)
         tracked.offered = max(tracked.offered, full)
         return runs
 
@@ -365,19 +391,21 @@ class SchedulerSide:
                 self._load_failed(tracked, tracked.load, failed)
 
     def _load_failed(self, tracked: _Tracked, load: BlockRun, failed: set[int]) -> None:
-        """What failed to load is not offered again to this request, and to others only after it was stored again."""
+        """What failed to load is not looked for again for this request; for others the pool looks closer."""
         numbers = [number for number, block_id in enumerate(load.block_ids) if block_id in failed]
         if numbers:
             keys = [load.keys[number] for number in numbers]
             self._held.discard(keys)
-            self._lost.add(keys)
-            self._lost_until_s = time.monotonic() + LOST_S
+            self._pool.failed_to_load(keys)
             first = load.first + numbers[0]
             tracked.limit, tracked.offered = min(tracked.limit, first), min(tracked.offered, first)
 
     def _damage_of(self, output: SchedulerOutput) -> None:
         """Follow wrong blocks through this step."""
-        held = {request_id: [block.block_id for block in self._own.blocks(request_id)] for request_id in self._tracked}
+        held = {
+            request_id: [block.block_id for block in self._own.blocks(request_id)]
+            for request_id in self._tracked
+        }
         self._damage.keep({block_id for ids in held.values() for block_id in ids})
         writes = []
         for request_id, count in output.num_scheduled_tokens.items():
@@ -387,3 +415,13 @@ class SchedulerSide:
                 writes.append(Write(held[request_id], start, start + count))
         self._damage.step(writes)
         self._own.evict(self._damage.block_ids)
+
+
+def _grown(output: SchedulerOutput) -> list[int]:
+    """Ids of the blocks that running requests got. Those of requests that start have come by `allocated`."""
+    cached = output.scheduled_cached_reqs
+    grown = []
+    for request_id, block_ids in zip(cached.req_ids, cached.new_block_ids, strict=True):
+        if block_ids is not None and request_id not in cached.resumed_req_ids:
+            grown += block_ids[0]
+    return grown

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from engines.vllm.jobs import Report
 from engines.vllm.loads import Load
-from engines.vllm.staging import Staging
+from engines.vllm.outbox import Outbox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engines.vllm.jobs import Jobs
-    from engines.vllm.loads import BlockMemory
+    from engines.vllm.memory import BlockMemory
     from hostlib.engine import BlockingPool
 
 IDLE_WAIT_S = 0.005
@@ -44,15 +44,19 @@ class WorkerSide:
         rank: int,
         background: bool,
         recompute_ms: int = 0,
+        reads_later: bool = True,
     ) -> None:
-        """`layers` are the names of the layers in each object of a block."""
+        """`layers` are the names of the layers in each object of a block.
+
+        `reads_later` says whether blocks may be copied while the engine goes on to compute.
+        """
         self._pool, self._memory, self._rank = pool, memory, rank
         self._background, self._recompute_ms = background, recompute_ms
         self._patience_s = pool.config.transfer_timeout_s + LOAD_MARGIN_S
         self._group_of = {name: index for index, names in enumerate(layers) for name in names}
         self._stores_shard = rank % pool.space.ranks_of_shard == 0
         """Whether this rank stores: of ranks that hold the same KV, the first one does."""
-        self._staging = Staging(pool, memory, rank, recompute_ms)
+        self._outbox = Outbox(pool, memory, rank, recompute_ms, reads_later=reads_later)
         self._in_pass: list[Load] = []
         """Loads that this step's forward pass waits for."""
         self._waited: set[int] = set()
@@ -63,9 +67,13 @@ class WorkerSide:
         """Loads in the background."""
         self._failed: set[int] = set()
 
+    def begin_step(self, jobs: Jobs) -> None:
+        """Before a step writes anything: read no block any more that it may overwrite."""
+        self._outbox.take_back(jobs.given)
+        self._outbox.decide(jobs.settled, jobs.dropped)
+
     def start_loads(self, jobs: Jobs) -> None:
         """Begin to fetch what the scheduler wants loaded."""
-        self._staging.decide(jobs.settled, jobs.dropped)
         self._waited.clear()
         for run in jobs.loads:
             load = Load(run, self._memory, self._pool, self._rank, self._recompute_ms, self._patience_s)
@@ -90,7 +98,7 @@ class WorkerSide:
         """
         self._end_pass()
         if self._stores_shard:
-            self._staging.store(jobs.step, jobs.stores, is_sure=jobs.is_sure)
+            self._outbox.store(jobs.step, jobs.stores, is_sure=jobs.is_sure)
 
     def finished_loads(self, aborted: set[str], jobs: Jobs) -> set[str]:
         """Requests whose loading in the background is over; those `aborted` are given up."""
@@ -115,7 +123,7 @@ class WorkerSide:
 
     def report(self, jobs: Jobs) -> Report:
         """What the scheduler has to know of this step."""
-        return Report(jobs.step, self._staging.take_refusals())
+        return Report(jobs.step, self._outbox.take_refusals())
 
     def close(self) -> None:
         """Give up loads; what was computed last is stored if that is quick."""
@@ -123,13 +131,15 @@ class WorkerSide:
             load.give_up()
         self._in_pass.clear()
         self._loads.clear()
-        self._staging.close(CLOSING_S)
+        self._outbox.close(CLOSING_S)
 
     def _end_pass(self) -> None:
         """The forward pass is over: all that it waited for has arrived or failed."""
         loads, self._in_pass = self._in_pass, []
         if loads and self._waited != set(self._group_of.values()):
-            _log.warning("The model's layers do not wait for their KV: loads are waited for before each forward pass.")
+            _log.warning(
+                "The model's layers do not wait for their KV: loads are waited for before each forward pass."
+            )
             self._waits_at_start = True
             for load in loads:
                 load.finish()
