@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
     from hostlib.seal import Seal
 
-MAX_DESCRIPTOR_BYTES: Final = 1 << 16
+MAX_DESCRIPTOR_BYTES: Final = 4096
 UNNAMED: Final = ""
 """The `model` of a space whose weights have no name yet: no key can be derived in it."""
 GENERATION_BYTES: Final = 16
-MAX_DIFFERENCES_SAID: Final = 7
 _DESCRIPTOR = b"weir key space"
 _ROOT = b"weir root"
 _BLOCK = b"weir block"
 _OBJECT = b"weir object"
-_NOT_COMPARED = ("model", "generation")
+_NOT_COMPARED = ("model", "settings", "generation")
 
 
 @dataclass(frozen=True, kw_only=True)
 class KvSpace:
     """Parameters under which KV blocks are interchangeable.
 
-    Sharers compare all but `model` and `generation`, which a running engine may learn later or change. These
-    are part of every key nevertheless, so that engines in which they differ find nothing of one another.
+    Sharers compare what shapes the bytes: all but `model`, `settings` and `generation`, which a running engine
+    may learn later or change. These are part of every key, so that engines in which they differ find nothing of
+    one another.
     """
 
     name: str
@@ -57,8 +57,8 @@ class KvSpace:
     """Number of ranks that the model is split over."""
     shards: int | None = None
     """Number of ranks whose KV differs; None for all. It is 1 where each rank holds the same KV (MLA)."""
-    settings: tuple[tuple[str, str], ...] = ()
-    """Names and values of what else decides about the KV, sorted by name."""
+    settings: str = ""
+    """Digest of what else decides about the numbers, as the engine's resolved configuration."""
     generation: str = ""
     """Which weights of a running engine: empty for those that `model` names."""
 
@@ -105,16 +105,13 @@ class KvSpace:
 
     def check_same(self, descriptor: bytes) -> None:
         """Raise KeySpaceError that names every parameter in which another's `descriptor` differs."""
-        mine, theirs = _flat(json.loads(self.descriptor)), _flat(_parse(descriptor))
-        names = sorted(mine.keys() | theirs.keys())
-        names = [name for name in names if mine.get(name) != theirs.get(name)]
-        if names:
-            different = [
-                f"{name:.80} is {mine.get(name)!r:.200} here and {theirs.get(name)!r:.200} there"
-                for name in names[:MAX_DIFFERENCES_SAID]
-            ]
-            if len(names) > len(different):
-                different.append(f"and {len(names) - len(different)} more")
+        mine, theirs = json.loads(self.descriptor), _parse(descriptor)
+        different = [
+            f"{name} is {mine[name]!r:.300} here and {theirs.get(name)!r:.300} there"
+            for name in mine
+            if mine[name] != theirs.get(name)
+        ]
+        if different:
             raise KeySpaceError(
                 f"key space {self.name!r} is in use with other parameters: {'; '.join(different)}. "
                 "Give this engine another key space name, or the same parameters"
@@ -163,8 +160,8 @@ class KeyChain:
         self.keys: list[bytes] = []
         """Of the blocks so far, in order."""
         self._seal, self._block_tokens = seal, space.block_tokens
-        root = (space.descriptor, space.model.encode(), space.generation.encode(), salt)
-        self._parent = seal.key(_ROOT, *root)
+        named = (part.encode() for part in (space.model, space.settings, space.generation))
+        self._parent = seal.key(_ROOT, space.descriptor, *named, salt)
 
     def extend(self, token_ids: Sequence[int], extra: bytes = b"") -> bytes:
         """Derive the key of one more block; `extra` is what its KV depends on besides (an image)."""
@@ -183,12 +180,6 @@ def _packed(token_ids: Sequence[int]) -> bytes:
     return numbers.tobytes()
 
 
-def _flat(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters with each setting beside the others, as strings and numbers."""
-    flat = {name: value for name, value in parameters.items() if name != "settings"}
-    return flat | {f"setting {name}": value for name, value in parameters.get("settings", [])}
-
-
 def _parse(descriptor: bytes) -> dict[str, Any]:
     """Another's parameters; they come from the network, so anything may be in there."""
     known = {field.name for field in fields(KvSpace)}.difference(_NOT_COMPARED)
@@ -196,13 +187,6 @@ def _parse(descriptor: bytes) -> dict[str, Any]:
         given = json.loads(descriptor)
         if not isinstance(given, dict) or not given.keys() <= known:
             raise ValueError("not the fields of a key space")
-        settings = given.get("settings", [])
-        if not isinstance(settings, list) or not all(map(_is_setting, settings)):
-            raise ValueError("its settings are no names and values")
     except (ValueError, RecursionError) as error:
         raise KeySpaceError(f"what is stored as the key space's parameters can't be read: {error}") from None
     return given
-
-
-def _is_setting(given: Any) -> bool:
-    return isinstance(given, list) and len(given) == 2 and all(isinstance(part, str) for part in given)

@@ -170,7 +170,6 @@ def lose_of_rank(home: Home, model: Path, tokens: list[int], rank: int, block: i
 
     shared = asyncio.run(descriptor())
     shared["object_bytes"] = tuple(shared["object_bytes"])
-    shared["settings"] = tuple((name, value) for name, value in shared["settings"])
     lost = []
     for one in range(shared["tensor_parallel"]):
         space = KvSpace(**shared, model=identity)

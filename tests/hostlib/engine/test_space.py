@@ -74,7 +74,7 @@ def test_keys_agree_exactly_as_far_as_the_blocks_of_tokens_do(tokens: list[int],
         {"object_bytes": (64, 64)},
         {"tensor_parallel": 2},
         {"tensor_parallel": 2, "shards": 1},
-        {"settings": (("rope", "long"),)},
+        {"settings": "rope: long"},
         {"generation": "1"},
         {"name": "code"},
     ],
@@ -143,20 +143,18 @@ def test_a_new_generation_finds_nothing_of_any_other() -> None:
     SPACE.check_same(new.descriptor)
 
 
-def test_weights_are_part_of_the_keys_and_not_compared() -> None:
+def test_weights_and_settings_are_part_of_the_keys_and_not_compared() -> None:
     SPACE.check_same(SPACE.named("weights:2").descriptor)
+    SPACE.check_same(replace(SPACE, settings="rope: long").descriptor)
     with pytest.raises(KeySpaceError, match="no name yet"):
         keys(SPACE.named(UNNAMED))
 
 
 def test_the_refusal_names_what_differs_and_what_to_do() -> None:
-    space = replace(SPACE, settings=(("heads", "2"), ("rope", "short")))
-    other = replace(space, dtype="bfloat16", block_tokens=16, settings=(("heads", "2"), ("rope", "long")))
+    other = replace(SPACE, dtype="bfloat16", block_tokens=16)
     with pytest.raises(KeySpaceError) as refused:
-        space.check_same(other.descriptor)
+        SPACE.check_same(other.descriptor)
     text = str(refused.value)
-    assert "setting rope is 'short' here and 'long' there" in text
-    assert "heads" not in text
     assert "dtype is 'float32' here and 'bfloat16' there" in text
     assert "block_tokens is 4 here and 16 there" in text
     assert "layout" not in text
@@ -167,9 +165,7 @@ def test_the_refusal_names_what_differs_and_what_to_do() -> None:
 @given(
     st.one_of(
         st.binary(max_size=200),
-        st.sampled_from(
-            [b"[]", b"{}", b"null", b'{"evil": 1}', b'{"settings": [["a"]]}', b'{"settings": 5}', b"[" * 5000]
-        ),
+        st.sampled_from([b"[]", b"{}", b"null", b'{"evil": 1}', b'{"model": "w"}', b"[" * 5000]),
     )
 )
 def test_anything_may_be_stored_as_the_descriptor(stored: bytes) -> None:
@@ -196,8 +192,7 @@ def test_unusable_parameters_are_refused(wrong: dict[str, Any], why: str) -> Non
 
 def test_descriptors_and_what_is_said_of_their_differences_are_bounded() -> None:
     with pytest.raises(KeySpaceError, match="at most"):
-        _ = replace(SPACE, layout="x" * 70000).descriptor
-    many = tuple((f"{number:03}", "x" * 500) for number in range(100))
-    with pytest.raises(KeySpaceError, match="and 93 more") as refused:
-        SPACE.check_same(replace(SPACE, settings=many).descriptor)
-    assert len(str(refused.value)) < 4000
+        _ = replace(SPACE, layout="x" * 5000).descriptor
+    with pytest.raises(KeySpaceError) as refused:
+        SPACE.check_same(replace(SPACE, layout="x" * 4000).descriptor)
+    assert len(str(refused.value)) < 1000
