@@ -54,6 +54,16 @@ class NodeClient:
         """Whether this process has the client that the node's others use."""
         return self._host is not None
 
+    @property
+    def suspects(self) -> list[str]:
+        """Addresses of storage nodes that do not answer, as far as this process has been told."""
+        return self._client.suspects if self._client is not None else []
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether any storage node answers, as far as this process has been told."""
+        return self._client is None or self._client.is_answering
+
     def endpoint_report(self) -> dict[str, int]:
         """Counters of the socket; nothing where another process has it."""
         return self._endpoint.stats.report() if self._endpoint is not None else {}
@@ -76,15 +86,15 @@ class NodeClient:
         return await (await self._current(block)).get_into(block, buffer)
 
     async def put(
-        self, block: BlockRef, content: Buffer, *, durable: bool = False, replicas: int = 1
+        self, block: BlockRef, content: Buffer, *, replicas: int = 1, at_least: int | None = None
     ) -> None:
         """As `Client.put`."""
         client = await self._current(block)
-        await client.put(block, content, durable=durable, replicas=replicas)
+        await client.put(block, content, replicas=replicas, at_least=at_least)
 
-    async def exists(self, blocks: Sequence[BlockRef]) -> int:
-        """As `Client.exists`."""
-        return await (await self._current(blocks[0])).exists(blocks) if blocks else 0
+    async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
+        """As `Client.present`."""
+        return await (await self._current(blocks[0])).present(blocks, within_s) if blocks else []
 
     def close(self) -> None:
         """Give up all transfers; another process may take over."""

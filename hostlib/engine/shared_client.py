@@ -3,7 +3,7 @@
 guest > {"do": "hello", "settings": {...}}                      < {"ok": 0} | {"n": 0, "refused": why}
 guest > {"n": 5, "do": "get", "block": [...], "room": bytes}    < {"n": 5, "fetched": [...]} + content
         {"n": 6, "do": "put", "block": [...], ...} + content    < {"n": 6}
-        {"n": 7, "do": "exists", "blocks": [[...], ...]}        < {"n": 7, "count": 3}
+        {"n": 7, "do": "present", "blocks": [[...]], ...}       < {"n": 7, "present": [true, false, null]}
         {"n": 5, "do": "cancel"}                                < any of them: {"n": 5, "error": [...]}
 """
 
@@ -43,15 +43,21 @@ _ERRORS: Final[dict[str, type[TransferError]]] = {
 class BlockClient(Protocol):
     """What engines need of `hostlib.client.Client`."""
 
+    @property
+    def suspects(self) -> list[str]: ...
+
+    @property
+    def is_answering(self) -> bool: ...
+
     async def get(self, block: BlockRef) -> FetchedBlock: ...
 
     async def get_into(self, block: BlockRef, buffer: memoryview) -> FetchedBlock: ...
 
     async def put(
-        self, block: BlockRef, content: Buffer, *, durable: bool = False, replicas: int = 1
+        self, block: BlockRef, content: Buffer, *, replicas: int = 1, at_least: int | None = None
     ) -> None: ...
 
-    async def exists(self, blocks: Sequence[BlockRef]) -> int: ...
+    async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]: ...
 
     def close(self) -> None: ...
 
@@ -116,12 +122,13 @@ class Host:
     async def _answer(self, channel: Channel, said: dict[str, Any], body: bytes) -> None:
         number = said["n"]
         try:
-            if said["do"] == "exists":
-                count = await self._client.exists([_block(one) for one in said["blocks"]])
-                channel.send({"n": number, "count": count})
+            if said["do"] == "present":
+                blocks = [_block(one) for one in said["blocks"]]
+                present = await self._client.present(blocks, said["within_s"])
+                channel.send({"n": number, "present": present})
             elif said["do"] == "put":
                 await self._client.put(
-                    _block(said["block"]), body, durable=said["durable"], replicas=said["replicas"]
+                    _block(said["block"]), body, replicas=said["replicas"], at_least=said["at_least"]
                 )
                 channel.send({"n": number})
             else:
@@ -150,6 +157,8 @@ class Guest:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
         self._reading: asyncio.Task[None] | None = None
+        self.suspects: list[str] = []
+        self.is_answering = True
         self.is_over = False
         """Whether the other process is gone."""
 
@@ -178,17 +187,18 @@ class Guest:
         return self._fetched(block, (frame[0], b""), buffer[:length])
 
     async def put(
-        self, block: BlockRef, content: Buffer, *, durable: bool = False, replicas: int = 1
+        self, block: BlockRef, content: Buffer, *, replicas: int = 1, at_least: int | None = None
     ) -> None:
         """As `Client.put`."""
-        await self._ask(block, {"do": "put", "durable": durable, "replicas": replicas}, content)
+        await self._ask(block, {"do": "put", "replicas": replicas, "at_least": at_least}, content)
 
-    async def exists(self, blocks: Sequence[BlockRef]) -> int:
-        """As `Client.exists`."""
+    async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
+        """As `Client.present`."""
         if not blocks:
-            return 0
-        said, _ = await self._ask(blocks[0], {"do": "exists", "blocks": [_named(one) for one in blocks]})
-        return int(said["count"])
+            return []
+        asked = {"do": "present", "blocks": [_named(one) for one in blocks], "within_s": within_s}
+        said, _ = await self._ask(blocks[0], asked)
+        return [None if one is None else bool(one) for one in said["present"]]
 
     def close(self) -> None:
         """Leave; whoever waits is cancelled."""

@@ -9,15 +9,17 @@ from dataclasses import replace
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib import wire
 from hostlib.client import Client
 from hostlib.content import derivation
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig
+from hostlib.engine.prefix_search import FIRST_WAVE, WAVE
 from hostlib.errors import KeySpaceError
 from hostlib.members import Members
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
-from tests.hostlib.sealed import SEAL
+from tests.hostlib.sealed import SEAL, place
 
 HOME, NODE, OTHER_NODE = "10.0.0.101", "10.0.0.1", "10.0.0.2"
 CONFIG = PoolConfig.from_mapping(
@@ -35,7 +37,7 @@ class World:
     def __init__(self) -> None:
         self.network = MemoryNetwork()
         self.members = self.network.members = Members.of([HOME])
-        self.store = BlockStore(1 << 24, None, derivation(SEAL))
+        self.store = BlockStore(1 << 26, None, derivation(SEAL))
         self.home = StorageNode(self.network.port(HOME), self.store)
 
     def pool(self, address: str = NODE, space: KvSpace = SPACE, config: PoolConfig = CONFIG) -> KvPool:
@@ -84,6 +86,47 @@ def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
         await pool.store([first, *second])
         assert await pool.exists(KEYS[:1]) == 0
         assert await pool.exists(KEYS, 1) == 1
+
+    run_virtual(play())
+
+
+def test_a_look_up_for_131072_tokens_over_eight_ranks_asks_few_questions() -> None:
+    """All of them, 65,536, take longer than the time for a look-up."""
+    blocks, ranks = 8192, 8
+    space = replace(SPACE, tensor_parallel=ranks)
+    keys = [number.to_bytes(16, "big") for number in range(1, blocks + 1)]
+
+    def asked(world: World) -> int:
+        stats = [data for *_, data in world.network.log if data[1] == wire.OP_STAT]
+        return sum(any(wire.decode(data).key) for data in stats)
+
+    async def play(held: int) -> None:
+        world = World()
+        pool = world.pool(space=space)
+        assert await pool.join()
+        last = len(space.object_bytes) - 1
+        for rank in range(ranks):
+            names = pool.references(keys[:held], last, rank=rank)
+            world.store.preload([place(block.key) for block in names], 700)
+        before = asked(world)
+        assert await pool.exists(keys) == held
+        assert asked(world) - before <= 3 * WAVE + FIRST_WAVE
+        assert pool.stats.questions == asked(world) - before
+        assert await pool.exists(keys, held - 1) == 1
+
+    for held in (1, 4097, blocks):
+        run_virtual(play(held))
+
+
+def test_references_of_a_run_are_those_of_the_whole_prompt() -> None:
+    async def play() -> None:
+        pool = World().pool()
+        whole = pool.references(KEYS, 1)
+        for first in range(len(KEYS)):
+            parent = KEYS[first - 1] if first else None
+            assert pool.run_references(KEYS[first:], 1, first=first, parent=parent) == whole[first:]
+        (far,) = pool.run_references(KEYS[:1], 1, first=1 << 20, parent=KEYS[1])
+        wire.encode(wire.Message(wire.OP_GET, far.key, 0, 0, depth=far.depth, chain_blocks=far.chain_blocks))
 
     run_virtual(play())
 
