@@ -32,7 +32,7 @@ class PoolCounters(KVConnectorStats):  # type: ignore[misc] # vllm is not in the
 
     def reset(self) -> None:
         """Begin at zero."""
-        self.data = {}
+        self.data: dict[str, int] = {}
 
     def aggregate(self, other: KVConnectorStats) -> KVConnectorStats:
         """Add another's."""

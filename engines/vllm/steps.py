@@ -44,6 +44,8 @@ class StepLog:
         self.settled = 0
         """Number of the last step that is settled."""
         self._scheduled = self._reported = 0
+        self._loading = 0
+        """Number of the last step whose forward pass waits for a load."""
         self._unsettled: deque[Step] = deque()
         self._dropped: list[int] = []
 
@@ -55,7 +57,10 @@ class StepLog:
     def begin(self, *, has_loads: bool) -> Step:
         """The next step; `has_loads` says whether its forward pass waits for a load of any connector."""
         self._scheduled += 1
-        step = Step(self._scheduled, is_sure=not has_loads and not self._unsettled)
+        builds_on_loads = self._loading > self._reported or bool(self._unsettled)
+        if has_loads:
+            self._loading = self._scheduled
+        step = Step(self._scheduled, is_sure=not has_loads and not builds_on_loads)
         if not step.is_sure:
             self._unsettled.append(step)
         return step

@@ -46,6 +46,11 @@ class Request:
     blocks: list[Block] = field(default_factory=list)
     state: str = "waiting"
     in_flight: int = 0
+    """Steps that compute it and were not looked at yet."""
+    unseen: int = 0
+    """Tokens that these steps will say at most."""
+    rejected: int = 0
+    """Drafts in these steps that will turn out to be wrong."""
     stale: int = 0
     """Steps in flight whose output does not count any more."""
     cached: int = 0
@@ -66,7 +71,7 @@ class Request:
         tokens = list(self.tokens)
         while len(tokens) < length:
             tokens.append((sum(tokens) + len(tokens)) % ALPHABET)
-        return tokens
+        return tokens[:length]
 
 
 class ModelKeys:
@@ -74,6 +79,7 @@ class ModelKeys:
 
     def __init__(self, space: KvSpace, pool: PoolInHand) -> None:
         self.space, self._seal = space, pool.seal
+        self.on_generation: Callable[[str], None] = lambda name: None
 
     def of(self, request: Any) -> Any:
         chain = KeyChain(self.space, self._seal)
@@ -88,6 +94,7 @@ class ModelKeys:
 
     def new_generation(self) -> None:
         self.space = self.space.new_generation()
+        self.on_generation(self.space.generation)
 
 
 @dataclass(eq=False)
@@ -99,6 +106,10 @@ class Scheduled:
     """Number of the first token that each request computes."""
     tables: dict[str, list[Block]]
     drafts: dict[str, int]
+    accepted: dict[str, int]
+    """Of the drafts, those that turn out to be right."""
+    speaks: set[str]
+    """Requests that get a token."""
     sync_loads: bool
     finished: set[str]
     jobs: Jobs
@@ -142,8 +153,14 @@ class EngineModel:
         self.memories = [KvOfModel(self, rank) for rank in range(pool.space.tensor_parallel)]
         self.keys = ModelKeys(pool.space, pool)
         self.weights_of = {self.keys.space.generation: 0}
+        self.keys.on_generation = lambda name: self.weights_of.update({name: self.weights})
         self.side = SchedulerSide(
-            pool, self.keys, self, background=background, loads=loads, stores=stores  # type: ignore[arg-type]
+            pool,
+            self.keys,
+            self,
+            background=background,
+            loads=loads,
+            stores=stores,  # type: ignore[arg-type]
         )
         self.workers = [
             WorkerSide(pool, [["0"], ["1"]], memory, rank=rank, background=background)  # type: ignore[arg-type]
@@ -198,18 +215,14 @@ class EngineModel:
         if cleared:
             for block in list(self.prefixes.values()):
                 self._forget(block)
-        said = self.side.reset()
-        if said:
-            self.weights_of[self.keys.space.generation] = self.weights
-        return said and cleared
+        return self.side.reset() and cleared
 
     def change_weights(self) -> None:
         """As `collective_rpc("reload_weights")`, in step with the workers."""
         while self.queue:
             self._update()
-        self.side.weights_changed("reload_weights")
         self.weights += 1
-        self.weights_of[self.keys.space.generation] = self.weights if not self.side._is_left else self.weights - 1
+        self.side.weights_changed("reload_weights")
 
     # One turn of the core's loop
 
@@ -250,12 +263,11 @@ class EngineModel:
         index = 0
         while index < len(self.running) and budget > 0:
             request = self.running[index]
-            known = request.num_tokens + request.in_flight if self.depth > 1 else request.num_tokens
-            planned = self.draft_tokens if request.num_computed_tokens >= request.prompt_tokens - 1 else 0
+            known = request.num_tokens + request.unseen
+            planned = self.draft_tokens if request.num_computed_tokens >= request.prompt_tokens else 0
             count = min(known - request.num_computed_tokens + planned, budget)
-            if count <= 0 or (
-                self.depth > 1 and request.in_flight and known >= request.prompt_tokens + request.max_tokens
-            ):
+            said = request.num_tokens + request.in_flight
+            if count <= 0 or (request.unseen and said >= request.prompt_tokens + request.max_tokens):
                 index += 1
                 continue
             new = self._grow(request, request.num_computed_tokens + count)
@@ -269,7 +281,8 @@ class EngineModel:
             if new is None:
                 break
             counts[request.request_id] = count
-            drafts[request.request_id] = min(planned, count - 1) if planned else 0
+            if request.num_computed_tokens + count > known:
+                drafts[request.request_id] = request.num_computed_tokens + count - known
             grown.append((request.request_id, [block.block_id for block in new]))
             self._cache(request, request.num_computed_tokens + count)
             budget -= count
@@ -295,10 +308,16 @@ class EngineModel:
                     continue
                 external = offered
                 claimed = self.peer_offers.pop(request.request_id, 0) * self.size
-                claimed = min(claimed, (request.num_tokens - 1) // self.size * self.size) - len(local) * self.size
+                claimed = (
+                    min(claimed, (request.num_tokens - 1) // self.size * self.size) - len(local) * self.size
+                )
                 if not external and claimed > 0:
                     external, peer = claimed, True
-            computed = len(local) * self.size + external if request.num_computed_tokens == 0 else request.num_computed_tokens
+            computed = (
+                len(local) * self.size + external
+                if request.num_computed_tokens == 0
+                else request.num_computed_tokens
+            )
             count = 0 if is_async else min(request.num_tokens - computed, budget)
             if request.num_computed_tokens == 0:
                 for block in local:
@@ -313,7 +332,12 @@ class EngineModel:
             table = SimpleNamespace(get_block_ids=lambda r=request: ([block.block_id for block in r.blocks],))
             self.side.allocated(request, table, 0 if peer else external)  # type: ignore[arg-type]
             if peer:
-                peer_loads.append([block.block_id for block in request.blocks[len(local) : len(local) + external // self.size]])
+                peer_loads.append(
+                    [
+                        block.block_id
+                        for block in request.blocks[len(local) : len(local) + external // self.size]
+                    ]
+                )
             if is_async:
                 request.num_computed_tokens, request.state = computed, "loading"
                 skipped.append(request)
@@ -332,37 +356,53 @@ class EngineModel:
             total_num_scheduled_tokens=sum(counts.values()),
             has_sync_kv_loads=sync,
             scheduled_cached_reqs=SimpleNamespace(
-                req_ids=[name for name, _ in grown], resumed_req_ids=set(), new_block_ids=[(ids,) for _, ids in grown]
+                req_ids=[name for name, _ in grown],
+                resumed_req_ids=set(),
+                new_block_ids=[(ids,) for _, ids in grown],
             ),
         )
-        starts = {name: self.requests[name].num_computed_tokens for name in counts}
+        starts = {
+            name: self.requests[name].num_computed_tokens - self.requests[name].rejected for name in counts
+        }
         tables = {name: self.requests[name].blocks for name in counts}
         jobs = self.side.jobs(output)  # type: ignore[arg-type]
         finished, self.finished_ids = self.finished_ids, set()
+        speaks = set()
+        accepted = {name: min(self.accepts(count), count) for name, count in drafts.items()}
         for name, count in counts.items():
-            self.requests[name].num_computed_tokens += count
-            self.requests[name].in_flight += 1
-        return Scheduled(counts, starts, tables, drafts, sync, finished, jobs, peer_loads)
+            request = self.requests[name]
+            request.num_computed_tokens += count
+            request.in_flight += 1
+            if request.num_computed_tokens >= request.num_tokens + request.unseen:
+                speaks.add(name)
+                request.unseen += 1 + drafts.get(name, 0)
+                request.rejected += drafts.get(name, 0) - accepted.get(name, 0)
+        return Scheduled(counts, starts, tables, drafts, accepted, speaks, sync, finished, jobs, peer_loads)
 
     def _update(self) -> None:
         step = self.queue.popleft()
         skip = self._invalid(step) if step.invalid else set()
-        for name, count in step.counts.items():
+        for name in step.counts:
             request = self.requests.get(name)
             if request is None:
                 continue
             request.in_flight -= 1
+            if name in skip:
+                continue
             if request.stale:
                 request.stale -= 1
                 continue
-            if name in skip or request.state != "running":
-                continue
-            if step.starts[name] + count - step.drafts.get(name, 0) < request.num_tokens:
-                continue  # not all of the prompt yet
             drafts = step.drafts.get(name, 0)
-            accepted = min(self.accepts(drafts), drafts)
-            request.num_computed_tokens -= drafts - accepted
-            request.tokens = request.sequence(request.num_tokens + 1 + accepted)
+            rejected = drafts - step.accepted.get(name, 0)
+            if name in step.speaks:
+                request.unseen -= 1 + drafts
+                request.rejected -= rejected
+            if request.state != "running":
+                continue
+            if name not in step.speaks:
+                continue  # not all of the prompt yet
+            request.num_computed_tokens -= rejected
+            request.tokens = request.sequence(request.num_tokens + 1 + drafts - rejected)
             if request.num_tokens >= request.prompt_tokens + request.max_tokens:
                 self.running.remove(request)
                 request.state = "finished"
@@ -400,12 +440,13 @@ class EngineModel:
                     request.num_computed_tokens = number * self.size
             if is_affected:
                 if not has_marked:
-                    request.num_computed_tokens = computed
+                    request.num_computed_tokens = computed - request.rejected
                 if request.state == "loading":
                     self.failed_ids.add(request.request_id)
                 else:
                     affected.add(request.request_id)
                     request.stale = sum(request.request_id in other.counts for other in self.queue)
+                    request.unseen = request.rejected = 0
         return affected
 
     def _loaded(self, request: Request) -> None:
@@ -424,7 +465,7 @@ class EngineModel:
     def _preempt(self, request: Request) -> None:
         self._free(request)
         request.num_computed_tokens, request.state = 0, "waiting"
-        request.stale = request.in_flight
+        request.stale, request.unseen, request.rejected = request.in_flight, 0, 0
         self.waiting.appendleft(request)
 
     def _finish(self, request: Request, delay: bool) -> None:
@@ -497,20 +538,18 @@ class EngineModel:
     def _execute_on(self, worker: WorkerSide, memory: KvOfModel, step: Scheduled) -> None:
         jobs = step.jobs
         worker.begin_step(jobs)
-        if step.sync_loads or self.order == "old":
+        if step.sync_loads:
             worker.start_loads(jobs)
         for ids in step.peer_loads:
             for block_id in ids:
                 memory.load_of_peer(block_id, fails=self.peer_fails)
-        if self.pool.waiting and not step.sync_loads:
-            pass
-        elif step.sync_loads:
+        if step.sync_loads:
             self.pool.happen()
         if step.counts:
             for layer in ("0", "1"):
                 worker.wait_for_layer(layer)
             self._compute(memory, step)
-        if not step.sync_loads and self.order != "old":
+        if not step.sync_loads:
             worker.start_loads(jobs)
         defers = self.order == "v1 with drafts" and bool(step.counts)
         if not defers:
@@ -534,20 +573,20 @@ class EngineModel:
         for name, count in step.counts.items():
             request, start = self.requests[name], step.starts[name]
             right = request.sequence(start + count)
-            true_until = start + count - step.drafts.get(name, 0) + (self.accepts(step.drafts.get(name, 0)))
+            true_until = start + count - step.drafts.get(name, 0) + step.accepted.get(name, 0)
             for place in range(start, start + count):
                 token = right[place] if place < true_until else right[place] + ALPHABET
                 rows.append((place, step.tables[name], token))
         for place, table, token in sorted(rows, key=lambda row: row[0]):
             before = [memory.token(table[at // self.size].block_id, at % self.size) for at in range(place)]
-            memory.put_token(table[place // self.size].block_id, place % self.size, kv_of(before, token, self.weights))
+            memory.put_token(
+                table[place // self.size].block_id, place % self.size, kv_of(before, token, self.weights)
+            )
 
     def _name(self, request: Request) -> None:
         """Note what belongs under the keys of a request's blocks."""
         space, tokens = self.keys.space, request.sequence(request.num_tokens + 8)
-        weights = self.weights_of.get(space.generation)
-        if weights is None:
-            return
+        weights = self.weights_of[space.generation]
         kv: list[bytes] = []
         for token in tokens:
             kv.append(kv_of(kv, token, weights))
@@ -583,7 +622,11 @@ class KvOfModel(BytesMemory):
 
     def load_of_peer(self, block_id: int, *, fails: bool) -> None:
         """Another connector writes: what belongs there, or something else."""
-        owner = next(request for request in self._engine.requests.values() if block_id in {b.block_id for b in request.blocks})
+        owner = next(
+            request
+            for request in self._engine.requests.values()
+            if block_id in {b.block_id for b in request.blocks}
+        )
         number = next(n for n, block in enumerate(owner.blocks) if block.block_id == block_id)
         kv: list[bytes] = []
         for token in owner.sequence((number + 1) * 4):

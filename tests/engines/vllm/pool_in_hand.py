@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+
 from typing import Any
 
-from hostlib.engine import Item, KvSpace
+from hostlib.engine import Item, KvSpace, PoolConfig
 from hostlib.engine.pool import KvPool
 from hostlib.seal import PUBLIC_SECRET, Seal
 
 OnMoved = Callable[[int, bool], None]
 SPACE = KvSpace(
-    name="m", model="weights:1", layout="l", dtype="uint8", block_tokens=4, object_bytes=(8, 8), tensor_parallel=1
+    name="m",
+    model="weights:1",
+    layout="l",
+    dtype="uint8",
+    block_tokens=4,
+    object_bytes=(8, 8),
+    tensor_parallel=1,
 )
 
 
@@ -23,7 +29,7 @@ class PoolInHand:
 
     def __init__(self, space: KvSpace = SPACE) -> None:
         self.space, self.seal = space, Seal(0, PUBLIC_SECRET)
-        self.config = SimpleNamespace(lookup_timeout_s=1.0, transfer_timeout_s=1.0, waiting_bytes=1 << 20)
+        self.config = PoolConfig.from_mapping({"address": "10.0.0.1", "homes": ["10.0.0.2"]})
         self.blocks = KvPool(None, self.config, self.seal, space)  # type: ignore[arg-type] # names objects
         self.is_answering = True
         self.objects: dict[bytes, bytes] = {}
