@@ -209,7 +209,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         return False, None
 
     def reset_cache(self) -> bool:
-        """Find nothing any more of what was stored so far; False if that can't be done, and the pool is left."""
+        """Find nothing any more of what was stored so far. False if that can't be done: the pool is left."""
         return self._of_scheduler.reset()
 
     # Of both
@@ -276,9 +276,9 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
 
 def _check_drafts(speculation: Any) -> None:
-    """The KV of a draft's layers depends on a token behind the block, so that its key does not say all of it."""
+    """Refuse drafts that have KV: it depends on a token behind the block, of which the key says nothing."""
     if speculation is not None and speculation.method not in DRAFTS_WITHOUT_KV:
         raise ConfigError(
-            f"speculative decoding by {speculation.method!r} is not possible with the pool, because drafts have KV "
-            f"of their own: use one of {', '.join(DRAFTS_WITHOUT_KV)}, or none"
+            f"speculative decoding by {speculation.method!r} is not possible with the pool, because drafts "
+            f"have KV of their own: use one of {', '.join(DRAFTS_WITHOUT_KV)}, or none"
         )

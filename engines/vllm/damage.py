@@ -1,7 +1,7 @@
 """Blocks of the engine's own cache that hold wrong KV, from a failed load until they are computed anew. Pure.
 
-vLLM lets a request whose load failed compute the failed blocks again. Until then, steps that were scheduled already
-and requests that share the blocks may compute on them, and what they write is wrong as well.
+vLLM lets a request whose load failed compute the failed blocks again. Until then, steps that were scheduled
+already and requests that share the blocks may compute on them, and what they write is wrong as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Damage:
         return bool(self.block_ids)
 
     def spread(self, failed: Collection[int], holders: Iterable[Sequence[int]]) -> None:
-        """These blocks failed to load: with them, whatever a request that has one of them has behind it is wrong."""
+        """These blocks failed to load: all that a request has behind one of them is wrong with it."""
         self.block_ids.update(failed)
         for ids in holders:
             first = next((number for number, block_id in enumerate(ids) if block_id in failed), None)
@@ -40,9 +40,9 @@ class Damage:
                 self.block_ids.update(ids[first:])
 
     def step(self, writes: Iterable[Write]) -> None:
-        """A step computes: what is computed on right blocks becomes right, what is computed on wrong ones wrong.
+        """A step computes: what it computes on right blocks becomes right, what on wrong ones wrong.
 
-        The requests of a step write a layer before any of them reads it, so that they may build on one another.
+        The requests of a step write a layer before any of them reads it: they may build on one another.
         """
         waiting, before = list(writes), -1
         while len(waiting) != before:

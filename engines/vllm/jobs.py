@@ -1,4 +1,4 @@
-"""What vLLM's scheduler and its workers tell one another in each step. Pickled where they are processes of their own."""
+"""What vLLM's scheduler and its workers tell one another in each step, pickled between processes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class BlockRun:
-    """Neighbouring blocks of one request. Its size depends on their number alone, not on what is before them."""
+    """Neighbouring blocks of one request. Its size depends on their number alone, not on the prompt's."""
 
     request_id: str
     keys: list[bytes]
-    """Of the run's blocks, the same on every rank. Empty for a load that can't be done: all its blocks fail."""
+    """Of the run's blocks, the same on every rank. Empty if nothing can be loaded: all its blocks fail."""
     parent: bytes | None
     """Key of the block before the run; None if the run begins the prompt."""
     first: int
@@ -35,9 +35,9 @@ class Jobs:
     loads: list[BlockRun] = field(default_factory=list)
     stores: list[BlockRun] = field(default_factory=list)
     given: list[int] = field(default_factory=list)
-    """Ids of blocks that the engine has given to requests since the step before: what was in them is overwritten."""
+    """Ids of blocks that the engine has given to requests since the step before, which overwrite them."""
     is_sure: bool = False
-    """Whether nothing that the step computes on can turn out to be wrong, so that its blocks can be sent at once."""
+    """Whether nothing that the step computes on can turn out to be wrong: its blocks are sent at once."""
     settled: int = 0
     """Last step of which the scheduler knows whether its blocks are right."""
     dropped: tuple[int, ...] = ()

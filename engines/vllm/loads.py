@@ -22,7 +22,8 @@ _log = logging.getLogger("weir")
 class Load:
     """All first objects of the blocks are fetched, then all second ones, and so on.
 
-    Nothing here raises. Whatever goes wrong, the blocks that did not arrive whole are known when the load is over.
+    Nothing here raises. Whatever goes wrong, the blocks that did not arrive whole are known when the load is
+    over.
     """
 
     def __init__(

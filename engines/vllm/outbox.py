@@ -1,9 +1,9 @@
 """Computed blocks on their way to the pool.
 
-A block is copied out of the engine's memory when the pool has room for it, which may be some steps after it was
-computed. Until then the engine's memory is its only copy. Before the engine gives a block to another request, it
-takes the block back here, and the block is not stored. Blocks of a step that is not settled are offered when the
-scheduler has decided about the step.
+A block is copied out of the engine's memory when the pool has room for it, which may be some steps after it
+was computed. Until then the engine's memory is its only copy. Before the engine gives a block to another
+request, it takes the block back here, and the block is not stored. Blocks of a step that is not settled are
+offered when the scheduler has decided about the step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The scheduler's side: which blocks of a request are in the pool, which a step loads and stores.
 
-Nothing here waits while the engine has something to compute, and the work of a step is in proportion to the requests
-that it schedules and to the blocks that it completes, not to the length of the prompts.
+Nothing here waits while the engine has something to compute, and the work of a step is in proportion to the
+requests that it schedules and to the blocks that it completes, not to the length of the prompts.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class SchedulerSide:
         self._held = KeyMemory(REMEMBERED_KEYS)
         self._given: list[int] = []
         self._is_left = False
-        """Whether the pool is neither asked nor given anything, because the engine's weights may have changed."""
+        """Whether the pool is not used, because the engine's weights may have changed."""
         self._left_adapters: set[str] = set()
         """Names of adapters whose weights may have changed."""
 
@@ -205,7 +205,7 @@ class SchedulerSide:
         return jobs
 
     def reported(self, report: Report | None, failed_blocks: Collection[int], *, failed_load: bool) -> None:
-        """A step is over: `failed_blocks` could not be loaded by any connector on any rank, and vLLM computes them.
+        """A step is over. Some connector could not load `failed_blocks` on some rank: vLLM computes them.
 
         `failed_load` says that a load failed of which vLLM does not know the blocks.
         """
@@ -231,7 +231,7 @@ class SchedulerSide:
         self._resume()
 
     def adapter_changed(self, name: str) -> None:
-        """An adapter's weights are about to change under the same name. Its KV is not shared until caches are empty."""
+        """An adapter's weights are about to change under the same name: its KV is not shared any more."""
         _log.warning(
             "KV of adapter %s is not shared until the engine's cache is cleared: it is loaded anew.", name
         )
@@ -374,7 +374,7 @@ class SchedulerSide:
     # What went wrong
 
     def _on_failure(self, failed: set[int]) -> None:
-        """Take back what was computed on blocks that did not arrive, and learn which of the pool's these are."""
+        """Take back what was computed on blocks that did not arrive; learn which of the pool these are."""
         dropped = self._steps.drop()
         for step in dropped:
             for offer in step.offers:

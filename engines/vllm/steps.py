@@ -1,9 +1,9 @@
 """Which of the engine's steps are known to have computed on right KV alone.
 
-What a step computes is right if what it was given is. A step that waits for loads in the middle of its forward pass,
-whoever's loads they are, is settled by its report: vLLM's scheduler gets the blocks that failed to load, of all
-connectors and all ranks. The steps that were scheduled before that report may build on such a step, so that they are
-settled with it. All other steps are sure from the beginning.
+What a step computes is right if what it was given is. A step that waits for loads in the middle of its
+forward pass, whoever's loads they are, is settled by its report: vLLM's scheduler gets the blocks that failed
+to load, of all connectors and all ranks. The steps that were scheduled before that report may build on such a
+step, so that they are settled with it. All other steps are sure from the beginning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Step:
     offers: list[Refusal] = field(default_factory=list)
     """The blocks that it stores, as they would be taken back."""
     holders: list[Sequence[Block]] = field(default_factory=list)
-    """The blocks of each request that it computes. vLLM leaves these lists as they are when a request ends."""
+    """The blocks of each request that it computes. vLLM leaves these lists alone when a request ends."""
 
 
 class StepLog:

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 class KvTensors:
-    """The KV tensors of all layers, as `BlockMemory`. Blocks are copied as the tensors' shape has them, so that any
-    strides will do."""
+    """The KV tensors of all layers, as `BlockMemory`.
+
+    Blocks are copied as the tensors' shape has them, so that any strides will do.
+    """
 
     def __init__(self, layout: Layout, kv_caches: dict[str, torch.Tensor]) -> None:
         self._groups: list[list[torch.Tensor]] = []

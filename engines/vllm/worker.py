@@ -1,8 +1,9 @@
 """The worker's side: blocks from the pool into vLLM's KV tensors in time, and computed ones back.
 
-vLLM's runners call a connector in different orders: with speculative decoding, the V1 runner asks for what has
-finished and what has failed before it lets the connector store, and others ask after that. So each of these calls
-ends the loads of the forward pass itself. Nothing here raises: what fails is computed, or not stored.
+vLLM's runners call a connector in different orders: with speculative decoding, the V1 runner asks for what
+has finished and what has failed before it lets the connector store, and others ask after that. So each of
+these calls ends the loads of the forward pass itself. Nothing here raises: what fails is computed, or not
+stored.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class WorkerSide:
         self._waited: set[int] = set()
         """Groups of layers that this step's forward pass has waited for."""
         self._waits_at_start = False
-        """Whether loads are waited for before the forward pass, as the model's layers do not wait for them."""
+        """Whether loads are waited for before the forward pass, as the layers do not wait for them."""
         self._loads: dict[str, Load] = {}
         """Loads in the background."""
         self._failed: set[int] = set()

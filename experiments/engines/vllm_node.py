@@ -146,7 +146,7 @@ def damage() -> None:
     write = KvTensors.write
 
     def write_damaged(self: KvTensors, block_id: int, index: int, content: memoryview) -> None:
-        write(self, block_id, index, memoryview(-np.frombuffer(content, np.float32)).cast("B"))
+        write(self, block_id, index, (-np.frombuffer(content, np.float32)).view(np.uint8).data)
 
     KvTensors.write = write_damaged  # type: ignore[method-assign] # on purpose
 

@@ -9,8 +9,8 @@ pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
 
-from engines.vllm.tensors import KvTensors
 from engines.vllm.space import Layout
+from engines.vllm.tensors import KvTensors
 from hostlib.engine import KvSpace
 from hostlib.errors import KeySpaceError
 

@@ -1,8 +1,8 @@
-"""A small model of vLLM 0.32's engine core: its scheduler's bookkeeping, and its runners' calls of a connector.
+"""A small model of vLLM 0.32's engine core: its scheduler's bookkeeping, its runners' calls of a connector.
 
 It follows `v1/core/sched/scheduler.py`, `v1/worker/kv_connector_model_runner_mixin.py` (V1) and
-`v1/worker/gpu/kv_connector.py` (V2) in the order of all calls and in what they do to blocks and counters. KV is a number
-a token, made of all numbers before it: whatever was computed on something wrong is wrong as well.
+`v1/worker/gpu/kv_connector.py` (V2) in the order of all calls and in what they do to blocks and counters. KV
+is a number a token, made of all numbers before it: whatever was computed on something wrong is wrong as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from engines.vllm.jobs import Jobs
 from engines.vllm.scheduler import SchedulerSide
@@ -149,21 +149,20 @@ class EngineModel:
         self.finished_ids: set[str] = set()
         self.loaded_ids: set[str] = set()
         self.failed_ids: set[str] = set()
-        self.kv: list[dict[tuple[int, int], bytes]] = []
         self.memories = [KvOfModel(self, rank) for rank in range(pool.space.tensor_parallel)]
         self.keys = ModelKeys(pool.space, pool)
         self.weights_of = {self.keys.space.generation: 0}
         self.keys.on_generation = lambda name: self.weights_of.update({name: self.weights})
         self.side = SchedulerSide(
-            pool,
-            self.keys,
+            cast(Any, pool),
+            cast(Any, self.keys),
             self,
             background=background,
             loads=loads,
-            stores=stores,  # type: ignore[arg-type]
+            stores=stores,
         )
         self.workers = [
-            WorkerSide(pool, [["0"], ["1"]], memory, rank=rank, background=background)  # type: ignore[arg-type]
+            WorkerSide(cast(Any, pool), [["0"], ["1"]], memory, rank=rank, background=background)
             for rank, memory in enumerate(self.memories)
         ]
         self.peer_offers: dict[str, int] = {}
@@ -192,7 +191,7 @@ class EngineModel:
         request = Request(request_id, list(tokens), len(tokens), max_tokens)
         self.requests[request_id] = request
         self.waiting.append(request)
-        self.side.added(request)  # type: ignore[arg-type]
+        self.side.added(request)
         return request
 
     def abort(self, request_id: str) -> None:
@@ -302,7 +301,7 @@ class EngineModel:
             local: list[Block] = []
             if request.num_computed_tokens == 0:
                 local = self._hit(request)
-                offered, is_async = self.side.matched_tokens(request, len(local) * self.size)  # type: ignore[arg-type]
+                offered, is_async = self.side.matched_tokens(request, len(local) * self.size)
                 if offered is None:
                     skipped.append(request)
                     continue
@@ -330,7 +329,7 @@ class EngineModel:
                 self.waiting.appendleft(request)
                 break
             table = SimpleNamespace(get_block_ids=lambda r=request: ([block.block_id for block in r.blocks],))
-            self.side.allocated(request, table, 0 if peer else external)  # type: ignore[arg-type]
+            self.side.allocated(request, table, 0 if peer else external)
             if peer:
                 peer_loads.append(
                     [
@@ -365,7 +364,7 @@ class EngineModel:
             name: self.requests[name].num_computed_tokens - self.requests[name].rejected for name in counts
         }
         tables = {name: self.requests[name].blocks for name in counts}
-        jobs = self.side.jobs(output)  # type: ignore[arg-type]
+        jobs = self.side.jobs(output)
         finished, self.finished_ids = self.finished_ids, set()
         speaks = set()
         accepted = {name: min(self.accepts(count), count) for name, count in drafts.items()}
@@ -568,7 +567,7 @@ class EngineModel:
         return finished
 
     def _compute(self, memory: KvOfModel, step: Scheduled) -> None:
-        """All requests write a layer before any of them reads it: so compute in the order of what depends on what."""
+        """All requests write a layer before any of them reads it, so what they share comes first."""
         rows = []
         for name, count in step.counts.items():
             request, start = self.requests[name], step.starts[name]

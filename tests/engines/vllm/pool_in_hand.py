@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-
 from typing import Any
 
 from hostlib.engine import Item, KvSpace, PoolConfig

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import logging
-import os
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-
-from dataclasses import replace
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.engines.vllm.engine_model import EngineModel
 from tests.engines.vllm.pool_in_hand import SPACE, PoolInHand
@@ -118,6 +115,10 @@ class Engines(RuleBasedStateMachine):
 
 TestEngines = Engines.TestCase
 TestEngines.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate], report_multiple_bugs=False,
+    max_examples=150,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
 )
