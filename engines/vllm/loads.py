@@ -39,6 +39,8 @@ class Load:
         self.future: Future[list[bool]] | None = None
         """Done when all objects have arrived or failed; None if nothing was asked for."""
         self.block_ids = frozenset(run.block_ids)
+        self.was_silent = False
+        """Whether nothing was heard of it in time."""
         objects = len(pool.space.object_bytes)
         self._memory, self._deadline_s = memory, time.monotonic() + patience_s
         self._places: list[tuple[int, int, memoryview]] = []
@@ -121,4 +123,5 @@ class Load:
 
     def _on_silence(self) -> None:
         _log.error("The pool's client does not say what has arrived: the blocks are computed.")
+        self.was_silent = True
         self.give_up()

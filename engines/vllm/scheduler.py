@@ -38,6 +38,8 @@ LOOKUP_MARGIN_S = 5.0
 """After this time above `lookup_timeout_s`, a look-up without an answer counts as one that found nothing."""
 RETRY_STEPS = 16
 """Number of steps after which blocks that were not stored are offered again."""
+SILENCE_REST_S = 60.0
+"""Time for which nothing is looked up after a look-up without an answer."""
 MAX_RETRIES = 8
 """Number of times that blocks of one request are offered again."""
 RETRIED_BLOCKS = 256
@@ -118,6 +120,8 @@ class SchedulerSide:
         self._damage = Damage(self._block_tokens)
         self._held = KeyMemory(REMEMBERED_KEYS)
         self._given: list[int] = []
+        self._rests_until_s = 0.0
+        """Until then nothing is looked up, because the pool's client says nothing."""
         self._is_left = False
         """Whether the pool is not used, because the engine's weights may have changed."""
         self._left_adapters: set[str] = set()
@@ -144,7 +148,7 @@ class SchedulerSide:
         if not self._may_load or self._is_left or tracked.keys is None or first >= usable:
             self._end_lookup(tracked)
             return 0, False
-        if request.skip_reading_prefix_cache:  # its prompt's log-probabilities are wanted
+        if request.skip_reading_prefix_cache or time.monotonic() < self._rests_until_s:
             return 0, False
         keys = tracked.keys.extend(usable)[:usable]
         found = self._found(tracked, keys, first)
@@ -168,9 +172,9 @@ class SchedulerSide:
             )
             self._loads.append(BlockRun(request.request_id, [], None, 0, block_ids))
             return
-        first = lookup.first
-        end = first + external_tokens // self._block_tokens
-        tracked.load = self._run(tracked, first, end, block_ids[first:end])
+        first, blocks_loaded = lookup.first, external_tokens // self._block_tokens
+        ids = block_ids[first : first + blocks_loaded]
+        tracked.load = _run(request.request_id, tracked.keys.keys, first, ids)
         self._loads.append(tracked.load)
 
     def finished(self, request_id: str) -> None:
@@ -197,7 +201,7 @@ class SchedulerSide:
             for request_id, count in output.num_scheduled_tokens.items():
                 tracked = self._tracked.get(request_id)
                 if tracked is not None and tracked.keys is not None:
-                    jobs.stores += self._stores(tracked, count, step)
+                    jobs.stores += self._stores(tracked, tracked.keys, count, step)
         jobs.settled, jobs.dropped = self._steps.settled, self._steps.take_dropped()
         jobs.computes = output.total_num_scheduled_tokens > 0
         if not jobs.computes and self._steps.in_flight == 1:
@@ -310,8 +314,9 @@ class SchedulerSide:
                 self._held.discard(keys[first + found :])
             lookup.found = found
         elif lookup.found is None and time.monotonic() > lookup.deadline_s:
+            _log.error("The pool's client does not answer: prompts are computed.")
             lookup.answer.cancel()
-            lookup.found = 0
+            lookup.found, self._rests_until_s = 0, time.monotonic() + SILENCE_REST_S
         return lookup.found
 
     def _end_lookup(self, tracked: _Tracked) -> None:
@@ -328,7 +333,7 @@ class SchedulerSide:
 
     # What is stored
 
-    def _stores(self, tracked: _Tracked, count: int, step: Step) -> list[BlockRun]:
+    def _stores(self, tracked: _Tracked, names: RequestKeys, count: int, step: Step) -> list[BlockRun]:
         """The blocks of a request that are whole after this step, right, and not known to be in the pool."""
         request = tracked.request
         # Tokens drafted ahead may be taken back; they are not among the request's.
@@ -342,22 +347,15 @@ class SchedulerSide:
         blocks = self._own.blocks(request.request_id)
         if self._damage:
             full = min(full, self._damage.sound_blocks([block.block_id for block in blocks]))
-        assert tracked.keys is not None
-        keys = tracked.keys.extend(full)
+        keys = names.extend(full)
         runs = []
         for first, end in self._held.missing(keys, tracked.offered, full):
-            run = self._run(tracked, first, end, [block.block_id for block in blocks[first:end]])
+            run = _run(request.request_id, keys, first, [block.block_id for block in blocks[first:end]])
             runs.append(run)
             step.offers.append(Refusal(request.request_id, first, run.keys))
             self._held.add(run.keys)
         tracked.offered = max(tracked.offered, full)
         return runs
-
-    def _run(self, tracked: _Tracked, first: int, end: int, block_ids: list[int]) -> BlockRun:
-        assert tracked.keys is not None
-        keys = tracked.keys.keys
-        parent = keys[first - 1] if first else None
-        return BlockRun(tracked.request.request_id, keys[first:end], parent, first, block_ids)
 
     def _refused(self, refusal: Refusal) -> None:
         """These blocks were not stored; they are offered again later, if the request still runs then."""
@@ -415,6 +413,12 @@ class SchedulerSide:
                 writes.append(Write(held[request_id], start, start + count))
         self._damage.step(writes)
         self._own.evict(self._damage.block_ids)
+
+
+def _run(request_id: str, keys: list[bytes], first: int, block_ids: list[int]) -> BlockRun:
+    """A run of a request, whose keys these are, from block number `first` on."""
+    parent = keys[first - 1] if first else None
+    return BlockRun(request_id, keys[first : first + len(block_ids)], parent, first, block_ids)
 
 
 def _grown(output: SchedulerOutput) -> list[int]:

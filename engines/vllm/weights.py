@@ -13,13 +13,15 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 HARMLESS = frozenset({
-    "add_lora", "annotate_profile", "check_health", "compute_weight_checksums", "determine_available_memory",
-    "execute_dummy_batch", "execute_model", "get_cache_block_size_bytes", "get_compilation_match_table",
-    "get_encoder_timing_stats", "get_kv_cache_spec", "get_model_inspection", "get_supported_tasks",
+    "add_lora", "annotate_profile", "check_health", "compute_weight_checksums",
+    "determine_available_memory", "execute_dummy_batch", "execute_model",
+    "get_cache_block_size_bytes", "get_compilation_match_table", "get_encoder_timing_stats",
+    "get_kv_cache_spec", "get_model_inspection", "get_supported_tasks",
     "init_weight_transfer_engine", "list_loras", "pin_lora", "profile",
-    "release_late_interaction_query_cache", "remove_lora", "reset_encoder_cache", "reset_mm_cache", "sample_tokens", "save_sharded_state",
-    "save_tensorized_model", "shutdown_weight_transfer_engine", "supports_draft_weight_updates",
-    "synchronize_device", "take_draft_token_ids", "update_max_model_len",
+    "release_late_interaction_query_cache", "remove_lora", "reset_encoder_cache", "reset_mm_cache",
+    "sample_tokens", "save_sharded_state", "save_tensorized_model",
+    "shutdown_weight_transfer_engine", "supports_draft_weight_updates", "synchronize_device",
+    "take_draft_token_ids", "update_max_model_len",
 })  # fmt: skip
 """Methods of workers that leave the weights as they are. Any other may change them."""
 

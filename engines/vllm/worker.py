@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import wait
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engines.vllm.jobs import Report
@@ -67,6 +68,8 @@ class WorkerSide:
         self._loads: dict[str, Load] = {}
         """Loads in the background."""
         self._failed: set[int] = set()
+        self._is_silent = False
+        """Whether the pool's client was silent in a load: nothing is asked of it any more."""
 
     def begin_step(self, jobs: Jobs) -> None:
         """Before a step writes anything: read no block any more that it may overwrite."""
@@ -77,7 +80,8 @@ class WorkerSide:
         """Begin to fetch what the scheduler wants loaded."""
         self._waited.clear()
         for run in jobs.loads:
-            load = Load(run, self._memory, self._pool, self._rank, self._recompute_ms, self._patience_s)
+            wanted = replace(run, keys=[]) if self._is_silent else run
+            load = Load(wanted, self._memory, self._pool, self._rank, self._recompute_ms, self._patience_s)
             if self._background:
                 self._loads[run.request_id] = load
             else:
@@ -98,7 +102,7 @@ class WorkerSide:
         All layers at once and not in `save_kv_layer`: on a CPU the copies take a few milliseconds.
         """
         self._end_pass()
-        if self._stores_shard:
+        if self._stores_shard and not self._is_silent:
             self._outbox.store(jobs.step, jobs.stores, is_sure=jobs.is_sure)
 
     def finished_loads(self, aborted: set[str], jobs: Jobs) -> set[str]:
@@ -111,7 +115,9 @@ class WorkerSide:
             self._wait_a_moment()
         done = {request_id for request_id, load in self._loads.items() if load.is_over}
         for request_id in done:
-            failed = self._loads.pop(request_id).finish()
+            load = self._loads.pop(request_id)
+            failed = load.finish()
+            self._is_silent |= load.was_silent
             if request_id not in given_up:  # nobody reads the blocks of an aborted request
                 self._failed |= failed
         return done
@@ -147,6 +153,7 @@ class WorkerSide:
                 self._failed |= load.block_ids  # what was computed may have been computed without them
         for load in loads:
             self._failed |= load.finish()
+            self._is_silent |= load.was_silent
 
     def _wait_for(self, index: int) -> None:
         self._waited.add(index)

@@ -168,6 +168,8 @@ class EngineModel:
         self.peer_offers: dict[str, int] = {}
         """Blocks that another connector says it has of a request."""
         self.peer_fails = False
+        self.layers: tuple[str, ...] = ("0", "1")
+        """Layers whose attention waits for its KV."""
         self.accepts: Callable[[int], int] = lambda drafts: 0
         self.steps = 0
         self.names: dict[bytes, bytes] = {}
@@ -545,7 +547,7 @@ class EngineModel:
         if step.sync_loads:
             self.pool.happen()
         if step.counts:
-            for layer in ("0", "1"):
+            for layer in self.layers:
                 worker.wait_for_layer(layer)
             self._compute(memory, step)
         if not step.sync_loads:

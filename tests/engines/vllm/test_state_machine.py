@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -115,10 +115,9 @@ class Engines(RuleBasedStateMachine):
 
 TestEngines = Engines.TestCase
 TestEngines.settings = settings(
-    max_examples=150,
+    max_examples=100,
     stateful_step_count=30,
+    derandomize=True,
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate],
-    report_multiple_bugs=False,
 )
