@@ -115,6 +115,7 @@ class BlockingObjects:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.get_running_loop().shutdown_default_executor()
 
         self._run(close())
         self._stop_loop()

@@ -17,10 +17,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostlib.engine.failed_loads import FailedLoads
+from hostlib.engine.large import MAX_OBJECT_BYTES, LargeObjects
 from hostlib.engine.silence import Silence
 from hostlib.engine.store_queue import StoreQueue
 from hostlib.errors import TransferError
-from hostlib.wire import VALUE_BYTES, Buffer
+from hostlib.seal import Seal
+from hostlib.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -119,7 +121,9 @@ class ObjectPool:
         """What waits to be stored."""
         self._client, self._config = client, config
         self._failed_loads = FailedLoads()
-        self._said_not_stored = False
+        seal = Seal(config.tenant, config.secret_bytes())
+        self._large = LargeObjects(client, seal, config.replicas, config.transfer_timeout_s)
+        self._said_not_stored = self._said_length = False
         self._lookups = asyncio.Semaphore(LOOKUPS_IN_FLIGHT)
 
     @property
@@ -204,6 +208,9 @@ class ObjectPool:
         try:
             async with asyncio.timeout(self._config.transfer_timeout_s):
                 fetched = await self._client.get(block)
+                manifest = self._large.manifest_of(block, fetched.content)
+                if manifest is not None:
+                    fetched = await self._large.load(block, memoryview(bytearray(manifest.length)))
         except (TransferError, TimeoutError) as error:
             self._on_failed(error, [block])
             return None
@@ -276,34 +283,51 @@ class ObjectPool:
         return self.is_answering
 
     async def _load_one(self, item: Item) -> bool:
-        buffer = memoryview(item.buffer).cast("B")
+        block, buffer = item.block, memoryview(item.buffer).cast("B")
         try:
-            fetched = await self._client.get_into(item.block, buffer)
+            if len(buffer) > MAX_BLOCK_BYTES:
+                fetched = await self._large.load(block, buffer)
+            else:
+                fetched = await self._client.get_into(block, buffer)
         except TransferError as error:
-            self._on_failed(error, [item.block])
+            self._on_failed(error, [block])
             return False
-        if len(fetched.content) != len(buffer):
-            self._count_length(item.block)
+        if len(fetched.content) != len(buffer) or self._large.manifest_of(block, buffer) is not None:
+            self.stats.failed["length"] += 1
+            self._failed_loads.add(block.key, time.monotonic())
             return False
-        self._on_loaded(item.block, fetched)
+        self._on_loaded(block, fetched)
         return True
 
     async def _store_one(self, item: Item) -> bool:
-        content = memoryview(item.buffer).cast("B")
+        block, content = item.block, memoryview(item.buffer).cast("B")
+        if not 0 < len(content) <= MAX_OBJECT_BYTES:
+            self._refuse_length(len(content))
+            return False
         try:
-            async with asyncio.timeout(self._config.transfer_timeout_s):
-                await self._client.put(item.block, content, replicas=self._config.replicas, at_least=1)
+            if len(content) > MAX_BLOCK_BYTES:
+                await self._large.store(block, content)
+            else:
+                async with asyncio.timeout(self._config.transfer_timeout_s):
+                    await self._client.put(block, content, replicas=self._config.replicas, at_least=1)
         except (TransferError, TimeoutError) as error:
             self._on_failed(error, ())
             return False
-        except ValueError:  # without a byte
-            self.stats.failed["length"] += 1
-            return False
-        self._failed_loads.discard(item.block.key)
+        self._failed_loads.discard(block.key)
         self.silence.look()
         self.stats.stored_objects += 1
         self.stats.stored_bytes += len(content)
         return True
+
+    def _refuse_length(self, length: int) -> None:
+        """Count an object that can't be stored whatever happens, and say so once."""
+        self.stats.failed["length"] += 1
+        if not self._said_length:
+            self._said_length = True
+            _log.warning(
+                "An object of %d bytes is not stored: 1 to %d are possible. Use smaller blocks, or more "
+                "objects a block", length, MAX_OBJECT_BYTES,
+            )  # fmt: skip
 
     def _on_loaded(self, block: BlockRef, fetched: FetchedBlock) -> None:
         self._failed_loads.discard(block.key)
@@ -315,10 +339,6 @@ class ObjectPool:
         self.stats.pool_bytes += from_pool
         self.stats.store_bytes += size - from_pool
         self.stats.merged += fetched.merged_fragments
-
-    def _count_length(self, block: BlockRef) -> None:
-        self.stats.failed["length"] += 1
-        self._failed_loads.add(block.key, time.monotonic())
 
     def _on_failed(self, error: Exception, not_loaded: Sequence[BlockRef]) -> None:
         """Count a failure, and remember the objects that it kept from being loaded."""

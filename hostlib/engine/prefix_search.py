@@ -71,7 +71,7 @@ class PrefixSearch:
         if sum(self._end - self._there[shard] for shard in open_shards) <= wave:
             return [(block, shard) for shard in open_shards for block in range(self._there[shard], self._end)]
         self._sparse = not self._waves
-        places = {}
+        places: dict[Place, None] = {}
         for number in range(wave):
             shard = open_shards[number % len(open_shards)]
             first, last = self._there[shard], self._end - 1

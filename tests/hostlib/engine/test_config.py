@@ -17,7 +17,7 @@ def test_a_list_and_a_line_of_homes_mean_the_same() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"adress": "10.0.0.1"}, "no pool setting 'adress' exists; there are address, homes"),
+        ({"adress": "10.0.0.1"}, "no pool setting 'adress' exists; did you mean 'address'"),
         ({"homes": []}, "names no storage node"),
         ({"homes": ["store1"]}, "store1"),
         ({"address": "10.0.0.256"}, "10.0.0.256"),
