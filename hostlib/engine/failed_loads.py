@@ -38,7 +38,7 @@ class FailedLoads:
     def add(self, key: bytes, now_s: float) -> None:
         """The key failed to load."""
         before = self._failures.get(key)
-        rests = before is not None and before.found_since
+        rests = before is not None and (before.found_since or now_s < before.rests_until_s)
         self._failures[key] = _Failure(rests_until_s=now_s + REST_S if rests else 0.0)
         self._failures.move_to_end(key)
         if len(self._failures) > MAX_REMEMBERED:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -171,7 +170,7 @@ class ObjectPool:
         """
         for item in items:
             item.check(writable=True)
-        started_s = time.monotonic()
+        started_s = now_s()
         moved: list[bool | None] = [None] * len(items)
         turns = asyncio.Semaphore(OBJECTS_IN_FLIGHT)
 
@@ -197,14 +196,14 @@ class ObjectPool:
             for index, one_moved in enumerate(moved):
                 if one_moved is None:
                     on_moved(index, False)
-        self.stats.load_s += time.monotonic() - started_s
+        self.stats.load_s += now_s() - started_s
         return [one_moved is True for one_moved in moved]
 
     async def fetch(self, block: BlockRef) -> memoryview | None:
         """An object whose length is not known; None if it can't be had."""
         if not await self._ready():
             return None
-        started_s = time.monotonic()
+        started_s = now_s()
         try:
             async with asyncio.timeout(self._config.transfer_timeout_s):
                 fetched = await self._client.get(block)
@@ -215,7 +214,7 @@ class ObjectPool:
             self._on_failed(error, [block])
             return None
         self._on_loaded(block, fetched)
-        self.stats.load_s += time.monotonic() - started_s
+        self.stats.load_s += now_s() - started_s
         return memoryview(fetched.content).cast("B")
 
     async def store(self, items: Sequence[Item]) -> list[bool]:
@@ -244,7 +243,7 @@ class ObjectPool:
 
         If the time is up, the body ends without an error: what it knows by then is the answer.
         """
-        until_s = asyncio.get_running_loop().time() + self._config.lookup_timeout_s
+        until_s = now_s() + self._config.lookup_timeout_s
         self.stats.lookups += 1
         try:
             async with asyncio.timeout_at(until_s), self._lookups:
@@ -256,9 +255,8 @@ class ObjectPool:
         """Which of the objects are known to be there, as far as that is known until then."""
         if not await self._ready():
             return [False] * len(blocks)
-        loop = asyncio.get_running_loop()
-        within_s = ANSWER_SHARE * (until_s - loop.time())
-        gives_up_s = loop.time() + within_s
+        within_s = ANSWER_SHARE * (until_s - now_s())
+        gives_up_s = now_s() + within_s
         try:
             answers = await self._client.present(blocks, within_s)
         except TransferError as error:
@@ -266,7 +264,7 @@ class ObjectPool:
             return [False] * len(blocks)
         self.silence.look()
         self.stats.questions += len(blocks)
-        if None in answers and loop.time() >= gives_up_s:
+        if None in answers and now_s() >= gives_up_s:
             self.stats.slow_lookups += 1
         return [
             answer is True and self._can_load(block.key)
@@ -276,7 +274,7 @@ class ObjectPool:
     def _can_load(self, key: bytes) -> bool:
         """Whether an object that was found is offered, or failed to load too often."""
         self._failed_loads.found(key)
-        return not self._failed_loads.rests(key, time.monotonic())
+        return not self._failed_loads.rests(key, now_s())
 
     async def _ready(self) -> bool:
         """Whether to ask at all."""
@@ -294,7 +292,7 @@ class ObjectPool:
             return False
         if len(fetched.content) != len(buffer) or self._large.manifest_of(block, buffer) is not None:
             self.stats.failed["length"] += 1
-            self._failed_loads.add(block.key, time.monotonic())
+            self._failed_loads.add(block.key, now_s())
             return False
         self._on_loaded(block, fetched)
         return True
@@ -345,7 +343,7 @@ class ObjectPool:
         self.silence.look()
         self.stats.failed[type(error).__name__] += 1
         for block in not_loaded:
-            self._failed_loads.add(block.key, time.monotonic())
+            self._failed_loads.add(block.key, now_s())
 
     def _not_stored(self, objects: int, offered_bytes: int) -> None:
         """Count objects that were not offered, and say once what to do."""
@@ -359,3 +357,8 @@ class ObjectPool:
                 "%d bytes were offered; pool setting 'waiting_bytes' is %d: raise it if there is memory",
                 offered_bytes, self._config.waiting_bytes,
             )  # fmt: skip
+
+
+def now_s() -> float:
+    """Time of the event loop that runs."""
+    return asyncio.get_running_loop().time()

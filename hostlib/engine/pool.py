@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
 from hostlib.engine.failed_loads import FailedLoads
-from hostlib.engine.objects import Item, ObjectPool
+from hostlib.engine.objects import Item, ObjectPool, now_s
 from hostlib.engine.prefix_search import PrefixSearch
 from hostlib.engine.reach import Reach
 from hostlib.errors import BlockNotFoundError, KeySpaceError, TransferError
@@ -68,7 +67,7 @@ class KvPool(ObjectPool):
                 raise
             except (TransferError, TimeoutError) as error:
                 self._on_failed(error, ())
-                self._handshake.failed(time.monotonic())
+                self._handshake.failed(now_s())
                 return False
             self._joined = True
             return True
@@ -103,11 +102,11 @@ class KvPool(ObjectPool):
         """These blocks were found and could not be loaded: look-ups ask about all their objects from now
         on."""
         for key in block_keys:
-            self._failed_blocks.add(key, time.monotonic())
+            self._failed_blocks.add(key, now_s())
 
     async def _is_whole(self, keys: Sequence[bytes], number: int, first: int, ask: Ask) -> bool:
         """Whether a block that failed to load before is there now, all of it."""
-        if self._failed_blocks.rests(keys[number], time.monotonic()):
+        if self._failed_blocks.rests(keys[number], now_s()):
             return False
         space = self._space
         places = product(
@@ -229,7 +228,7 @@ class KvPool(ObjectPool):
         """
         if self._refused is not None or not self.is_answering:
             return False
-        if not self._joined and self._handshake.allows(time.monotonic()):
+        if not self._joined and self._handshake.allows(now_s()):
             try:
                 await self.join()
             except KeySpaceError:

@@ -13,11 +13,14 @@ from hostlib import wire
 from hostlib.client import Client
 from hostlib.content import derivation
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig
+from hostlib.engine.pool import BlockReader
 from hostlib.engine.prefix_search import FIRST_WAVE, WAVE
+from hostlib.engine.store_queue import STORES_AT_ONCE
 from hostlib.errors import KeySpaceError
 from hostlib.members import Members
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
+from tests.hostlib.engine.pool_world import PoolWorld, blocks_of, keys, play
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 
@@ -114,7 +117,7 @@ def test_a_look_up_for_131072_tokens_over_eight_ranks_asks_few_questions() -> No
         assert pool.stats.questions == asked(world) - before
         assert await pool.exists(keys, held - 1) == 1
 
-    for held in (1, 4097, blocks):
+    for held in (4097, blocks):
         run_virtual(play(held))
 
 
@@ -219,3 +222,111 @@ def test_a_cancelled_load_writes_nothing_any_more() -> None:
         assert buffer == bytearray(1500)
 
     run_virtual(play())
+
+
+def test_a_block_that_lost_an_object_is_offered_once_and_again_when_it_is_whole() -> None:
+    """A look-up asks for the last object: without memory it would find such a block for ever."""
+
+    async def story() -> None:
+        world = PoolWorld()
+        pool, other = world.pool(), world.pool()
+        prompt = keys(6)
+        assert await other.store_blocks(blocks_of(other, prompt)) == 6
+        assert await pool.exists(prompt) == 6
+        (lost,) = pool.run_references(prompt[2:3], 0, first=2, parent=prompt[1])
+        world.stores[world.home(lost.key)].drop(place(lost.key))
+        assert await pool.exists(prompt) == 6
+        pool.failed_to_load(prompt[2:3])
+        assert await pool.exists(prompt) == 2
+        assert await pool.exists(prompt, first=3) == 3
+        assert await pool.exists(keys(2) + keys(9, first=50)) == 2  # of other prompts, nothing changes
+        assert await other.store_blocks(blocks_of(other, prompt)) == 6
+        assert await pool.exists(prompt) == 6
+
+    play(story)
+
+
+def test_a_block_that_is_whole_and_fails_again_is_left_alone_for_a_while() -> None:
+    async def story() -> None:
+        world = PoolWorld()
+        pool = world.pool()
+        prompt = keys(6)
+        assert await pool.store_blocks(blocks_of(pool, prompt)) == 6
+        for expected in (6, 2, 2):
+            pool.failed_to_load(prompt[2:3])
+            assert await pool.exists(prompt) == expected
+        assert world.asked() < 100
+
+    play(story)
+
+
+def test_blocks_behind_one_that_is_not_held_are_not_offered() -> None:
+    """Nobody could use them before that one is computed again."""
+
+    async def story() -> None:
+        world = PoolWorld()
+        pool = world.pool(transfer_timeout_s=60.0)
+        prompt = keys(400)
+        assert await pool.store_blocks(blocks_of(pool, prompt[:1])) == 1
+        dead = world.homes[2]
+        world.network.dead.add(dead)
+        last = [block.key for block in pool.references(prompt, 1)]
+        first = [block.key for block in pool.references(prompt, 0)]
+        on_dead = [dead in (world.home(a), world.home(b)) for a, b in zip(first, last, strict=True)]
+        whole = on_dead.index(True)
+        read = 0
+
+        def reader(block: list[Item]) -> BlockReader:
+            def copied() -> list[Item]:
+                nonlocal read
+                read += 1
+                return block
+
+            return copied
+
+        for _ in range(2):
+            read = 0
+            held = await pool.store_blocks([reader(block) for block in blocks_of(pool, prompt)])
+            assert held in (whole, whole + 1)  # of the one that fails, only the first object may be missing
+            assert await pool.exists(prompt) == held - (held > whole)
+        assert read <= 2 * STORES_AT_ONCE + whole
+
+    play(story)
+
+
+def test_an_engine_that_starts_while_the_home_of_the_handshake_is_dead_uses_the_others() -> None:
+    async def story() -> None:
+        world = PoolWorld()
+        pool = world.pool()
+        prompt = keys(12)
+        assert await pool.store_blocks(blocks_of(pool, prompt)) == 12
+        home = world.home(SPACE.descriptor_key(SEAL))
+        world.network.dead.add(home)
+        late = world.pool()
+        assert not await late.join()
+        last = [world.home(block.key) for block in late.references(prompt, 1)]
+        assert await late.exists(prompt) == (last.index(home) if home in last else 12)
+        world.network.dead.clear()
+        async with asyncio.timeout(20):
+            while not await late.join():
+                await asyncio.sleep(0.5)
+        assert await late.exists(prompt) == 12
+
+    play(story)
+
+
+def test_parameters_that_differ_are_noticed_when_the_home_of_the_handshake_is_back() -> None:
+    async def story() -> None:
+        world = PoolWorld()
+        assert await world.pool().join()
+        world.network.dead.add(world.home(SPACE.descriptor_key(SEAL)))
+        late = world.pool(replace(SPACE, dtype="bfloat16"), retry_s=0.5)
+        assert await late.exists(keys(3)) == 0
+        world.network.dead.clear()
+        async with asyncio.timeout(20):
+            while await late.store(blocks_of(late, keys(1))[0]) != [False, False]:
+                await asyncio.sleep(0.5)
+        with pytest.raises(KeySpaceError, match="dtype is 'bfloat16' here"):
+            await late.join()
+
+    play(story)
