@@ -188,7 +188,7 @@ class SchedulerSide:
     def jobs(self, output: SchedulerOutput) -> Jobs:
         """What this step loads, and the blocks that it completes."""
         waits = bool(self._loads) and not self._background
-        step = self._steps.begin(has_loads=waits or output.has_sync_kv_loads)
+        step = self._steps.begin(has_loads=waits or getattr(output, "has_sync_kv_loads", True))
         jobs = Jobs(step.number, self._loads, given=self._given + _grown(output), is_sure=step.is_sure)
         self._loads, self._given = [], []
         if self._steps.is_overdue():

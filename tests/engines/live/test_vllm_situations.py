@@ -49,8 +49,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def start(tmp_path: Path, tiny: Path) -> Iterator[Start]:
     started: list[Engine] = []
 
-    def start_one(**more: Any) -> Engine:
-        engine = Engine(tmp_path, tiny, **more)
+    def start_one(folder: Path = tiny, **more: Any) -> Engine:
+        engine = Engine(tmp_path, folder, **more)
         started.append(engine)
         return engine
 
@@ -173,3 +173,55 @@ def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny:
     assert engine.failure is not None
     log = engine.failure + engine.log.read_text(errors="replace")
     assert "speculative decoding by 'draft_model' is not possible with the pool" in log
+
+
+@pytest.fixture(scope="module")
+def latent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of DeepSeek's architecture, whose KV is one latent vector a token (MLA)."""
+    import torch
+    from transformers import DeepseekV2Config, DeepseekV2ForCausalLM
+
+    folder = tmp_path_factory.mktemp("model") / "latent"
+    torch.manual_seed(0)
+    config = DeepseekV2Config(
+        vocab_size=4096,
+        hidden_size=256,
+        intermediate_size=512,
+        moe_intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=16,
+        num_key_value_heads=16,
+        kv_lora_rank=512,
+        q_lora_rank=None,
+        qk_rope_head_dim=64,
+        qk_nope_head_dim=128,
+        v_head_dim=128,
+        n_routed_experts=4,
+        n_shared_experts=1,
+        num_experts_per_tok=2,
+        first_k_dense_replace=2,
+        max_position_embeddings=4096,
+        bos_token_id=0,
+        eos_token_id=1,
+    )
+    DeepseekV2ForCausalLM(config).eval().save_pretrained(folder)
+    return folder
+
+
+def test_latent_kv_from_the_pool_is_what_the_engine_itself_caches(
+    start: Start, home: Home, latent: Path
+) -> None:
+    prompt = tokens(200, 6)
+    engine = start(latent, transfer=transfer(home))
+    computed = engine.generate(prompt, tokens=16)
+    own = engine.generate(prompt, tokens=16)
+    assert own[0]["cached"] == 192
+    engine.settle()
+    engine.forget()
+    pooled = engine.generate(prompt, tokens=16)
+    assert engine.counter("external_prefix_cache_hits") == 192
+    assert pooled[0]["tokens"] == own[0]["tokens"]
+    assert pooled[0]["logprobs"] == own[0]["logprobs"]  # to the last bit
+    differences = [abs(a - b) for a, b in zip(computed[0]["logprobs"], own[0]["logprobs"], strict=True)]
+    print("computed against cached by the engine itself:", max(differences))
+    assert len(home.store.places()) == 1 + 2 * 6

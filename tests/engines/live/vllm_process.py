@@ -18,10 +18,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[3]
 MARK = "@@"
 LLM = {
-    "skip_tokenizer_init": True, "dtype": "float32", "enforce_eager": True, "max_model_len": 512,
-    "max_num_seqs": 8, "enable_prefix_caching": True, "block_size": 32, "num_gpu_blocks_override": 200, "seed": 0,
+    "skip_tokenizer_init": True,
+    "dtype": "float32",
+    "enforce_eager": True,
+    "max_model_len": 512,
+    "max_num_seqs": 8,
+    "enable_prefix_caching": True,
+    "block_size": 32,
+    "num_gpu_blocks_override": 200,
+    "seed": 0,
     "disable_log_stats": False,
-}  # fmt: skip
+}
 
 
 class Engine:
