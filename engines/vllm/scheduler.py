@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
-from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from engines.vllm.damage import Damage, Write
 from engines.vllm.jobs import BlockRun, Jobs, Refusal
 from engines.vllm.key_memory import KeyMemory
+from engines.vllm.lookups import Lookup, Lookups
 from engines.vllm.steps import Step, StepLog
 
 if TYPE_CHECKING:
@@ -32,14 +31,8 @@ if TYPE_CHECKING:
 
 REMEMBERED_KEYS = 1 << 17
 """Number of blocks that the scheduler knows to be in the pool: they are not offered again. About 20 MB."""
-IDLE_WAIT_S = 0.005
-"""Longest time that a step waits for look-ups if the engine has nothing to compute."""
-LOOKUP_MARGIN_S = 5.0
-"""After this time above `lookup_timeout_s`, a look-up without an answer counts as one that found nothing."""
 RETRY_STEPS = 16
 """Number of steps after which blocks that were not stored are offered again."""
-SILENCE_REST_S = 60.0
-"""Time for which nothing is looked up after a look-up without an answer."""
 MAX_RETRIES = 8
 """Number of times that blocks of one request are offered again."""
 RETRIED_BLOCKS = 256
@@ -62,18 +55,6 @@ class OwnCache(Protocol):
 
 
 @dataclass(slots=True)
-class _Lookup:
-    """The question how many blocks of a request the pool has."""
-
-    first: int
-    """Number of the first block that was asked for."""
-    answer: Future[int]
-    deadline_s: float
-    found: int | None = None
-    """Blocks from the first one on that can be loaded; None while that is not known."""
-
-
-@dataclass(slots=True)
 class _Tracked:
     """A request that is waiting or running."""
 
@@ -82,7 +63,7 @@ class _Tracked:
     """None if its KV is not shared."""
     is_new: bool = True
     """Whether its keys are still to be made."""
-    lookup: _Lookup | None = None
+    lookup: Lookup | None = None
     own_blocks: int = 0
     """Blocks that it found in the engine's own cache."""
     load: BlockRun | None = None
@@ -113,15 +94,13 @@ class SchedulerSide:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
         self._block_tokens = pool.space.block_tokens
-        self._patience_s = pool.config.lookup_timeout_s + LOOKUP_MARGIN_S
+        self._lookups = Lookups(pool)
         self._tracked: dict[str, _Tracked] = {}
         self._loads: list[BlockRun] = []
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
         self._held = KeyMemory(REMEMBERED_KEYS)
         self._given: list[int] = []
-        self._rests_until_s = 0.0
-        """Until then nothing is looked up, because the pool's client says nothing."""
         self._is_left = False
         """Whether the pool is not used, because the engine's weights may have changed."""
         self._left_adapters: set[str] = set()
@@ -148,7 +127,7 @@ class SchedulerSide:
         if not self._may_load or self._is_left or tracked.keys is None or first >= usable:
             self._end_lookup(tracked)
             return 0, False
-        if request.skip_reading_prefix_cache or time.monotonic() < self._rests_until_s:
+        if request.skip_reading_prefix_cache or self._lookups.is_resting:
             return 0, False
         keys = tracked.keys.extend(usable)[:usable]
         found = self._found(tracked, keys, first)
@@ -205,7 +184,8 @@ class SchedulerSide:
         jobs.settled, jobs.dropped = self._steps.settled, self._steps.take_dropped()
         jobs.computes = output.total_num_scheduled_tokens > 0
         if not jobs.computes and self._steps.in_flight == 1:
-            self._wait_for_lookups()
+            lookups = [tracked.lookup for tracked in self._tracked.values()]
+            self._lookups.wait([lookup for lookup in lookups if lookup is not None])
         return jobs
 
     def reported(self, report: Report | None, failed_blocks: Collection[int], *, failed_load: bool) -> None:
@@ -300,36 +280,21 @@ class SchedulerSide:
         return lora is not None and (lora.load_inplace or lora.lora_name in self._left_adapters)
 
     def _found(self, tracked: _Tracked, keys: list[bytes], first: int) -> int | None:
-        """Blocks from number `first` on that can be loaded; None while that is not known."""
+        """Number of blocks from number `first` on that can be loaded; None while that is not known."""
         lookup = tracked.lookup
         if lookup is None or lookup.first != first:
             self._end_lookup(tracked)
-            deadline_s = time.monotonic() + self._patience_s
-            lookup = tracked.lookup = _Lookup(first, self._pool.begin_exists(keys, first), deadline_s)
-        if lookup.found is None and lookup.answer.done():
-            failed = lookup.answer.cancelled() or lookup.answer.exception() is not None
-            found = 0 if failed else lookup.answer.result()
-            self._held.add(keys[first : first + found])
+            lookup = tracked.lookup = self._lookups.begin(keys, first)
+        if self._lookups.poll(lookup) and lookup.found is not None:
+            self._held.add(keys[first : first + lookup.found])
             if self._pool.is_answering:
-                self._held.discard(keys[first + found :])
-            lookup.found = found
-        elif lookup.found is None and time.monotonic() > lookup.deadline_s:
-            _log.error("The pool's client does not answer: prompts are computed.")
-            lookup.answer.cancel()
-            lookup.found, self._rests_until_s = 0, time.monotonic() + SILENCE_REST_S
+                self._held.discard(keys[first + lookup.found :])
         return lookup.found
 
     def _end_lookup(self, tracked: _Tracked) -> None:
         if tracked.lookup is not None:
-            tracked.lookup.answer.cancel()
+            tracked.lookup.cancel()
             tracked.lookup = None
-
-    def _wait_for_lookups(self) -> None:
-        """The engine has nothing to do: give the pool a moment to answer instead of asking in circles."""
-        lookups = [tracked.lookup for tracked in self._tracked.values() if tracked.lookup is not None]
-        pending = [lookup.answer for lookup in lookups if lookup.found is None]
-        if pending:
-            wait(pending, IDLE_WAIT_S, return_when="FIRST_COMPLETED")
 
     # What is stored
 

@@ -290,7 +290,7 @@ class TestFailures:
     def test_a_look_up_that_is_never_answered_ends(self) -> None:
         engine = EngineModel(PoolInHand())
         engine.pool.answers_at_once = False
-        engine.side._patience_s = 0.0
+        engine.side._lookups._patience_s = 0.0
         request = engine.add("a", PROMPT)
         while engine.is_busy:
             engine.step()

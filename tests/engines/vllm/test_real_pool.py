@@ -108,7 +108,7 @@ def test_a_client_whose_thread_has_ended_does_not_end_the_engine(
     first.add("a", PROMPT)
     finish(first)
     second = engine_on(pools[1], background=background)
-    second.workers[0]._patience_s = second.side._patience_s = 0.2
+    second.workers[0]._patience_s = second.side._lookups._patience_s = 0.2
     request = second.add("b", PROMPT)
     deadline_s = time.monotonic() + 60
     while not request.blocks:  # until its look-up is answered, and its load begun

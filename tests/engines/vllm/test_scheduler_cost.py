@@ -143,7 +143,7 @@ def test_no_step_waits_for_look_ups_while_there_is_something_to_compute(
 ) -> None:
     engine = Decoding(1, 1024)
     engine.pool.answers_at_once = False
-    monkeypatch.setattr("engines.vllm.scheduler.wait", lambda *_, **__: pytest.fail("the scheduler waits"))
+    monkeypatch.setattr("engines.vllm.lookups.wait", lambda *_, **__: pytest.fail("the scheduler waits"))
     late: Any = SimpleNamespace(
         request_id="late", all_token_ids=[5] * 99, num_computed_tokens=0, num_tokens=99, lora_request=None,
         skip_reading_prefix_cache=False,
