@@ -66,6 +66,33 @@ def assert_same(said: list[dict[str, Any]], right: list[dict[str, Any]]) -> None
         assert max(differences) < TOLERANCE
 
 
+RECORD = """
+from vllm.distributed.kv_transfer import get_kv_transfer_group
+calls, worker = [], get_kv_transfer_group()
+def record(name):
+    plain = getattr(worker, name)
+    def recording(*arguments, **named):
+        calls.append(name)
+        return plain(*arguments, **named)
+    setattr(worker, name, recording)
+for name in ("handle_preemptions", "start_load_kv", "wait_for_layer_load", "wait_for_save", "get_finished",
+             "get_block_ids_with_load_errors", "build_connector_worker_meta"):
+    record(name)
+"""
+REPORTS = ["get_finished", "get_block_ids_with_load_errors", "build_connector_worker_meta"]
+
+
+def steps_of(calls: list[str]) -> list[list[str]]:
+    """The calls of each step, repeated ones once."""
+    steps: list[list[str]] = []
+    for name in calls:
+        if name == "handle_preemptions":
+            steps.append([])
+        if not steps[-1] or steps[-1][-1] != name:
+            steps[-1].append(name)
+    return steps
+
+
 @pytest.mark.parametrize("runner", ["0", "1"])
 def test_ngram_drafts_with_layerwise_loading(start: Start, home: Home, runner: str) -> None:
     """vLLM's V1 runner asks for finished loads before it lets the connector store; V2 after that."""
@@ -80,7 +107,16 @@ def test_ngram_drafts_with_layerwise_loading(start: Start, home: Home, runner: s
     engine.settle()
     engine.forget()
     hits = engine.counter("external_prefix_cache_hits")
+    engine.run(RECORD)
     again = [engine.generate(prompt, tokens=60)[0] for prompt in prompts]
+    steps = steps_of(engine.run("result = calls"))
+    save = ["wait_for_save"]
+    after = [*REPORTS, *save] if runner == "0" else [*save, *REPORTS]
+    loading = ["handle_preemptions", "start_load_kv", "wait_for_layer_load", *after]
+    computing = ["handle_preemptions", "wait_for_layer_load", *after]
+    assert loading in steps  # as tests.engines.vllm.engine_model has it
+    computing.insert(2, "start_load_kv")
+    assert computing in steps
     assert engine.counter("external_prefix_cache_hits") > hits
     assert [one["tokens"] for one in again] == [one["tokens"] for one in first]
     assert engine.counter("weir_loaded_objects") > 0
