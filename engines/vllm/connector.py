@@ -31,7 +31,7 @@ from engines.vllm.own_cache import VllmCache
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
 from engines.vllm.tensors import KvTensors
-from engines.vllm.weights import listen
+from engines.vllm.weight_changes import listen
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
 from hostlib.errors import ConfigError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engines.vllm.weights import listen
+from engines.vllm.weight_changes import listen
 
 
 class Ear:
