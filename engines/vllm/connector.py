@@ -23,15 +23,17 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 )
 from vllm.v1.engine.core import EngineCore
 
-from engines.identity import model_identity
+from engines.vllm.adapters import AdapterNames, LoadedAdapters
 from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
 from engines.vllm.metrics import OF_SCHEDULER, OF_WORKER, CounterReader, PoolCounters, PoolPromMetrics
 from engines.vllm.own_cache import VllmCache
+from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
 from engines.vllm.tensors import KvTensors
 from engines.vllm.weight_changes import listen
+from engines.vllm.weights import begin_naming
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
 from hostlib.errors import ConfigError
@@ -130,6 +132,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             rank=self._layout.rank,
             background=self._settings.loading == "background",
             recompute_ms=self._settings.recompute_ms,
+            is_loaded=LoadedAdapters().is_loaded,
             reads_later=tensors.is_on_cpu and not zeroes_blocks,
         )
 
@@ -246,7 +249,11 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self._pool.join()
         role = self._kv_transfer_config
         keys = EngineKeys(
-            self._layout.space, self._pool.seal, lambda adapter: model_identity(adapter.lora_path)
+            self._layout.space,
+            self._pool.seal,
+            resolve(self._vllm_config, self._kv_cache_config),
+            begin_naming(self._vllm_config),
+            AdapterNames(),
         )
         side = SchedulerSide(
             self._pool,

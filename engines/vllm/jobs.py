@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,16 @@ class BlockRun:
     """Number of the run's first block in the request."""
     block_ids: list[int]
     """Where vLLM has the run's blocks, the same on every rank."""
+    adapter: tuple[int, str] | None = None
+    """vLLM's number of the request's adapter, and the name of its content that the keys are made with."""
 
     def part(self, start: int, end: int) -> BlockRun:
         """The run's blocks from number `start` of the run to before `end`."""
         parent = self.keys[start - 1] if start else self.parent
         ids = self.block_ids[start:end]
-        return BlockRun(self.request_id, self.keys[start:end], parent, self.first + start, ids)
+        return replace(
+            self, keys=self.keys[start:end], parent=parent, first=self.first + start, block_ids=ids
+        )
 
 
 @dataclass(slots=True)

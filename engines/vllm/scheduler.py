@@ -153,7 +153,7 @@ class SchedulerSide:
             return
         first, blocks_loaded = lookup.first, external_tokens // self._block_tokens
         ids = block_ids[first : first + blocks_loaded]
-        tracked.load = _run(request.request_id, tracked.keys.keys, first, ids)
+        tracked.load = _run(request.request_id, tracked.keys, first, ids)
         self._loads.append(tracked.load)
 
     def finished(self, request_id: str) -> None:
@@ -315,7 +315,7 @@ class SchedulerSide:
         keys = names.extend(full)
         runs = []
         for first, end in self._held.missing(keys, tracked.offered, full):
-            run = _run(request.request_id, keys, first, [block.block_id for block in blocks[first:end]])
+            run = _run(request.request_id, names, first, [block.block_id for block in blocks[first:end]])
             runs.append(run)
             step.offers.append(Refusal(request.request_id, first, run.keys))
             self._held.add(run.keys)
@@ -380,10 +380,11 @@ class SchedulerSide:
         self._own.evict(self._damage.block_ids)
 
 
-def _run(request_id: str, keys: list[bytes], first: int, block_ids: list[int]) -> BlockRun:
+def _run(request_id: str, names: RequestKeys, first: int, block_ids: list[int]) -> BlockRun:
     """A run of a request, whose keys these are, from block number `first` on."""
-    parent = keys[first - 1] if first else None
-    return BlockRun(request_id, keys[first : first + len(block_ids)], parent, first, block_ids)
+    keys = names.keys
+    parent, wanted = keys[first - 1] if first else None, keys[first : first + len(block_ids)]
+    return BlockRun(request_id, wanted, parent, first, block_ids, names.adapter)
 
 
 def _grown(output: SchedulerOutput) -> list[int]:

@@ -18,9 +18,9 @@ from engines.vllm.loads import Load
 from engines.vllm.outbox import Outbox
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from engines.vllm.jobs import Jobs
+    from engines.vllm.jobs import BlockRun, Jobs
     from engines.vllm.memory import BlockMemory
     from hostlib.engine import BlockingPool
 
@@ -46,14 +46,17 @@ class WorkerSide:
         rank: int,
         background: bool,
         recompute_ms: int = 0,
+        is_loaded: Callable[[int, str], bool] = lambda number, name: True,
         reads_later: bool = True,
     ) -> None:
         """`layers` are the names of the layers in each object of a block.
 
+        `is_loaded` says whether the engine has loaded the adapter of a number from files with this name.
         `reads_later` says whether blocks may be copied while the engine goes on to compute.
         """
         self._pool, self._memory, self._rank = pool, memory, rank
         self._background, self._recompute_ms = background, recompute_ms
+        self._is_loaded = is_loaded
         self._patience_s = pool.config.transfer_timeout_s + LOAD_MARGIN_S
         self._group_of = {name: index for index, names in enumerate(layers) for name in names}
         self._stores_shard = rank % pool.space.ranks_of_shard == 0
@@ -80,7 +83,8 @@ class WorkerSide:
         """Begin to fetch what the scheduler wants loaded."""
         self._waited.clear()
         for run in jobs.loads:
-            wanted = replace(run, keys=[]) if self._is_silent else run
+            is_possible = self._has_adapter_of(run) and not self._is_silent
+            wanted = run if is_possible else replace(run, keys=[])
             load = Load(wanted, self._memory, self._pool, self._rank, self._recompute_ms, self._patience_s)
             if self._background:
                 self._loads[run.request_id] = load
@@ -103,7 +107,8 @@ class WorkerSide:
         """
         self._end_pass()
         if self._stores_shard and not self._is_silent:
-            self._outbox.store(jobs.step, jobs.stores, is_sure=jobs.is_sure)
+            runs = [run for run in jobs.stores if self._has_adapter_of(run)]
+            self._outbox.store(jobs.step, runs, is_sure=jobs.is_sure)
 
     def finished_loads(self, aborted: set[str], jobs: Jobs) -> set[str]:
         """Requests whose loading in the background is over; those `aborted` are given up."""
@@ -139,6 +144,10 @@ class WorkerSide:
         self._in_pass.clear()
         self._loads.clear()
         self._outbox.close(CLOSING_S)
+
+    def _has_adapter_of(self, run: BlockRun) -> bool:
+        """Whether the engine computes a run's request with the adapter that its keys are made for."""
+        return run.adapter is None or self._is_loaded(*run.adapter)
 
     def _end_pass(self) -> None:
         """The forward pass is over: all that it waited for has arrived or failed."""

@@ -90,7 +90,7 @@ class ModelKeys:
                 chain.extend(request.all_token_ids[number * size : (number + 1) * size])
             return chain.keys
 
-        return SimpleNamespace(extend=extend, keys=chain.keys)
+        return SimpleNamespace(extend=extend, keys=chain.keys, adapter=request.lora_request)
 
     def new_generation(self) -> None:
         self.space = self.space.new_generation()
