@@ -18,6 +18,7 @@ from engines.vllm.connector import WeirConnector
 from experiments.engines.mooncake_node import MASTER_PORT, METADATA_PORT
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig, PoolStats
 from hostlib.engine.objects import OnMoved
+from hostlib.engine.pool import Block
 from hostlib.seal import Seal
 
 TRANSFER_BYTES = 64 << 20
@@ -33,6 +34,7 @@ class MooncakePool:
     """What the connector needs of `hostlib.engine.BlockingPool`, of Mooncake."""
 
     def __init__(self, config: PoolConfig, space: KvSpace) -> None:
+        self.config = config
         self.space, self.seal, self.users = space, Seal(config.tenant, config.secret_bytes()), 0
         self.blocks = KvPool(None, config, self.seal, space)  # type: ignore[arg-type] # names objects, no more
         self._stats, self._address = PoolStats(), config.address
@@ -51,13 +53,18 @@ class MooncakePool:
         return True
 
     def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
-        """How many blocks of a chain are there, from number `first` on."""
-        names = [block.key.hex() for block in self.blocks.last_objects(block_keys, first)]
+        """How many blocks of a chain are there, of every rank, from number `first` on."""
+        last, ranks = len(self.space.object_bytes) - 1, range(self.space.shard_count)
+        per_rank = [
+            self.blocks.references(block_keys, last, rank=rank * self.space.ranks_of_shard)[first:]
+            for rank in ranks
+        ]
+        names = [one.key.hex() for block in zip(*per_rank, strict=True) for one in block]
 
         def ask() -> int:
             found = self._store.batch_is_exist(names)
             there = next((index for index, one in enumerate(found) if one != 1), len(names))
-            return there // self.space.shard_count
+            return there // len(ranks)
 
         return self._loads.submit(ask)
 
@@ -83,15 +90,25 @@ class MooncakePool:
 
         return self._loads.submit(load)
 
-    def begin_store_blocks(self, objects: Sequence[Sequence[Item]]) -> Future[int]:
-        """Offer blocks, the last object of each at the end."""
+    @property
+    def is_answering(self) -> bool:
+        """Whether it is worth asking."""
+        return True
+
+    def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
+        """Nothing: a look-up asks for all that it needs."""
+
+    def begin_store_blocks(self, blocks: Sequence[Block]) -> Future[int]:
+        """Offer blocks, the last object of each at the end. They are copied at once."""
+        read = [block() if callable(block) else block for block in blocks]
+        objects = [block for block in read if block is not None]
 
         def store() -> int:
             items = [item for block in objects for item in block]
             values = [bytes(item.buffer) for item in items]
             held = self._store.put_batch([item.block.key.hex() for item in items], values) == 0
             self._stats.stored_bytes += sum(map(len, values)) if held else 0
-            return len(objects) if held else 0
+            return len(blocks) if held and len(objects) == len(blocks) else 0
 
         return self._stores.submit(store)
 

@@ -1,0 +1,263 @@
+"""Situations in which other connectors gave wrong output or ended the engine, with vLLM's own engine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm", reason="make test-engines")
+
+from experiments.engines import model
+from tests.engines.live.conftest import Home
+from tests.engines.live.vllm_process import Engine
+from tests.hostlib.loopback import own_address
+
+TOLERANCE = 1e-4
+Start = Callable[..., Engine]
+
+
+def tokens(count: int, seed: int) -> list[int]:
+    choice = random.Random(seed)
+    return [choice.randrange(3, 200) for _ in range(count)]
+
+
+def transfer(home: Home, *, role: str = "kv_both", **more: object) -> dict[str, Any]:
+    return {
+        "kv_connector": "WeirConnector",
+        "kv_connector_module_path": "engines.vllm.connector",
+        "kv_role": role,
+        "kv_load_failure_policy": "recompute",
+        "kv_connector_extra_config": {
+            "address": own_address(), "homes": [home.address], "lookup_timeout_s": 20.0,
+            "transfer_timeout_s": 60.0, "silence_s": 5.0, **more,
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    model.make(folder, hidden=128, layers=4)
+    return folder
+
+
+@pytest.fixture
+def start(tmp_path: Path, tiny: Path) -> Iterator[Start]:
+    started: list[Engine] = []
+
+    def start_one(folder: Path = tiny, **more: Any) -> Engine:
+        engine = Engine(tmp_path, folder, **more)
+        started.append(engine)
+        return engine
+
+    yield start_one
+    for engine in started:
+        engine.close()
+
+
+def assert_same(said: list[dict[str, Any]], right: list[dict[str, Any]]) -> None:
+    for one, other in zip(said, right, strict=True):
+        assert one["tokens"] == other["tokens"]
+        differences = [abs(a - b) for a, b in zip(one["logprobs"], other["logprobs"], strict=True)]
+        assert max(differences) < TOLERANCE
+
+
+RECORD = """
+from vllm.distributed.kv_transfer import get_kv_transfer_group
+calls, worker = [], get_kv_transfer_group()
+def record(name):
+    plain = getattr(worker, name)
+    def recording(*arguments, **named):
+        calls.append(name)
+        return plain(*arguments, **named)
+    setattr(worker, name, recording)
+for name in ("handle_preemptions", "start_load_kv", "wait_for_layer_load", "wait_for_save", "get_finished",
+             "get_block_ids_with_load_errors", "build_connector_worker_meta"):
+    record(name)
+"""
+REPORTS = ["get_finished", "get_block_ids_with_load_errors", "build_connector_worker_meta"]
+
+
+def steps_of(calls: list[str]) -> list[list[str]]:
+    """The calls of each step, repeated ones once."""
+    steps: list[list[str]] = []
+    for name in calls:
+        if name == "handle_preemptions":
+            steps.append([])
+        if not steps[-1] or steps[-1][-1] != name:
+            steps[-1].append(name)
+    return steps
+
+
+@pytest.mark.parametrize("runner", ["0", "1"])
+def test_ngram_drafts_with_layerwise_loading(start: Start, home: Home, runner: str) -> None:
+    """vLLM's V1 runner asks for finished loads before it lets the connector store; V2 after that."""
+    drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3}
+    engine = start(
+        transfer=transfer(home), speculative_config=drafts, environment={"VLLM_USE_V2_MODEL_RUNNER": runner},
+        num_gpu_blocks_override=40,
+    )  # fmt: skip
+    base = tokens(40, 1)
+    prompts = [(base * 5)[: 140 + 7 * number] for number in range(4)]
+    first = engine.generate(*prompts, tokens=60)
+    engine.settle()
+    engine.forget()
+    hits = engine.counter("external_prefix_cache_hits")
+    engine.run(RECORD)
+    again = [engine.generate(prompt, tokens=60)[0] for prompt in prompts]
+    steps = steps_of(engine.run("result = calls"))
+    save = ["wait_for_save"]
+    after = [*REPORTS, *save] if runner == "0" else [*save, *REPORTS]
+    loading = ["handle_preemptions", "start_load_kv", "wait_for_layer_load", *after]
+    computing = ["handle_preemptions", "wait_for_layer_load", *after]
+    assert loading in steps  # as tests.engines.vllm.engine_model has it
+    computing.insert(2, "start_load_kv")
+    assert computing in steps
+    assert engine.counter("external_prefix_cache_hits") > hits
+    assert [one["tokens"] for one in again] == [one["tokens"] for one in first]
+    assert engine.counter("weir_loaded_objects") > 0
+    assert engine.counter("weir_stored_bytes") > 0
+    plain = start()
+    assert [one["tokens"] for one in plain.generate(*prompts, tokens=60)] == [one["tokens"] for one in first]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_nothing_is_stored_of_a_step_in_which_another_connector_failed(
+    start: Start, home: Home, is_async: bool
+) -> None:
+    peer = {"kv_connector": "FailingPeer", "kv_connector_module_path": "tests.engines.live.failing_peer",
+            "kv_role": "kv_both", "kv_load_failure_policy": "recompute"}  # fmt: skip
+    both = {
+        "kv_connector": "MultiConnector", "kv_role": "kv_both", "kv_load_failure_policy": "recompute",
+        "kv_connector_extra_config": {"connectors": [peer, transfer(home)]},
+    }  # fmt: skip
+    prompt = tokens(230, 2)
+    first = start(transfer=both, async_scheduling=is_async)
+    said = first.generate(prompt)
+    first.settle()
+    second = start(transfer=transfer(home))
+    assert_same(second.generate(prompt), said)
+    assert second.counter("external_prefix_cache_hits") == 224
+    second.forget()
+    right = start().generate(prompt)
+    assert_same(said, right)
+
+
+def test_new_weights_and_roles(start: Start, home: Home) -> None:
+    prompt = tokens(200, 3)
+    change = """
+def change(model):
+    import torch
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "layernorm" in name:
+                parameter.copy_(torch.rand(parameter.shape, generator=generator) + 0.3)
+llm.apply_model(change)
+"""
+    plain = start()
+    old = plain.generate(prompt)
+    plain.run(change)
+    plain.forget()
+    new = plain.generate(prompt)
+
+    # A producer stores and does not load, a consumer loads and does not store: prefill and decode apart.
+    producer = start(transfer=transfer(home, role="kv_producer"))
+    assert_same(
+        producer.generate(prompt, tokens=1), [{key: old[0][key][:1] for key in ("tokens", "logprobs")}]
+    )
+    producer.settle()
+    producer.forget()
+    producer.generate(prompt)
+    assert producer.counter("external_prefix_cache_hits") == 0
+    held = len(home.store.places())
+    assert held == 1 + 2 * 6
+    consumer = start(transfer=transfer(home, role="kv_consumer"))
+    assert_same(consumer.generate(prompt), old)
+    assert consumer.counter("external_prefix_cache_hits") == 192
+    consumer.generate(tokens(200, 4))
+    consumer.settle()
+    assert len(home.store.places()) == held
+
+    # New weights: nothing of the old ones is found, and nothing new is found by others.
+    engine = start(transfer=transfer(home))
+    assert_same(engine.generate(prompt), old)
+    engine.run(change)
+    engine.generate(tokens(200, 5))
+    engine.settle()
+    assert len(home.store.places()) == held
+    assert engine.run("result = llm.reset_prefix_cache(reset_connector=True)") is True
+    assert_same(engine.generate(prompt), new)
+    engine.settle()
+    assert len(home.store.places()) == 2 * held - 1
+    engine.forget()
+    assert_same(engine.generate(prompt), new)
+    core = "llm.llm_engine.engine_core.engine_core"
+    engine.run(f"{core}.pause_scheduler(mode='abort', clear_cache=True); {core}.resume_scheduler()")
+    assert_same(engine.generate(prompt), new)
+    consumer.forget()
+    assert_same(consumer.generate(prompt), old)
+
+
+def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:
+    drafts = {"method": "draft_model", "model": str(tiny), "num_speculative_tokens": 2}
+    engine = start(transfer=transfer(home), speculative_config=drafts)
+    assert engine.failure is not None
+    log = engine.failure + engine.log.read_text(errors="replace")
+    assert "speculative decoding by 'draft_model' is not possible with the pool" in log
+
+
+@pytest.fixture(scope="module")
+def latent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of DeepSeek's architecture, whose KV is one latent vector a token (MLA)."""
+    import torch
+    from transformers import DeepseekV2Config, DeepseekV2ForCausalLM
+
+    folder = tmp_path_factory.mktemp("model") / "latent"
+    torch.manual_seed(0)
+    config = DeepseekV2Config(
+        vocab_size=4096,
+        hidden_size=256,
+        intermediate_size=512,
+        moe_intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=16,
+        num_key_value_heads=16,
+        kv_lora_rank=512,
+        q_lora_rank=None,
+        qk_rope_head_dim=64,
+        qk_nope_head_dim=128,
+        v_head_dim=128,
+        n_routed_experts=4,
+        n_shared_experts=1,
+        num_experts_per_tok=2,
+        first_k_dense_replace=2,
+        max_position_embeddings=4096,
+        bos_token_id=0,
+        eos_token_id=1,
+    )
+    DeepseekV2ForCausalLM(config).eval().save_pretrained(folder)
+    return folder
+
+
+def test_latent_kv_from_the_pool_is_what_the_engine_itself_caches(
+    start: Start, home: Home, latent: Path
+) -> None:
+    prompt = tokens(200, 6)
+    engine = start(latent, transfer=transfer(home))
+    computed = engine.generate(prompt, tokens=16)
+    own = engine.generate(prompt, tokens=16)
+    assert own[0]["cached"] == 192
+    engine.settle()
+    engine.forget()
+    pooled = engine.generate(prompt, tokens=16)
+    assert engine.counter("external_prefix_cache_hits") == 192
+    assert pooled[0]["tokens"] == own[0]["tokens"]
+    assert pooled[0]["logprobs"] == own[0]["logprobs"]  # to the last bit
+    differences = [abs(a - b) for a, b in zip(computed[0]["logprobs"], own[0]["logprobs"], strict=True)]
+    print("computed against cached by the engine itself:", max(differences))
+    assert len(home.store.places()) == 1 + 2 * 6
