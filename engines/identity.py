@@ -61,8 +61,8 @@ def loaded_identity(
 ) -> str:
     """Return the name of the content that an engine loaded from `model` at some time after `loaded_after_s`.
 
-    `model` is a folder, a file of weights, or the name of a model in the Hugging Face hub's cache here. Raises
-    KeySpaceError if it is none of these, or has changed since, so that the engine may have loaded another.
+    `model` is a folder, a file of weights, or the name of a model in the Hugging Face hub's cache here.
+    Raises KeySpaceError if it is none of these, or changed since, so that the engine may have loaded another.
     """
     folder, reference = _located(model, revision, hub_cache)
     files = ModelFiles.of(folder)

@@ -10,11 +10,12 @@
 For LMCache inside the engine's process; its multiprocess server takes `engines.lmcache.l2_adapter`. A chunk
 is one object: LMCache's own description of it, unless that is switched off (save_chunk_meta), then its bytes.
 
-LMCache's name of a chunk says the model's name, rank and data type, and a hash of the tokens that each process
-begins with a number of its own unless PYTHONHASHSEED is set. The pool's key also has the content of the model's
-files and the chunk's shape; an engine whose model's files are not known finds its own chunks only. Options of
-vLLM that change the KV of the same files (hf_overrides, quantization, max_model_len with LongRoPE) are in neither:
-give engines that differ in them a tenant each, or take `engines.vllm.connector`.
+LMCache's name of a chunk says the model's name, rank and data type, and a hash of the tokens. With its
+default hash, each process begins that hash with a number of its own unless PYTHONHASHSEED is set: that is
+refused. The pool's key also has the content of the model's files and the chunk's shape; an engine whose
+model's files are not known finds its own chunks only. Neither has the options of vLLM that change the KV of the same files
+(hf_overrides, quantization, max_model_len with LongRoPE), nor the content of adapters: give engines that
+differ in them a tenant each, or take `engines.vllm.connector`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ from typing import TYPE_CHECKING, Any
 
 from lmcache.v1.protocol import RemoteMetadata
 from lmcache.v1.storage_backend.connector.base_connector import RemoteConnector
+
+try:
+    from vllm.v1.core import kv_cache_utils
+except ImportError:  # LMCache without an engine of vLLM
+    kv_cache_utils = None
 
 from engines.identity import in_background, loaded_identity, process_start_s
 from hostlib.engine import Item, PoolConfig, open_objects
@@ -145,15 +151,19 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
 
 def check_hash_seed(algorithm: str) -> None:
     """Raise ConfigError if LMCache begins its names of chunks with a number that no other process has."""
-    if not os.environ.get("PYTHONHASHSEED", "").isdigit():
-        raise ConfigError(
-            f"LMCache (pre_caching_hash_algorithm: {algorithm}) names the same tokens differently in each process, "
-            "so no engine would find another's chunks: set PYTHONHASHSEED=0 in the environment of every engine"
-        )
+    if os.environ.get("PYTHONHASHSEED", "").isdigit():
+        return
+    if algorithm.startswith("sha256") and hasattr(kv_cache_utils, "resolve_none_hash_seed"):
+        return
+    raise ConfigError(
+        f"with pre_caching_hash_algorithm: {algorithm}, LMCache names the same tokens otherwise in each "
+        "process, so that no engine finds another's chunks: set it to sha256_cbor in LMCache's configuration, "
+        "and PYTHONHASHSEED=0 in the environment of every engine before it starts"
+    )
 
 
 def begin_naming(metadata: Any) -> Future[str]:
-    """Return a future of the name of the weights that the engine loaded; it raises KeySpaceError if unknown."""
+    """Return a future of the name of the engine's weights, which raises KeySpaceError if it has none."""
 
     def name() -> str:
         model = getattr(metadata, "model_name", None)

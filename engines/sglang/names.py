@@ -19,7 +19,8 @@ HARMLESS_OPTIONS: Final = (
     "download_dir", "enable_metrics*", "file_storage_path", "gpu_id_step", "hicache_*", "host", "log_*",
     "max_prefill_tokens", "max_queued_requests", "max_running_requests", "max_total_tokens",
     "mem_fraction_static", "model_path", "nnodes", "node_rank", "port", "random_seed", "reasoning_parser",
-    "revision", "sampling_defaults", "schedule_*", "served_model_name", "show_time_cost", "skip_server_warmup",
+    "revision", "sampling_defaults", "schedule_*", "served_model_name", "show_time_cost",
+    "skip_server_warmup",
     "tokenizer_*", "tool_call_parser", "watchdog_timeout", "weight_version",
 )  # fmt: skip
 """Options of a server that change neither the KV of given tokens nor the order of its bytes, as patterns."""
