@@ -13,9 +13,9 @@ is one object: LMCache's own description of it, unless that is switched off (sav
 LMCache's name of a chunk says the model's name, rank and data type, and a hash of the tokens. With its
 default hash, each process begins that hash with a number of its own unless PYTHONHASHSEED is set: that is
 refused. The pool's key also has the content of the model's files and the chunk's shape; an engine whose
-model's files are not known finds its own chunks only. Neither has the options of vLLM that change the KV of the same files
-(hf_overrides, quantization, max_model_len with LongRoPE), nor the content of adapters: give engines that
-differ in them a tenant each, or take `engines.vllm.connector`.
+model's files are not known finds its own chunks only. Neither has the options of vLLM that change the KV of
+the same files (hf_overrides, quantization, max_model_len with LongRoPE), nor the content of adapters: give
+engines that differ in them a tenant each, or take `engines.vllm.connector`.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def check_hash_seed(algorithm: str) -> None:
         return
     raise ConfigError(
         f"with pre_caching_hash_algorithm: {algorithm}, LMCache names the same tokens otherwise in each "
-        "process, so that no engine finds another's chunks: set it to sha256_cbor in LMCache's configuration, "
-        "and PYTHONHASHSEED=0 in the environment of every engine before it starts"
+        "process, so that no engine finds another's chunks: set it to sha256_cbor in LMCache's "
+        "configuration, and PYTHONHASHSEED=0 in the environment of every engine before it starts"
     )
 
 

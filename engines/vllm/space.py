@@ -104,23 +104,23 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
 
 
 def _only_group(kv_cache: KVCacheConfig) -> Any:
-    """The group of layers whose KV is stored. Raises KeySpaceError for models whose KV is not that of each token.
+    """Return the group of layers whose KV is stored.
 
-    Sliding windows and local attention beside full attention are in one group with it: for a connector like this
-    one, vLLM keeps the KV of all tokens for such layers, too. Of windows alone, it gives blocks back while the
-    request runs; of a state space, a block holds what no single block of tokens gave.
+    Sliding windows and local attention beside full attention are in one group with it: for a connector like
+    this one, vLLM keeps the KV of all tokens for such layers, too. Raises KeySpaceError for other models: of
+    windows alone, vLLM gives blocks back while the request runs; a state is not the KV of a block's tokens.
     """
     specs = [group.kv_cache_spec for group in kv_cache.kv_cache_groups]
     if len(specs) != 1 or type(specs[0]) not in (FullAttentionSpec, MLAAttentionSpec):
         kinds = ", ".join(sorted({type(spec).__name__ for spec in specs})) or "none"
         raise KeySpaceError(
-            f"this model's KV cache consists of {kinds}; only full attention is possible, alone or with sliding "
-            "windows that vLLM keeps like it: use this model without the pool"
+            f"this model's KV cache consists of {kinds}; only full attention is possible, alone or with "
+            "sliding windows that vLLM keeps like it: use this model without the pool"
         )
     if getattr(specs[0], "non_causal", False):
         raise KeySpaceError(
-            "this model's attention sees tokens that come later, so that a block's KV is not that of the tokens "
-            "up to it: use this model without the pool"
+            "this model's attention sees tokens that come later, so that a block's KV is not that of the "
+            "tokens up to it: use this model without the pool"
         )
     return kv_cache.kv_cache_groups[0]
 
