@@ -177,7 +177,8 @@ llm.apply_model(change)
     new = plain.generate(prompt)
 
     # A producer stores and does not load, a consumer loads and does not store: prefill and decode apart.
-    producer = start(transfer=transfer(home, role="kv_producer"))
+    # It completes six blocks in a step, and has room for the copy of one.
+    producer = start(transfer=transfer(home, role="kv_producer", waiting_bytes=70_000))
     assert_same(
         producer.generate(prompt, tokens=1), [{key: old[0][key][:1] for key in ("tokens", "logprobs")}]
     )
