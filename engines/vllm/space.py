@@ -106,6 +106,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         block_tokens=group.kv_cache_spec.block_size,
         object_bytes=tuple(len(part) * page_bytes for part in groups),
         tensor_parallel=parallel.tensor_parallel_size,
+        shards=1 if isinstance(group.kv_cache_spec, MLAAttentionSpec) else None,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
 

@@ -11,12 +11,11 @@ import pytest
 pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
-from vllm.v1.kv_cache_interface import FullAttentionSpec, SlidingWindowSpec
+from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec, SlidingWindowSpec
 
 from engines.vllm.space import Settings, make_layout
 from hostlib.engine import KvSpace
 from hostlib.errors import KeySpaceError
-from hostlib.seal import PUBLIC_SECRET, Seal
 
 SETTINGS = Settings.from_extra({"address": "10.0.0.1", "homes": ["10.0.0.3"]})
 SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}
@@ -28,8 +27,10 @@ def weights(folder: Path, content: bytes) -> str:
     return str(folder)
 
 
-def space(model: str, spec: Any = None, cache_dtype: str = "auto", **changes: Any) -> KvSpace:
-    parallel = SimpleNamespace(world_size=1, tensor_parallel_size=1, decode_context_parallel_size=1, nnodes=1)
+def space(model: str, spec: Any = None, cache_dtype: str = "auto", ranks: int = 1, **changes: Any) -> KvSpace:
+    parallel = SimpleNamespace(
+        world_size=ranks, tensor_parallel_size=ranks, decode_context_parallel_size=1, nnodes=1
+    )
     described = {"model": model, "revision": None, "hf_overrides": {}, "quantization": None, **changes}
     config: Any = SimpleNamespace(
         parallel_config=parallel,
@@ -43,10 +44,6 @@ def space(model: str, spec: Any = None, cache_dtype: str = "auto", **changes: An
     return make_layout(config, cache, SETTINGS).space
 
 
-def chain(space: KvSpace) -> list[bytes]:
-    return list(space.block_keys(Seal(0, PUBLIC_SECRET), range(64)))
-
-
 def test_a_model_of_sliding_windows_alone_is_refused(tmp_path: Path) -> None:
     """vLLM has one group of its layers, whose blocks before the window it gives to others."""
     model = weights(tmp_path / "model", b"weights")
@@ -55,17 +52,13 @@ def test_a_model_of_sliding_windows_alone_is_refused(tmp_path: Path) -> None:
     assert space(model) == space(model)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"hf_overrides": {"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}},
-        {"hf_overrides": weights},
-        {"quantization": "fp8"},
-        {"cache_dtype": "fp8_e5m2"},
-    ],
-)
-def test_what_changes_the_kv_of_the_same_weights_is_told_apart(
-    tmp_path: Path, changes: dict[str, Any]
-) -> None:
+def test_two_forms_of_fp8_are_told_apart(tmp_path: Path) -> None:
     model = weights(tmp_path / "model", b"weights")
-    assert chain(space(model, **changes)) != chain(space(model))
+    assert space(model, cache_dtype="fp8_e5m2").descriptor != space(model, cache_dtype="fp8_e4m3").descriptor
+
+
+def test_latent_kv_is_stored_once_for_all_ranks_and_other_kv_once_a_rank(tmp_path: Path) -> None:
+    model = weights(tmp_path / "model", b"weights")
+    latent = MLAAttentionSpec(dtype=torch.float32, block_size=32, num_kv_heads=1, head_size=576)
+    assert space(model, latent, ranks=4).shard_count == 1
+    assert space(model, ranks=4).shard_count == 4
