@@ -104,7 +104,7 @@ def main() -> None:
     from vllm import SamplingParams
     from vllm.config import KVTransferConfig
 
-    from hostlib.engine import open_pools
+    from hostlib.engine import BlockingPool, open_pools
 
     config = json.loads(sys.argv[1])
     if config["transfer"]:
@@ -134,13 +134,12 @@ def main() -> None:
         return sum(int(metric.value) for metric in metrics)
 
     def settle() -> None:
-        deadline_s, before = time.monotonic() + 30, -1
-        while time.monotonic() < deadline_s:
-            stored = sum(pool.stats()["stored_objects"] for pool in open_pools())
-            if stored == before:
-                return
-            before = stored
-            time.sleep(0.5)
+        """What the last step offered is on its way when it is over."""
+        deadline_s = time.monotonic() + 60
+        queues = [pool.blocks.queue for pool in open_pools() if isinstance(pool, BlockingPool)]
+        while any(queue._waiting or queue._room._holders for queue in queues):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
 
     scope = {"llm": llm, "generate": generate, "counter": counter, "settle": settle, "open_pools": open_pools}
     _say({"ready": True})
