@@ -92,7 +92,7 @@ HARMLESS: Final = {
 }  # fmt: skip
 """Fields that change neither the KV of given tokens nor the order of its bytes, by class, as patterns.
 
-Files and their revisions are here because their content is named (`engines.vllm.weight_names`).
+Files and their revisions are here because their content is named (`engines.vllm.weights`).
 """
 
 HARMLESS_ENVIRONMENT: Final = (
