@@ -78,7 +78,7 @@ def test_a_buffer_that_can_not_be_used_is_refused_before_anything_moves(config: 
 
 def test_an_object_longer_than_a_block_goes_in_and_comes_out(config: PoolConfig) -> None:
     """An LMCache chunk of Llama-3.1-8B has 512 bytes more than the longest block."""
-    pool = open_objects(config)
+    pool = open_objects(replace(config, silence_s=60.0, transfer_timeout_s=600.0))
     try:
         chunk = BlockRef(bytes(range(16)))
         stored = np.random.default_rng(1).integers(0, 256, 33_554_432, dtype=np.uint8)

@@ -26,16 +26,18 @@ BLOCKS = st.builds(BlockRef, st.binary(min_size=16, max_size=16), U16, U16, U32,
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
     lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=9), inner, max_size=6),
-    max_leaves=12,
+    max_leaves=5,
 )
 
 
+@settings(max_examples=30)
 @given(BLOCKS)
 def test_a_block_is_named_so_that_it_can_be_read(block: BlockRef) -> None:
     assert parse_block(json.loads(json.dumps(block_fields(block)))) == block
 
 
-@given(st.lists(BLOCKS, max_size=4), st.floats(0, 3600))
+@settings(max_examples=30)
+@given(st.lists(BLOCKS, max_size=2), st.floats(0, 3600))
 def test_questions_come_out_as_they_went_in(blocks: list[BlockRef], within_s: float) -> None:
     said = {"n": 3, "do": "present", "blocks": [block_fields(one) for one in blocks], "within_s": within_s}
     assert parse_request((json.loads(json.dumps(said)), b"")) == Present(3, blocks, within_s)
@@ -47,7 +49,7 @@ def test_the_longest_request_fits_a_frame() -> None:
     assert len(json.dumps(said)) < MAX_LINE_BYTES
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(JSON, JSON, JSON, JSON, st.sampled_from(["get", "put", "present", "cancel", "hello", 5, None]))
 def test_whatever_is_said_is_a_request_or_a_value_error(a: Any, b: Any, c: Any, d: Any, do: Any) -> None:
     said = {"n": a, "do": do, "block": b, "blocks": b, "room": c, "replicas": c, "at_least": d, "within_s": d}
