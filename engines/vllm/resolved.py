@@ -44,9 +44,9 @@ HARMLESS: Final = {
         "scheduler_reserve_full_isl", "stream_interval", "watermark",
     ),
     "ModelConfig": (
-        "_hf_config_revision", "allowed_local_media_path", "allowed_media_domains", "config_updated",
-        "enable_cumem_allocator", "enable_nccl_comm_suspend", "enable_prompt_embeds", "enable_sleep_mode",
-        "enforce_eager", "generation_config", "hf_config_path", "hf_token", "io_processor_plugin",
+        "_hf_config_revision", "_supports_multimodal_inputs_cache", "allowed_local_media_path",
+        "allowed_media_domains", "config_updated", "enable_cumem_allocator", "enable_nccl_comm_suspend",
+        "enable_prompt_embeds", "enable_sleep_mode", "enforce_eager", "generation_config", "hf_config_path", "hf_token", "io_processor_plugin",
         "logits_processors", "logprobs_mode", "max_logprobs", "model", "model_weights",
         "override_generation_config", "renderer_num_workers", "return_sampling_mask", "revision", "seed",
         "served_model_name", "skip_tokenizer_init", "sleep_*", "tokenizer*", "use_fp64_gumbel",
