@@ -27,8 +27,10 @@ SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}
 FULL = FullAttentionSpec(dtype=torch.float32, **SHAPE)
 
 
-def space(model: str, *specs: Any, cache_dtype: str = "auto") -> KvSpace:
-    parallel = SimpleNamespace(world_size=1, tensor_parallel_size=1, decode_context_parallel_size=1, nnodes=1)
+def space(model: str, *specs: Any, cache_dtype: str = "auto", ranks: int = 1) -> KvSpace:
+    parallel = SimpleNamespace(
+        world_size=ranks, tensor_parallel_size=ranks, decode_context_parallel_size=1, nnodes=1
+    )
     config: Any = SimpleNamespace(
         parallel_config=parallel,
         kv_transfer_config=None,
@@ -46,10 +48,10 @@ def test_kv_in_another_form_is_told_apart_before_anything_is_shared() -> None:
     assert space("model", FULL).descriptor == space("elsewhere/model", FULL).descriptor
 
 
-def test_latent_kv_is_the_same_on_every_rank() -> None:
-    latent = MLAAttentionSpec(dtype=torch.float32, block_size=32, num_kv_heads=1, head_size=64)
-    assert space("model", latent).shard_count == 1
-    assert space("model", FULL).shards is None
+def test_latent_kv_is_stored_once_for_all_ranks_and_other_kv_once_a_rank() -> None:
+    latent = MLAAttentionSpec(dtype=torch.float32, block_size=32, num_kv_heads=1, head_size=576)
+    assert space("model", latent, ranks=4).shard_count == 1
+    assert space("model", FULL, ranks=4).shard_count == 4
 
 
 @pytest.mark.parametrize(
