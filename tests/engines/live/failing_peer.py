@@ -22,6 +22,8 @@ class Wanted(KVConnectorMetadata):  # type: ignore[misc] # vllm is not in the pr
 class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # as above
     """See the module."""
 
+    claims = True
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._asked: set[str] = set()
@@ -50,7 +52,12 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # as above
         return failed
 
     def get_num_new_matched_tokens(self, request: Any, num_computed_tokens: int) -> tuple[int, bool]:
-        if request.request_id in self._asked or num_computed_tokens or request.num_tokens <= CLAIMED_TOKENS:
+        if (
+            not self.claims
+            or request.request_id in self._asked
+            or num_computed_tokens
+            or request.num_tokens <= CLAIMED_TOKENS
+        ):
             return 0, False
         self._asked.add(request.request_id)
         return CLAIMED_TOKENS, False

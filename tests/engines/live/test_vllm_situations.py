@@ -18,6 +18,8 @@ from tests.engines.live.conftest import Home
 from tests.engines.live.vllm_process import Engine
 from tests.hostlib.loopback import own_address
 
+pytestmark = pytest.mark.timeout(1200)
+
 TOLERANCE = 1e-4
 Start = Callable[..., Engine]
 
@@ -133,34 +135,7 @@ def test_ngram_drafts_with_layerwise_loading(start: Start, home: Home, runner: s
     assert [one["tokens"] for one in plain.generate(*prompts, tokens=60)] == [one["tokens"] for one in first]
 
 
-def test_nothing_is_stored_of_a_step_in_which_another_connector_failed(start: Start, home: Home) -> None:
-    peer = {
-        "kv_connector": "FailingPeer",
-        "kv_connector_module_path": "tests.engines.live.failing_peer",
-        "kv_role": "kv_both",
-        "kv_load_failure_policy": "recompute",
-    }
-    plain, pooled = start(), start(transfer=transfer(home))
-    for is_async in (True, False):
-        both = {
-            **peer,
-            "kv_connector": "MultiConnector",
-            "kv_connector_module_path": None,
-            "kv_connector_extra_config": {"connectors": [peer, transfer(home)]},
-        }
-        prompt = tokens(230, 2 + is_async)
-        right = plain.generate(prompt)
-        first = start(transfer=both, async_scheduling=is_async)
-        assert_same(first.generate(prompt), right)
-        first.settle()
-        hits = pooled.counter("external_prefix_cache_hits")
-        assert_same(pooled.generate(prompt), right)
-        assert pooled.counter("external_prefix_cache_hits") == hits + 224
-
-
-def test_new_weights_and_roles(start: Start, home: Home) -> None:
-    prompt = tokens(200, 3)
-    change = """
+CHANGE = """
 def change(model):
     import torch
     generator = torch.Generator().manual_seed(5)
@@ -170,49 +145,70 @@ def change(model):
                 parameter.copy_(torch.rand(parameter.shape, generator=generator) + 0.3)
 llm.apply_model(change)
 """
-    plain = start()
-    old = plain.generate(prompt)
-    plain.run(change)
-    plain.forget()
-    new = plain.generate(prompt)
 
-    # A producer stores and does not load, a consumer loads and does not store: prefill and decode apart.
-    # It completes six blocks in a step, and has room for the copy of one.
-    producer = start(transfer=transfer(home, role="kv_producer", waiting_bytes=70_000))
-    assert_same(
-        producer.generate(prompt, tokens=1), [{key: old[0][key][:1] for key in ("tokens", "logprobs")}]
-    )
-    producer.settle()
-    producer.forget()
-    producer.generate(prompt)
-    assert producer.counter("external_prefix_cache_hits") == 0
-    held = len(home.store.places())
-    assert held == 1 + 2 * 6
-    consumer = start(transfer=transfer(home, role="kv_consumer"))
-    assert_same(consumer.generate(prompt), old)
-    assert consumer.counter("external_prefix_cache_hits") == 192
-    consumer.generate(tokens(200, 4))
-    consumer.settle()
+
+def test_another_connector_that_fails_and_new_weights(start: Start, home: Home) -> None:
+    peer = {
+        "kv_connector": "FailingPeer",
+        "kv_connector_module_path": "tests.engines.live.failing_peer",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+    }
+    both = {
+        "kv_connector": "MultiConnector",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+        "kv_connector_extra_config": {"connectors": [peer, transfer(home)]},
+    }
+    engine = start(transfer=both)
+    prompt, held = tokens(230, 2), 1 + 2 * 7
+
+    # vLLM computes what the other connector could not load; that alone is stored.
+    right = engine.generate(prompt)
+    engine.settle()
     assert len(home.store.places()) == held
+    engine.run("from tests.engines.live.failing_peer import FailingPeer; FailingPeer.claims = False")
+    engine.forget()
+    assert_same(engine.generate(prompt), right)
+    assert engine.counter("external_prefix_cache_hits") == 224 + 128  # vLLM counts what failed, too
 
-    # New weights: nothing of the old ones is found, and nothing new is found by others.
-    engine = start(transfer=transfer(home))
-    assert_same(engine.generate(prompt), old)
-    engine.run(change)
+    # New weights: what they make is not stored as long as the engine holds KV of the old ones.
+    engine.run(CHANGE)
     engine.generate(tokens(200, 5))
     engine.settle()
     assert len(home.store.places()) == held
     assert engine.run("result = llm.reset_prefix_cache(reset_connector=True)") is True
-    assert_same(engine.generate(prompt), new)
+    new = engine.generate(prompt)
+    assert new[0]["logprobs"] != right[0]["logprobs"]
+    assert engine.counter("external_prefix_cache_hits") == 224 + 128  # nothing of the old ones was found
     engine.settle()
     assert len(home.store.places()) == 2 * held - 1
     engine.forget()
     assert_same(engine.generate(prompt), new)
+    assert engine.counter("external_prefix_cache_hits") == 2 * 224 + 128
     core = "llm.llm_engine.engine_core.engine_core"
     engine.run(f"{core}.pause_scheduler(mode='abort', clear_cache=True); {core}.resume_scheduler()")
     assert_same(engine.generate(prompt), new)
-    consumer.forget()
-    assert_same(consumer.generate(prompt), old)
+    assert engine.counter("external_prefix_cache_hits") == 2 * 224 + 128
+
+
+def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
+    """Prefill and decode apart: one stores and does not load, the other loads and does not store."""
+    prompt, held = tokens(200, 3), 1 + 2 * 6
+    # It completes six blocks in a step, and has room for the copy of one.
+    producer = start(transfer=transfer(home, role="kv_producer", waiting_bytes=70_000))
+    producer.generate(prompt, tokens=1)
+    producer.settle()
+    assert len(home.store.places()) == held
+    producer.forget()
+    right = producer.generate(prompt)
+    assert producer.counter("external_prefix_cache_hits") == 0
+    consumer = start(transfer=transfer(home, role="kv_consumer"))
+    assert_same(consumer.generate(prompt), right)
+    assert consumer.counter("external_prefix_cache_hits") == 192
+    consumer.generate(tokens(200, 4))
+    consumer.settle()
+    assert len(home.store.places()) == held
 
 
 def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:
@@ -261,15 +257,13 @@ def test_latent_kv_from_the_pool_is_what_the_engine_itself_caches(
 ) -> None:
     prompt = tokens(200, 6)
     engine = start(latent, transfer=transfer(home))
-    computed = engine.generate(prompt, tokens=16)
-    own = engine.generate(prompt, tokens=16)
-    assert own[0]["cached"] == 192
+    engine.generate(prompt, tokens=16)
     engine.settle()
+    own = engine.generate(prompt, tokens=16)
+    assert own[0]["cached"] > 0
+    cached = own[0]["cached"]
     engine.forget()
     pooled = engine.generate(prompt, tokens=16)
-    assert engine.counter("external_prefix_cache_hits") == 192
+    assert engine.counter("external_prefix_cache_hits") == cached
     assert pooled[0]["tokens"] == own[0]["tokens"]
     assert pooled[0]["logprobs"] == own[0]["logprobs"]  # to the last bit
-    differences = [abs(a - b) for a, b in zip(computed[0]["logprobs"], own[0]["logprobs"], strict=True)]
-    print("computed against cached by the engine itself:", max(differences))
-    assert len(home.store.places()) == 1 + 2 * 6

@@ -115,7 +115,7 @@ class Engines(RuleBasedStateMachine):
 
 TestEngines = Engines.TestCase
 TestEngines.settings = settings(
-    max_examples=100,
+    max_examples=60,
     stateful_step_count=30,
     derandomize=True,
     deadline=None,
