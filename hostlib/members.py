@@ -95,8 +95,14 @@ class Members:
 
     def is_home(self, number: int, key: bytes) -> bool:
         """Whether the node holds the key as soon as it is there, whatever is known of its state."""
-        alive = [m.number for m in self.order(key) if m.state is not State.DOWN or m.number == number]
-        return number in alive[: self.replicas]
+        before = 0
+        for member in self.order(key):
+            if member.number == number:
+                return True
+            before += member.state is not State.DOWN
+            if before == self.replicas:
+                return False
+        return False
 
     def at(self, address: str) -> Member | None:
         """The node with this address."""

@@ -52,5 +52,6 @@ const bit<32> REFUSED_LENGTH     = 3;   // not the fragments of this block, or a
 const bit<32> REFUSED_CONTENT    = 4;   // another write of this key is there already
 const bit<32> REFUSED_UNREADABLE = 5;   // it was here; the disk can't give it back
 const bit<32> REFUSED_BUSY       = 6;   // too much waits already
+const bit<32> REFUSED_NOT_HOME   = 7;   // PUT: by its list of storage nodes the asked one is no home of the block
 
 #endif
