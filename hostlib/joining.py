@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostlib import wire
 from hostlib.catch_up import CatchUp, Patience
-from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later, next_epoch
+from hostlib.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -53,6 +53,7 @@ class Joining:
         self._transport = transport
         self._store = store
         self._address, self._controller = address, controller
+        self._refused = Refused()
         self._recent: list[tuple[Members, float]] = []
         """Lists that were replaced, and until when they count."""
         self._fresh: dict[Place, None] = {}
@@ -77,13 +78,13 @@ class Joining:
             task.cancel()
 
     def follow(self, members: Members) -> None:
-        """Take a list, if it is later than the one that is known."""
-        if not is_later(members.epoch, self.members.epoch):
+        """Take a list, if it is later than the one that is known, or the only one that is heard of."""
+        now_s = asyncio.get_running_loop().time()
+        if not self._refused.takes(members.epoch, self.members.epoch, now_s):
             return
         before, own = (known.at(self._address) for known in (self.members, members))
         missed = members.epoch != next_epoch(self.members.epoch)
-        until_s = asyncio.get_running_loop().time() + SETTLED_S
-        self._recent = [(self.members, until_s), *self._recent][:MAX_RECENT_LISTS]
+        self._recent = [(self.members, now_s + SETTLED_S), *self._recent][:MAX_RECENT_LISTS]
         self.members = members
         if own is None:
             return
