@@ -11,6 +11,7 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.block import Place
+from hostlib.client import Client
 from hostlib.client_options import ClientOptions
 from hostlib.content import block_content, sealed_block
 from hostlib.errors import (
@@ -18,6 +19,7 @@ from hostlib.errors import (
 )
 from hostlib.lane import LaneOptions
 from hostlib.members import Members, State
+from hostlib.storage_node import StorageNode
 from hostlib.transport import Receiver
 from tests.hostlib.client_world import (
     BLOCK_BYTES,

@@ -157,7 +157,7 @@ class OnSsd:
     def on_ssd_only(self, where: Place) -> bool:
         return where not in self.read
 
-    def read_from_ssd(self, where: Place, ahead: bool) -> None:
+    async def load(self, where: Place, ahead: bool) -> None:
         self.read.append(where)
 
 
