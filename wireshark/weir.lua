@@ -21,7 +21,7 @@ local MAY_LACK_LENGTH = {
   [20] = true,
 }
 local REASONS = {
-  [1] = "FULL", [2] = "QUOTA", [3] = "LENGTH", [4] = "CONTENT", [5] = "UNREADABLE", [6] = "BUSY",
+  [1] = "FULL", [2] = "QUOTA", [3] = "LENGTH", [4] = "CONTENT", [5] = "UNREADABLE", [6] = "BUSY", [7] = "NOT_HOME",
 }
 local STATES = { [0] = "up", [1] = "joining", [2] = "down" }
 local FLAGS = {  -- in the order of their bits
