@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from experiments.simulate_faults.history import History
+from experiments.simulate_faults.network import Link
 from experiments.simulate_faults.plan import CHAIN_BLOCKS, NETWORK_FAULTS, STORES
 from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, run_virtual
 from experiments.simulate_faults.world import World
@@ -30,6 +31,11 @@ homes, one after the other."""
 EXPECTED_OF: Final = 2
 """Of so many writes one is of a block that the controller was told of before, for COMPUTING_S."""
 COMPUTING_S: Final = 0.02
+BLACK_HOLE_BYTES: Final = 600
+"""Longer frames are lost, as where a link's MTU is less than its ends think: requests pass, values do not."""
+LOSSY_PORT: Final = 0.3
+SLOW_DISK: Final = 100.0
+"""How much longer than usual a disk takes that is about to fail."""
 RECOVERY_S: Final = 60.0
 """When nothing is wrong any more, everybody is back within this."""
 
@@ -251,11 +257,11 @@ class Player:
             self._later(fault, store.start)
 
     def _slow_store(self, fault: Fault) -> None:
-        store, port = self._world.stores[fault.targets[0]], self._world.stores[fault.targets[0]].port
-        store.slow_s = port.slow_s = fault.amount
+        store = self._world.stores[fault.targets[0]]
+        store.slow_s = store.port.link.slow_s = fault.amount
 
         def fast() -> None:
-            store.slow_s = port.slow_s = 0.0
+            store.slow_s = store.port.link.slow_s = 0.0
 
         self._later(fault, fast)
 
@@ -269,16 +275,37 @@ class Player:
         disk.failing = True
         self._later(fault, lambda: setattr(disk, "failing", False))
 
+    def _slow_disk(self, fault: Fault) -> None:
+        store = self._world.stores[fault.targets[0]]
+        store.slow_down_disk(SLOW_DISK)
+        self._later(fault, lambda: store.slow_down_disk(1.0))
+
     def _cut(self, fault: Fault) -> None:
-        ports = [self._world.hosts()[index] for index in fault.targets]
-        for port in ports:
-            port.cut = True
+        self._spoil_links(fault, "cut", True)
 
-        def join() -> None:
-            for port in ports:
-                port.cut = False
+    def _deaf(self, fault: Fault) -> None:
+        self._spoil_links(fault, "deaf", True)
 
-        self._later(fault, join)
+    def _mute(self, fault: Fault) -> None:
+        self._spoil_links(fault, "mute", True)
+
+    def _black_hole(self, fault: Fault) -> None:
+        self._spoil_links(fault, "longest_bytes", BLACK_HOLE_BYTES)
+
+    def _lossy_port(self, fault: Fault) -> None:
+        self._spoil_links(fault, "lose", LOSSY_PORT)
+
+    def _spoil_links(self, fault: Fault, what: str, value: object) -> None:
+        links = [self._world.hosts()[index].link for index in fault.targets]
+        whole = Link()
+        for link in links:
+            setattr(link, what, value)
+
+        def mend() -> None:
+            for link in links:
+                setattr(link, what, getattr(whole, what))
+
+        self._later(fault, mend)
 
     def _restart_switch(self, fault: Fault) -> None:
         switch = self._world.switch
