@@ -41,6 +41,9 @@ class Keeper(Protocol):
     def fail_over(self, fetch: Fetch) -> None:
         """The home asked is silent or busy."""
 
+    def go_on(self, fetch: Fetch) -> None:
+        """The home asked is down, as all know: the next one's turn."""
+
     def time_out(self, fetch: Fetch, why: str) -> None:
         """No home gave it in time."""
 
@@ -191,6 +194,16 @@ class Fetch:
         elif home in self.homes:
             self.homes.remove(home)
             self.silent_home = True
+
+    def fallen(self, home: str) -> None:
+        """A list says that the home is down, which may live and yet give nothing: go on without it, as who
+        asks now does, unless there is no other."""
+        if len(self.homes) < 2 or home not in self.homes:
+            return
+        if home == self.homes[0]:
+            self.fetches.go_on(self)
+        else:
+            self.homes.remove(home)
 
     def times(self, now_s: float) -> FetchTimes:
         """Of a block that is complete now. One that came without being asked for was not waited for."""

@@ -77,6 +77,15 @@ class Question:
             self.homes.remove(home)
             self.silent_home = True
 
+    def fallen(self, home: str) -> None:
+        """A list says that the home is down: ask the next, where there is one."""
+        if len(self.homes) < 2 or home not in self.homes:
+            return
+        if home == self.homes[0]:
+            self.presence.next_home(self)
+        else:
+            self.homes.remove(home)
+
 
 class Presence:
     """Questions without an answer yet, by key."""

@@ -358,6 +358,8 @@ class StorageNode:
             self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
             return
         self.joining.follow(members)
+        if message.sequence:
+            self.joining.probed(message.sequence)
 
     def _reply(
         self, message: wire.Message, op: int, flags: int, write: int, fragments: int, backlog_ms: int

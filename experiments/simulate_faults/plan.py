@@ -136,8 +136,8 @@ def _fault(rng: random.Random, at_s: float, kind: str) -> Fault:
         hosts = rng.sample(range(STORES + NODES), rng.randint(1, 3))
         return Fault(at_s, kind, tuple(hosts), for_s)
     if kind in GRAY_FAULTS:
-        hosts = STORES if kind == "slow_disk" else STORES + NODES
-        return Fault(at_s, kind, (rng.randrange(hosts),), rng.choice((2.0, 8.0)) * rng.uniform(0.5, 1.5))
+        host = rng.randrange(STORES if kind == "slow_disk" else STORES + NODES)
+        return Fault(at_s, kind, (host,), rng.choice((2.0, 8.0)) * rng.uniform(0.5, 1.5))
     if kind == "slow_store":
         return Fault(at_s, kind, (rng.randrange(STORES),), for_s, rng.choice((0.005, 0.05, 0.25)))
     if kind in ("stop_clock", "step_wall_clock"):

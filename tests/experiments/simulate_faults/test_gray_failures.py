@@ -1,9 +1,8 @@
-"""A storage node of which only a part fails costs about what one costs that is cut off: it is taken for down."""
+"""A storage node of which only a part fails costs about what one costs that is cut off."""
 
 from __future__ import annotations
 
 import logging
-import sys
 from dataclasses import replace
 
 import pytest
