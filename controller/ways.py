@@ -117,7 +117,9 @@ class Ways:
     def heard(self, address: str, answers: int) -> None:
         """A storage node says HELLO, and which probe it heard last."""
         way = self._ways.setdefault(address, Way())
-        way.is_silent = False
+        if way.is_silent:
+            way.is_silent = False
+            way.forget()
         way.answered(answers)
 
     def silent(self, address: str) -> None:
