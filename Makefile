@@ -97,7 +97,7 @@ study: $(READY) compiled ## when does the pool pay? sweeps and an HTML report (Q
 bench-switch: $(READY) ## packets per second of the switch, against a bare echo and BMv2 where present
 	@$(PYTHON) -m experiments.bench_switch
 
-simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED)
+simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
 	@$(PYTHON) -m experiments.simulate_faults
 
 disturbance: $(READY) ## does the machine show in the figures: no pool against one never hit, in turns (RUNS)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from experiments.simulate_faults.history import History
+from experiments.simulate_faults.history import CRASHED, LATE, UNREADABLE, WRONG, History
 from experiments.simulate_faults.network import Link
 from experiments.simulate_faults.plan import CHAIN_BLOCKS, NETWORK_FAULTS, STORES
 from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, run_virtual
@@ -61,7 +61,7 @@ def run(plan: Plan, artifacts: Artifacts) -> Outcome:
     try:
         run_virtual(player.play())
     except StuckError as error:
-        player.history.violation(f"stuck: {error}")
+        player.history.violation(CRASHED, f"stuck: {error}")
     history = player.history
     counts = dict(history.outcomes)
     trace = player.trace.hexdigest()[:16]
@@ -110,7 +110,7 @@ class Player:
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What no code of the hosts or the controller caught."""
         error = context.get("exception")
-        self.history.violation(f"{loop.time():.4f} s: {context['message']}: {error!r}")
+        self.history.violation(CRASHED, f"{loop.time():.4f} s: {context['message']}: {error!r}")
 
     # Operations.
 
@@ -143,7 +143,7 @@ class Player:
         self.trace.update(f"{operation.number} {outcome} {now_s:.6f}\n".encode())
         if now_s - began_s > OPERATION_S:
             self.history.violation(
-                f"{now_s:.4f} s: operation {operation.number} took {now_s - began_s:.1f} s"
+                LATE, f"{now_s:.4f} s: operation {operation.number} took {now_s - began_s:.1f} s"
             )
 
     async def _read(self, operation: Operation) -> None:
@@ -202,13 +202,13 @@ class Player:
         if self._running:
             await asyncio.wait(list(self._running), timeout=OPERATION_S)
         for operation in self._running.values():
-            self.history.violation(f"operation {operation.number} never ends")
+            self.history.violation(LATE, f"operation {operation.number} never ends")
 
     async def _recover(self) -> None:
         until_s = self._loop.time() + RECOVERY_S
         while not self._world.recovered():
             if self._loop.time() > until_s:
-                self.history.violation(f"not all are back {RECOVERY_S:g} s after the last fault")
+                self.history.violation(LATE, f"not all are back {RECOVERY_S:g} s after the last fault")
                 return
             await asyncio.sleep(0.1)
 
@@ -220,13 +220,13 @@ class Player:
                 async with asyncio.timeout(OPERATION_S):
                     block = await self._world.clients[node].get(BlockRef(place.key))
             except TimeoutError:
-                self.history.violation(f"block {place.key.hex()}: the last read never ends")
+                self.history.violation(LATE, f"block {place.key.hex()}: the last read never ends")
                 return
             except TransferError as error:
-                self.history.violation(f"was acknowledged, and can't be read in the end: {error}")
+                self.history.violation(UNREADABLE, f"was acknowledged, and can't be read in the end: {error}")
                 continue
             if not self.history.is_one_write(place, bytes(block.content)):
-                self.history.violation(f"block {place.key.hex()}: read in the end what nobody wrote")
+                self.history.violation(WRONG, f"block {place.key.hex()}: read in the end what nobody wrote")
 
     # What goes wrong.
 
