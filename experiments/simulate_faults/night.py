@@ -50,7 +50,7 @@ class Night:
             if seed not in known:
                 began_s = time.monotonic()
                 outcome = run(seed)
-                self._add(Played(*self._of, round(time.monotonic() - began_s, 2), outcome))
+                self._add(Played(*self._of, round(time.monotonic() - began_s, 6), outcome))
                 yield outcome
             seed += 1
 

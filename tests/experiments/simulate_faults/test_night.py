@@ -21,7 +21,7 @@ def test_it_goes_on_with_the_seeds_that_were_not_run(tmp_path: Path) -> None:
     first = Night(tmp_path, "abc", 100)
     assert [outcome.seed for outcome in islice(first.play(HOURS, 10, played), 2)] == [10, 11]
     with first.path.open("a") as file:
-        file.write('{"revision": "abc", "operations": 100, "took_s": 1.0, "outc')  # killed while it wrote
+        file.write('\n{"revision": "abc", "operations": 100, "took_s": 1.0, "outc')  # killed while it wrote
     again = Night(tmp_path, "abc", 100)
     assert [outcome.seed for outcome in islice(again.play(HOURS, 10, played), 2)] == [12, 13]
     said = Night(tmp_path, "abc", 100).summary()
