@@ -31,7 +31,9 @@ log = logging.getLogger(__name__)
 
 SILENCE_S: Final = 3 * HEARTBEAT_S
 HELD_UP_S: Final = 2 * HEARTBEAT_S
-"""A controller that did not look for longer than this was held up itself, and counts that time for nobody."""
+"""A controller that did not look for longer than this was held up itself, and counts of that time only
+LISTENED_S: else one that is always a little late would never miss anybody."""
+LISTENED_S: Final = 0.75 * HEARTBEAT_S
 TAKEN_FOR_UP_S: Final = 1.0
 """After the first HELLO of anybody, who has said none."""
 FOLLOW_S: Final = 10.0
@@ -141,8 +143,8 @@ class Membership:
                 lost_s = now_s - self._looked_s.get(member.address, now_s)
                 self._looked_s[member.address] = now_s
                 if lost_s > HELD_UP_S and member.address in self._heard_s:
-                    self._heard_s[member.address] = min(self._heard_s[member.address] + lost_s, now_s)
-                    self._ways.forget(member.address)
+                    pardoned_s = self._heard_s[member.address] + lost_s - LISTENED_S
+                    self._heard_s[member.address] = min(pardoned_s, now_s)
                 heard_s = self._heard_s.get(member.address, now_s)
                 if member.address not in self._known:
                     waited_s = 0.0 if self._began_s is None else now_s - self._began_s

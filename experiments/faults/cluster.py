@@ -214,8 +214,16 @@ class Cluster:
 
     def cut(self, one: str, other: str, whole: bool) -> None:
         """Take the link between a switch and its neighbour down (or, `whole`, up again), at the switch."""
+        self.network.mininet[one].cmd(f"ip link set {self._port(one, other)} {'up' if whole else 'down'}")
+
+    def port_of(self, host: str) -> str:
+        """The interface of its switch that a host is linked to."""
+        return self._port(self.switch_of(host), host)
+
+    def _port(self, one: str, other: str) -> str:
+        """The interface of a switch towards a neighbour."""
         port = next(port.number for port in self.fabric.ports(one) if port.peer == other)
-        self.network.mininet[one].cmd(f"ip link set {one}-eth{port} {'up' if whole else 'down'}")
+        return f"{one}-eth{port}"
 
     def switch_of(self, host: str) -> str:
         """The one that a host is linked to."""
