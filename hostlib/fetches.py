@@ -102,6 +102,10 @@ class Fetches:
         fetch.silent_home = True
         self.go_on(fetch)
 
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """See Keeper."""
+        return self._exchange.health.homes_of(block)
+
     def go_on(self, fetch: Fetch) -> None:
         """Leave the home asked for the next."""
         fetch.homes.pop(0)
