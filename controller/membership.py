@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 
 SILENCE_S: Final = 3 * HEARTBEAT_S
 HELD_UP_S: Final = 2 * HEARTBEAT_S
-"""A controller that did not look for longer than this was held up itself, and counts of that time only
-LISTENED_S: else one that is always a little late would never miss anybody."""
+"""A controller that did not look for longer than this was held up itself, and counts that time for nobody,
+but LISTENED_S of it if it heard others meanwhile: one that is always late still misses who is gone."""
 LISTENED_S: Final = 0.75 * HEARTBEAT_S
 TAKEN_FOR_UP_S: Final = 1.0
 """After the first HELLO of anybody, who has said none."""
@@ -137,13 +137,13 @@ class Membership:
         """
         watched = None if hosts is None else set(map(str, hosts))
         with self._lock:
-            for member in self.members.nodes:
-                if watched is not None and member.address not in watched:
-                    continue
+            members = [one for one in self.members.nodes if watched is None or one.address in watched]
+            listened_s = LISTENED_S if any(map(self._was_heard, members)) else 0.0
+            for member in members:
                 lost_s = now_s - self._looked_s.get(member.address, now_s)
                 self._looked_s[member.address] = now_s
                 if lost_s > HELD_UP_S and member.address in self._heard_s:
-                    pardoned_s = self._heard_s[member.address] + lost_s - LISTENED_S
+                    pardoned_s = self._heard_s[member.address] + lost_s - listened_s
                     self._heard_s[member.address] = min(pardoned_s, now_s)
                 heard_s = self._heard_s.get(member.address, now_s)
                 if member.address not in self._known:
@@ -162,6 +162,11 @@ class Membership:
         self._doubts.heard(node, suspects, now_s)
         if any(one.number in suspects and one.state is not State.DOWN for one in self.members.nodes):
             self._ways.alarm(now_s)
+
+    def _was_heard(self, member: Member) -> bool:
+        """Whether anything was heard of it since it was looked at last."""
+        never = float("-inf")
+        return self._heard_s.get(member.address, never) > self._looked_s.get(member.address, never)
 
     def _is_of_no_use(self, member: Member, now_s: float) -> bool:
         """Whether nothing reaches a storage node that is heard, or much is lost on the way to it that is not

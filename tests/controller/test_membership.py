@@ -185,6 +185,15 @@ def test_a_controller_that_is_always_late_misses_those_that_are_gone_all_the_sam
     assert (world.state(ONE), world.state(TWO)) == (State.DOWN, State.UP)
 
 
+def test_a_controller_that_is_always_late_and_hears_nobody_blames_nobody() -> None:
+    world = World()
+    world.beat()
+    for _ in range(10):
+        world.now_s += 2 * HEARTBEAT_S + 0.05
+        world.membership.look(world.now_s)
+    assert {world.state(store) for store in STORES} == {State.UP}
+
+
 def test_silence_behind_a_switch_that_is_not_heard_says_nothing() -> None:
     world = World()
     world.beat()
