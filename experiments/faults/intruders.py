@@ -29,7 +29,7 @@ from experiments.faults.result import reasons
 from experiments.logs import open_network
 from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
 from experiments.page import Section, bars, write_report
-from experiments.run.machine import CpuWatch, busy_complaints
+from experiments.run.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from experiments.run.processes import READY_TIMEOUT_S
 from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
@@ -42,7 +42,7 @@ SINK = "sink"
 START_DELAY_S = 0.3
 MOST_SLOWER = 2.0
 """p99 of the others under attack, beside that with the generator sending into a sink."""
-MOST_BUSY = 0.9
+MOST_BUSY = MOST_CPU_SHARE
 """Share of the machine in use above which times say nothing."""
 MOST_GROWTH_BYTES = 64 << 20
 """Of switch, storage nodes and controller together, in one attack."""
