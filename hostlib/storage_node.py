@@ -60,7 +60,7 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
-        self._listing = Listing(store, lambda: self.members, self._on_page)
+        self._listing = Listing(store, self.joining, self._on_page)
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
         """By tenant, for what came last."""
@@ -81,6 +81,10 @@ class StorageNode:
         link_bit_s = self._options.link_bit_s
         link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
         return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s(tenant))))
+
+    def set_ssd_rate(self, bytes_per_s: float) -> None:
+        """From now on the modelled device reads at this rate, 0 for unlimited."""
+        self._reader.bytes_per_s = bytes_per_s
 
     def learn(self, keys: Sequence[bytes]) -> None:
         """Take what is there from the start, chain by chain, for what follows in a chain."""
@@ -149,23 +153,33 @@ class StorageNode:
         first = wire.decode(puts[at])
         self._burst_backlog_ms(first.tenant)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
-        is_new = self._is_new(first)
-        received, others, outcome = self._store.put_run(core, first, puts, at, count)
+        epoch = self.members.epoch & 0xFF
+        if not self.joining.is_home(first.key):
+            self.stats.puts += count
+            self.stats.refused += count
+            flags = first.flags & (_ECHOED_FLAGS | wire.FLAG_RECLAIM)
+            core.encode_acks(puts, at, count, flags, 0, epoch, backlog_ms, replies, wire.REFUSED_NOT_HOME)
+            return count
+        place = Place(first.tenant, first.key)
+        is_new = place not in self._store
+        received, others, outcome = self._store.put_run(core, first, address, puts, at, count)
         count = received + others
         if not count:
             return 0
         if begins < count:
             self._successors.seen(address, first.key, first.depth, first.chain_blocks, first.parent)
+        if is_new:
+            self._made(place)
         flags = first.flags & wire.FLAG_RECLAIM
+        is_new = is_new and not flags
         self.stats.puts += count
         self.stats.reclaims += count * bool(flags)
-        epoch = self.members.epoch & 0xFF
-        core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies)
+        core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies, 0)
         if outcome.kept is Kept.COMMITTING:
             self._hold_ack(address, wire.decode(puts[at + received]), is_new)
         else:
             held = flags | _held(is_new)
-            core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies)
+            core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies, 0)
         return count
 
     def _serve(
@@ -284,8 +298,14 @@ class StorageNode:
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
-        is_new = self._is_new(message)
-        kept, write, reason = self._store.put_fragment(message)
+        if not self.joining.is_home(message.key):
+            return self._refuse(message, wire.REFUSED_NOT_HOME, backlog_ms)
+        place = Place(message.tenant, message.key)
+        is_new = place not in self._store
+        kept, write, reason = self._store.put_fragment(message, address)
+        if is_new:
+            self._made(place)
+        is_new = is_new and not flags  # nothing is new that a switch sent
         if kept is Kept.REFUSED:
             return self._refuse(message, reason, backlog_ms)
         if kept is Kept.COMMITTING:
@@ -295,9 +315,10 @@ class StorageNode:
             return self._ack(message, flags | _held(is_new), write, backlog_ms)
         return self._ack(message, flags, message.content, backlog_ms)
 
-    def _is_new(self, put: wire.Message) -> bool:
-        """Whether a block is new if this PUT makes it whole; nothing is that a switch sent."""
-        return not put.flags & wire.FLAG_RECLAIM and Place(put.tenant, put.key) not in self._store
+    def _made(self, place: Place) -> None:
+        """A PUT came for a block that was not here; perhaps it is whole now."""
+        if place in self._store:
+            self.joining.made(place)
 
     def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
         """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
@@ -343,8 +364,8 @@ class StorageNode:
         if not is_later(message.generation, self.members.epoch):
             self._listing.ask(address, message)
 
-    def _on_page(self, address: str, message: wire.Message, page: bytes) -> None:
-        reply = self._reply(message, wire.OP_KEYS, 0, 0, 0, 0)
+    def _on_page(self, address: str, message: wire.Message, page: bytes, fresh: int) -> None:
+        reply = self._reply(message, wire.OP_KEYS, 0, fresh, 0, 0)
         self._transport.send(address, [wire.encode(reply._replace(value=page))])
 
     def _on_members(self, message: wire.Message) -> None:
@@ -354,6 +375,8 @@ class StorageNode:
             self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
             return
         self.joining.follow(members)
+        if message.sequence:
+            self.joining.probed(message.sequence)
 
     def _reply(
         self, message: wire.Message, op: int, flags: int, write: int, fragments: int, backlog_ms: int

@@ -133,10 +133,14 @@ class BlockStore:
                 self._insert(place, block)
 
     def drop(self, place: Place) -> None:
-        """Hold a block in DRAM no longer; for who has no SSD."""
+        """Hold a block no longer."""
         block = self._dram.pop(place, None)
         if block is not None:
             self._dram_used -= _length(block)
+            self._not_asked.discard(place)
+        if self._ssd is not None and place in self._ssd:
+            self._ssd.drop(place)
+        elif block is not None:
             self._tenant_bytes[place.tenant] -= _length(block)
 
     def _first_in_dram(self, lengths: Sequence[int]) -> int:
@@ -151,7 +155,7 @@ class BlockStore:
         """A complete block; None if it isn't here. UnreadableError if the disk can't give it back."""
         block = self._dram.get(place)
         if block is None:
-            self.read_from_ssd(place, ahead=False)
+            self.read_from_ssd(place)
             block = self._dram.get(place)
             if block is None:
                 self.stats.misses += 1
@@ -188,8 +192,8 @@ class BlockStore:
             return self._ssd.length(place), self._ssd.write_of(place) or derived_write(place.key)
         return None
 
-    def put_fragment(self, message: wire.Message) -> Outcome:
-        """Keep one fragment of a PUT."""
+    def put_fragment(self, message: wire.Message, address: str = "") -> Outcome:
+        """Keep one fragment of a PUT of the host with that address."""
         place = Place(message.tenant, message.key)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
@@ -199,14 +203,14 @@ class BlockStore:
         reason = self._why_not(message, durable)
         if reason:
             return Outcome(Kept.REFUSED, reason=reason)
-        block = self._assembly.add(message)
+        block = self._assembly.add(message, address)
         self.stats.partial_dropped = self._assembly.given_up
         if block is None:
             return RECEIVED
         return self.put(place, block, durable)
 
     def put_run(
-        self, core: Core, message: wire.Message, puts: list[bytes], at: int, count: int
+        self, core: Core, message: wire.Message, address: str, puts: list[bytes], at: int, count: int
     ) -> tuple[int, int, Outcome]:
         """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
         the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
@@ -217,7 +221,7 @@ class BlockStore:
             return 0, 0 if durable else count, self._keep_held(place, durable)
         if self._why_not(message, durable):
             return 0, 0, RECEIVED
-        write = (message.tenant, message.key, message.content)
+        write = (message.tenant, message.key, message.content, address)
         taken, block = self._assembly.add_run(core, write, message.fragments, puts, at, count)
         if block is None:
             return taken, 0, RECEIVED
@@ -232,6 +236,16 @@ class BlockStore:
             self._ssd.keep(place, block)
         self._insert(place, block)
         return Outcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
+
+    def replace(self, place: Place, block: Block, durable: bool) -> bool:
+        """Keep a whole block in place of the one that is here; whether they differ. A disk has the one or the
+        other at any time."""
+        held = self._dram.get(place)
+        if held == block and (not durable or (self._ssd is not None and place in self._ssd)):
+            return False
+        self.drop(place)
+        self.put(place, block, durable)
+        return True
 
     def when_safe(self, place: Place, done: Callable[[DiskError | None], None]) -> None:
         """Call `done` when the block is on stable storage, or when it is certain that it won't be."""
@@ -262,12 +276,21 @@ class BlockStore:
         """Of a block on SSD, in bytes; 0 if it is not there any more."""
         return self._ssd.length(place) if self._ssd is not None and place in self._ssd else 0
 
-    def read_from_ssd(self, place: Place, ahead: bool) -> None:
-        """Move a block to DRAM, if it is still on SSD only; `ahead`: before anyone asked for it.
-        UnreadableError."""
+    def read_from_ssd(self, place: Place) -> None:
+        """Move a block to DRAM, if it is still on SSD only, blocking. UnreadableError."""
         block = self._ssd.get(place) if self._ssd is not None and place not in self._dram else None
-        if block is None:
+        if block is not None:
+            self._take_from_ssd(place, block, ahead=False)
+
+    async def load(self, place: Place, ahead: bool) -> None:
+        """As `read_from_ssd`, while others go on; `ahead`: before anyone asked for it."""
+        if self._ssd is None or place in self._dram:
             return
+        block = await self._ssd.load(place)
+        if block is not None and place not in self._dram:
+            self._take_from_ssd(place, block, ahead)
+
+    def _take_from_ssd(self, place: Place, block: Block | Derived, ahead: bool) -> None:
         if ahead:
             self.stats.read_ahead += 1
             self._not_asked.add(place)

@@ -43,6 +43,7 @@ enum {
     OP_VALUE = 2,
     OP_PUT = 4,
     OP_PUT_ACK = 5,
+    OP_REFUSED = 6,
     FLAG_RETRY = 0x0001,
     FLAG_BYPASS = 0x0002,
     FLAG_FROM_POOL = 0x0004,
@@ -177,6 +178,7 @@ PyObject *weir_put_run(PyObject *module, PyObject *arguments);
 PyObject *weir_keep(PyObject *module, PyObject *arguments);
 PyObject *weir_join(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_acks(PyObject *module, PyObject *arguments);
+PyObject *weir_copy(PyObject *module, PyObject *from);
 PyObject *weir_drop(PyObject *module, PyObject *requests);
 PyObject *weir_launched(PyObject *module, PyObject *arguments);
 PyObject *weir_take(PyObject *module, PyObject *arguments);

@@ -19,7 +19,7 @@ const bit<8> OP_PUT_ACK   = 5;      // home -> sender of a PUT: kept
 const bit<8> OP_REFUSED   = 6;      // home -> node: this can't be done, and why (`generation` is the reason)
 const bit<8> OP_STAT      = 7;      // node -> home: is the block there? (fragment 0)
 const bit<8> OP_FOUND     = 8;      // home or pool -> node: it is: its length and content id (NOT_FOUND: it isn't)
-const bit<8> OP_HELLO     = 9;      // host -> controller: I am here; which members are there?
+const bit<8> OP_HELLO     = 9;      // host -> controller: I am here; which members are there? (carries a value)
 const bit<8> OP_LIST      = 10;     // store -> store: which blocks of mine do you hold, from this key on?
 const bit<8> OP_KEYS      = 11;     // store -> store: these (carries a value)
 const bit<8> OP_EXPECT    = 12;     // node -> controller: these blocks will be put (carries a value)
@@ -52,5 +52,6 @@ const bit<32> REFUSED_LENGTH     = 3;   // not the fragments of this block, or a
 const bit<32> REFUSED_CONTENT    = 4;   // another write of this key is there already
 const bit<32> REFUSED_UNREADABLE = 5;   // it was here; the disk can't give it back
 const bit<32> REFUSED_BUSY       = 6;   // too much waits already
+const bit<32> REFUSED_NOT_HOME   = 7;   // PUT: by its list of storage nodes the asked one is no home of the block
 
 #endif
