@@ -34,7 +34,7 @@ class Mutation:
 
 def mutations(source: str) -> list[Mutation]:
     """All that this module knows of a source. What only says something (docstrings, annotations, log lines,
-    texts) is left alone."""
+    texts) is left alone, and so are numbers that have a name: tests go by them."""
     return sorted(_Finder(source).found(), key=lambda one: (one.begin, one.end, one.by))
 
 
@@ -60,6 +60,12 @@ class _Finder:
             yield node
             for name, value in ast.iter_fields(node):
                 if name in ("annotation", "returns", "decorator_list", "keywords", "type_comment"):
+                    continue
+                if (
+                    name == "value"
+                    and isinstance(node, ast.AnnAssign)
+                    and isinstance(value, ast.Constant | ast.BinOp)
+                ):
                     continue
                 children = value if isinstance(value, list) else [value]
                 waiting += [child for child in children if isinstance(child, ast.AST) and not _says(child)]

@@ -116,6 +116,20 @@ def test_another_stores_honest_not_found_changes_nothing() -> None:
     run_virtual(main())
 
 
+def test_what_another_store_than_the_one_asked_says_of_a_block_changes_nothing() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        key = keys(1)[0]
+        other = world.homes(key)[1]
+        asked = asyncio.create_task(world.client.exists(refs(1)))
+        await asyncio.sleep(0)
+        lie = wire.Message(wire.OP_FOUND, key, 0, FRAGMENTS, tenant=TENANT, content=9)
+        world.network.deliver(other, NODE, wire.encode(lie))
+        assert await asked == 0
+
+    run_virtual(main())
+
+
 def test_garbage_of_another_store_than_the_one_asked_changes_nothing() -> None:
     async def main() -> None:
         world = World(held=1, replicas=2)
