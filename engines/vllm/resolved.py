@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib import metadata
 from pathlib import PurePath
@@ -273,6 +273,7 @@ def _class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+@cache
 def _software() -> dict[str, Any]:
     """Versions of the code that computes, and what it runs on."""
     found: dict[str, Any] = {"vllm": vllm.__version__, "torch": torch.__version__}
