@@ -151,7 +151,7 @@ test-blocks: $(READY) ## the tests of make blocks that need torch, transformers 
 mutate: $(READY) ## small changes of what keeps the promises: what share do tests notice? (MUTATIONS, SEED, MODULES, MINUTES)
 	@$(PYTHON) -m experiments.mutate
 
-fuzz: $(READY) ## a million hostile packets and requests, built with ASan and UBSan (PACKETS, REQUESTS, PROGRAMS)
+fuzz: $(READY) ## a million hostile packets, requests and texts, with ASan and UBSan (PACKETS, REQUESTS, TEXTS, PROGRAMS)
 	@$(PYTHON) -m hostlib.native.fuzz
 	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
 
