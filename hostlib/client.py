@@ -198,9 +198,9 @@ class Client:
         Homes that do not answer are left out where no controller names others, as long as `at_least` homes
         are left (None: all). Blocks are immutable: where one is held already, it stays as it is; if
         `durable`, it is read from there, as whoever knows the key may have put anything. `content`, of bytes,
-        must not change meanwhile. Raises PutRefusedError if a home can't keep it, holds something under its key that
-        no reader would take, or too few are up, TransferTimeoutError if one does not answer, ValueError for
-        content without a byte or longer than 65,535 fragments.
+        must not change meanwhile. Raises PutRefusedError if a home can't keep it, holds something under its
+        key that no reader would take, or too few are up, TransferTimeoutError if one does not answer,
+        ValueError for content without a byte or longer than 65,535 fragments.
         """
         view = memoryview(content).cast("B")
         if not 0 < len(view) <= wire.MAX_BLOCK_BYTES:
