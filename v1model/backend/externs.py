@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.backend import fieldlist, wire
+from v1model.backend import fieldlist, messages
 from v1model.backend.expressions import SHARED
 from v1model.backend.hashes import hash_of, integer
 from v1model.backend.layout import is_wide, value_width, wire_bytes
@@ -209,29 +209,7 @@ def _capture(writer: Writer, leaf: ir.Expr) -> ir.Expr:
     return ir.Var(f"p->{name}", leaf.type)
 
 
-# --- messages -------------------------------------------------------------------------------------
-
-
-def _log_msg(writer: Writer, statement: ir.ExternCall) -> None:
-    text = statement.arguments[0]
-    assert isinstance(text, ir.Const)
-    values = [leaf for argument in statement.arguments[1:] for leaf in fieldlist.fields(argument)]
-    widths = tuple(value_width(value.type) for value in values)
-    signed = tuple(isinstance(value.type, ir.Bits) and value.type.signed for value in values)
-    _emit_message(writer, LogMessage(str(text.value), widths, signed), values)
-
-
-def _emit_message(writer: Writer, message: LogMessage, values: Sequence[ir.Expr] = ()) -> None:
-    function = writer.function
-    number = writer.unit.message(message)
-    size = sum(wire_bytes(width) for width in message.widths)
-    with function.block("if (sw->log_enabled)"):
-        function.emit(f"uint8_t values[{max(1, size)}];", "values[0] = 0;")
-        items = [
-            wire.Item(writer.expressions.value(value), wire_bytes(width) * 8)
-            for value, width in zip(values, message.widths, strict=True)
-        ]
-        function.emit(*wire.pack(items, "values"), f"emit_log(sw, {number}, values, {size});")
+# --- assertions -----------------------------------------------------------------------------------
 
 
 def _assert(writer: Writer, statement: ir.ExternCall) -> None:
@@ -239,7 +217,7 @@ def _assert(writer: Writer, statement: ir.ExternCall) -> None:
     where = f" at {statement.span.file}:{statement.span.line}" if statement.span else ""
     message = LogMessage(f"{statement.name} failed{where}", is_failure=True)
     with writer.function.block(f"if (!{writer.expressions.condition(statement.arguments[0])})"):
-        _emit_message(writer, message)
+        messages.emit(writer, message)
         writer.abort("DROPPED_ASSERTION")
 
 
@@ -249,7 +227,7 @@ CALLS: dict[str, Callable[[Writer, ir.ExternCall], None]] = {
     "random": _random,
     "digest": _digest,
     "truncate": _truncate,
-    "log_msg": _log_msg,
+    "log_msg": messages.log_msg,
     "assert": _assert,
     "assume": _assert,
 }

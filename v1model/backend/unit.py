@@ -24,12 +24,31 @@ ARRAYS = {
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedNumber:
+    """A value that a message comes with, in whole bytes."""
+
+    width: int
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRecord:
+    """A struct, tuple, header, union or stack: its parts by name. A header begins with a byte that tells
+    whether it is valid."""
+
+    parts: tuple[tuple[str, Logged], ...]
+    is_header: bool = False
+
+
+Logged = LoggedNumber | LoggedRecord | str  # a string stands as it is
+
+
+@dataclass(frozen=True, slots=True)
 class LogMessage:
-    """A log_msg, assert or assume: `text` with {} for each argument; their widths in bits."""
+    """A log_msg, assert or assume: `text` with {} for each of `values`."""
 
     text: str
-    widths: tuple[int, ...] = ()
-    signed: tuple[bool, ...] = ()
+    values: tuple[Logged, ...] = ()
     is_failure: bool = False
 
 

@@ -12,7 +12,7 @@ from collections import deque
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from v1model.backend.layout import wire_bytes
+from v1model.binding.messages import show
 from v1model.dataplane import DigestList, Output, TableEntry
 from v1model.trace.events import TraceEvent
 
@@ -152,17 +152,5 @@ class Events:
             self._pending.append(event)
 
     def _log(self, message: LogMessage, data: bytes) -> None:
-        text, at = _on_one_line(message.text), 0
-        for width, signed in zip(message.widths, message.signed, strict=True):
-            size = wire_bytes(width)
-            value = int.from_bytes(data[at : at + size], "big")
-            if signed and value >> (width - 1):
-                value -= 1 << width
-            text = text.replace("{}", str(value), 1)
-            at += size
-        logger.log(logging.ERROR if message.is_failure else logging.INFO, "%s", text)
-
-
-def _on_one_line(text: str) -> str:
-    """What a program says, without what would begin another line or command a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        level = logging.ERROR if message.is_failure else logging.INFO
+        logger.log(level, "%s", show(message, data))

@@ -131,6 +131,7 @@ class Argument(Node):
     value: Expression | None
     name: str | None = None
     parameter: Parameter | None = field(default=None, kw_only=True)  # checked
+    position: int = field(default=0, kw_only=True)  # checked: place in the call as written, defaults last
 
 
 @dataclass(eq=False, slots=True)

@@ -22,7 +22,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class SetValid:
-    """setValid / setInvalid of a header; of a union's member it invalidates the others."""
+    """setValid / setInvalid of a header; setValid of a union's member invalidates the others."""
 
     header: Expr
     valid: bool

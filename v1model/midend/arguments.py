@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 
 def arguments(frame: Frame, node: ast.Call) -> list[ir.Expr]:
-    """The arguments left to right: values of `in` parameters, places of `out` and `inout` ones."""
+    """The arguments by parameter: values of `in` parameters, places of `out` and `inout` ones. They are
+    evaluated left to right as the call is written (spec section 6.8)."""
+    order = sorted(range(len(node.arguments)), key=lambda index: node.arguments[index].position)
     values: list[tuple[ir.Expr, bool]] = []
-    for argument in node.arguments:
+    for argument in (node.arguments[index] for index in order):
         before = len(frame.builder.out)
         written = argument.parameter is not None and argument.parameter.direction in ("out", "inout")
         if argument.value is None:
@@ -29,7 +31,8 @@ def arguments(frame: Frame, node: ast.Call) -> list[ir.Expr]:
                 for earlier, out in values
             ]
         values.append((value, written))
-    return [value for value, _ in values]
+    by_parameter = dict(zip(order, values, strict=True))
+    return [by_parameter[index][0] for index in range(len(order))]
 
 
 def _discarded(frame: Frame, node: ast.Call, parameter: ast.Parameter) -> ir.Var:

@@ -8,7 +8,7 @@ from v1model import ir
 from v1model.errors import UnsupportedError
 from v1model.frontend import ast
 from v1model.midend.shapes import INTEGER
-from v1model.midend.values import VOID, as_path
+from v1model.midend.values import VOID, as_path, set_invalid
 
 if TYPE_CHECKING:
     from v1model.midend.frame import Frame
@@ -26,7 +26,7 @@ def call(frame: Frame, node: ast.Call) -> ir.Expr:
         case "setValid":
             frame.emit(ir.SetValid(base, valid=True))
         case "setInvalid":
-            frame.emit(ir.SetValid(base, valid=False))
+            frame.emit(*set_invalid(base))
         case "push_front" | "pop_front" as name:
             value = node.arguments[0].value
             assert value is not None

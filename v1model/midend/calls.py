@@ -49,10 +49,10 @@ def _function(frame: Frame, node: ast.Call) -> ir.Expr:
     scope = Scope(frame.unit.globals, dict(zip(declaration.type_parameters, types, strict=False)))
     inner = frame.inner(scope, node)
     bind_arguments(frame, inner, declaration.parameters, node.arguments, alias=True, constants=True)
-    if not isinstance(declaration.return_type.resolved, t.VoidType):
+    if not isinstance(declaration.return_type.resolved, t.VoidType | t.StringType):
         inner.result = frame.builder.temporary(inner.shape_of(declaration.return_type), declaration.name)
     inline_body(inner, declaration.body, declaration.name)
-    return inner.result or VOID
+    return inner.result or inner.string or VOID
 
 
 def _action(frame: Frame, node: ast.Call) -> None:

@@ -6,8 +6,8 @@ import operator
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.errors import CompileError
-from v1model.frontend.types import MAX_INT_BITS
+from v1model.errors import CompileError, UnsupportedError
+from v1model.frontend.types import MAX_INT_BITS, MAX_STRING_CHARACTERS
 from v1model.midend.shapes import INTEGER
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def _known(expression: ir.Expr) -> int | None:
 
 def binary(op: str, left: ir.Expr, right: ir.Expr, type_: ir.Type, span: Span | None = None) -> ir.Expr:
     """left op right, a constant where both are; && and || also where the left decides."""
+    if isinstance(type_, ir.String):
+        return _joined(left, right, span)
     a, b = _known(left), _known(right)
     if op in ("&&", "||"):
         if a is not None:
@@ -84,6 +86,16 @@ def binary(op: str, left: ir.Expr, right: ir.Expr, type_: ir.Type, span: Span | 
     if a is None or b is None or op in ("&&", "||"):
         return ir.Binary(op, left, right, type_)
     return _fold(op, a, b, left.type, right.type, type_, span)
+
+
+def _joined(left: ir.Expr, right: ir.Expr, span: Span | None) -> ir.Const:
+    """left ++ right of strings, which exist only at compile time."""
+    if not isinstance(left, ir.Const) or not isinstance(right, ir.Const):
+        raise UnsupportedError("a string that is not known at compile time", span)
+    text = f"{left.value}{right.value}"
+    if len(text) > MAX_STRING_CHARACTERS:
+        raise CompileError(f"this string has more than {MAX_STRING_CHARACTERS} characters", span)
+    return ir.Const(text, ir.String())
 
 
 def _fold(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from v1model import ir
-from v1model.errors import CompileError, UnsupportedError
+from v1model.errors import CompileError, UnsupportedError, located
 from v1model.frontend import ast
 from v1model.midend.fold import TRUE
 from v1model.midend.scope import Binding, Scope
@@ -69,6 +69,8 @@ class Builder:
                 return candidate
 
     def local(self, name: str, type_: ir.Type) -> ir.Var:
+        if _holds_string(type_):
+            raise UnsupportedError("a string that is not known at compile time")
         variable = ir.Var(self.fresh_name(name), type_)
         self.locals.append(variable)
         return variable
@@ -137,6 +139,12 @@ class Builder:
             self.emit(*body)
 
 
+def _holds_string(type_: ir.Type) -> bool:
+    if isinstance(type_, ir.Struct):
+        return any(_holds_string(field) for _, field in type_.fields)
+    return isinstance(type_, ir.String)
+
+
 def leaves(body: list[ir.Stmt] | tuple[ir.Stmt, ...], label: str) -> bool:
     """Whether a Leave(label) stands somewhere in `body`."""
     return any(
@@ -174,6 +182,7 @@ class Frame:
     exit_label: str = ""
     in_table: bool = False  # a table's action, whose `exit` goes on where the table is applied
     result: ir.Var | None = None
+    string: ir.Const | None = None  # what a function of type string returns
     copy_out: list[ir.Stmt] = field(default_factory=list)
     break_labels: list[str] = field(default_factory=list)
     continue_labels: list[str] = field(default_factory=list)
@@ -210,7 +219,8 @@ class Frame:
         return value
 
     def statement(self, node: ast.Statement) -> None:
-        self._rule(node)(self, node)
+        with located(node.span):
+            self._rule(node)(self, node)
 
     def _rule(self, node: ast.Node) -> Callable[[Frame, Any], Any]:
         rule = _rules.get(type(node))

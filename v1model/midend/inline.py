@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.frontend import ast
-from v1model.midend.values import Place, assign, convert, fixed_place, overlap, reset
+from v1model.midend.values import Place, assign, convert, fixed_place, is_union_member, overlap, reset
 
 if TYPE_CHECKING:
     from v1model.midend.frame import Frame
@@ -46,8 +46,9 @@ def bind_arguments(
     alias: bool,
     constants: bool,
 ) -> None:
-    """Binds parameters to arguments in the callee's frame: evaluates left to right, copies in, and
-    leaves what is to be copied out in `inner.copy_out`.
+    """Bind parameters to arguments in the callee's frame: evaluate the arguments, copy in, and leave the
+    copies out in `inner.copy_out`. All three go left to right as the call is written, whatever the order
+    of the parameters (spec section 6.8).
 
     With `alias` (the callee sees nothing of the caller but its parameters), a parameter stands for the
     argument's place itself where nobody could tell the difference; with `constants`, for the
@@ -72,10 +73,11 @@ def bind_arguments(
 def _evaluate_all(
     frame: Frame, inner: Frame, parameters: list[ast.Parameter], arguments: list[ast.Argument]
 ) -> list[_Argument]:
-    """The arguments' values and places, left to right."""
+    """The arguments' values and places, in the order of the call; defaults come last."""
     bound: list[_Argument] = []
     given = _by_parameter(parameters, arguments)
-    for parameter in parameters:
+    positions = {parameter: argument.position for parameter, argument in given.items()}
+    for parameter in sorted(parameters, key=lambda p: positions.get(p, len(parameters))):
         before = len(frame.builder.out)
         argument = _evaluate(frame, inner, parameter, given.get(parameter))
         if len(frame.builder.out) > before:
@@ -154,8 +156,11 @@ def _copy(frame: Frame, inner: Frame, argument: _Argument) -> ir.Var:
 
 def _may_alias(frame: Frame, argument: _Argument, others: list[_Argument]) -> bool:
     """Whether the parameter may stand for the argument's place: no other argument is written there,
-    or reads there what this one writes. Not for temporaries, which the next inlining would rename."""
+    or reads there what this one writes. Not for temporaries, which the next inlining would rename, nor
+    for a written member of a header union: copied out, it invalidates the others."""
     if argument.place is None or argument.value is None or frame.builder.is_temporary(argument.value):
+        return False
+    if argument.written and is_union_member(argument.value):
         return False
     return not any(
         other is not argument

@@ -149,7 +149,16 @@ def _return(frame: Frame, node: ast.Return) -> None:
         value = frame.expression(node.value)
         if frame.result is not None:
             assign(frame, frame.result, convert(frame, value, frame.result.type, node.span))
+        elif isinstance(value.type, ir.String):
+            _return_string(frame, value, node)
     frame.emit(ir.Leave(frame.return_label))
+
+
+def _return_string(frame: Frame, value: ir.Expr, node: ast.Return) -> None:
+    """A string exists only at compile time, so every `return` has to give the same one."""
+    if not isinstance(value, ir.Const) or frame.string not in (None, value):
+        raise UnsupportedError("a function whose string is not known at compile time", node.span)
+    frame.string = value
 
 
 @lowers(ast.Exit)

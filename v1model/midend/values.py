@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from v1model import ir
 from v1model.errors import UnsupportedError
@@ -80,13 +80,30 @@ def reset(target: ir.Expr) -> Iterator[ir.Stmt]:
 
 
 def assign(frame: Frame, target: ir.Expr, value: ir.Expr) -> None:
-    """target = value: by value even when an aggregate reads what it overwrites; a valid member of
-    a header union invalidates the others."""
+    """target = value: by value even when an aggregate reads what it overwrites. A member of a header union
+    invalidates the others, be it valid or not (spec section 8.20: u.h = e is u.h.setInvalid() where e is
+    invalid)."""
     if isinstance(value, ir.Aggregate) and value.values and _reads(value, root(target)):
         value = frame.save(value)
     frame.emit(ir.Assign(target, value))
-    if isinstance(target, ir.Member) and isinstance(target.base.type, ir.Union):
-        frame.emit(ir.If(ir.IsValid(target), (ir.SetValid(target, valid=True),)))
+    if is_union_member(target):
+        frame.emit(ir.If(ir.IsValid(target), (ir.SetValid(target, valid=True),), tuple(set_invalid(target))))
+
+
+def is_union_member(place: ir.Expr) -> TypeGuard[ir.Member]:
+    """Whether an l-value is a header in a header union."""
+    return isinstance(place, ir.Member) and isinstance(place.base.type, ir.Union)
+
+
+def set_invalid(header: ir.Expr) -> Iterator[ir.Stmt]:
+    """header.setInvalid(): of a member of a header union no member stays valid (spec section 8.20; BMv2
+    with p4c leaves the others as they are, p4c issue 4448)."""
+    if is_union_member(header):
+        assert isinstance(header.base.type, ir.Union)
+        for name, type_ in header.base.type.fields:
+            yield ir.SetValid(ir.Member(header.base, name, type_), valid=False)
+    else:
+        yield ir.SetValid(header, valid=False)
 
 
 def root(place: ir.Expr) -> str:

@@ -71,18 +71,20 @@ def bind(c: Context, signature: Signature, site: Site) -> Bound:
 
 
 def _in_order(signature: Signature, site: Site) -> list[ast.Argument]:
-    """A copy of one argument for each parameter; defaults fill in, optional parameters may have none."""
+    """A copy of one argument for each parameter; defaults fill in, optional parameters may have none.
+    `position` keeps the order of the call, in which they are evaluated."""
     parameters, arguments = signature.parameters, site.arguments
     if len(arguments) > len(parameters):
         message = f"{signature.name!r} takes {_count(parameters)}, not {len(arguments)}"
         raise CompileError(message, arguments[len(parameters)].span)
     given: dict[str, ast.Argument] = {}
-    for argument, positional in zip(arguments, parameters, strict=False):
-        _take(signature, argument, argument.name or positional.name, given)
+    for position, (argument, positional) in enumerate(zip(arguments, parameters, strict=False)):
+        placed = replace(argument, position=position)
+        _take(signature, placed, argument.name or positional.name, given)
     ordered = []
     for parameter in parameters:
         if (found := given.get(parameter.name)) is None and parameter.default is not None:
-            found = ast.Argument(site.span, parameter.default, parameter.name)
+            found = ast.Argument(site.span, parameter.default, parameter.name, position=len(arguments))
         if found is not None:
             ordered.append(replace(found, parameter=parameter))
         elif not is_optional(parameter):

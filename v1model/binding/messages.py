@@ -1,0 +1,57 @@
+"""Messages of log_msg as text: each {} is a value of the message."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from v1model.backend.layout import wire_bytes
+from v1model.backend.unit import Logged, LoggedNumber
+
+if TYPE_CHECKING:
+    from v1model.backend.unit import LogMessage
+
+_PLACE = re.compile(r"\\([{}])|\{\}")
+
+
+def show(message: LogMessage, data: bytes) -> str:
+    """Return the message on one line, its values taken from `data`.
+
+    Headers and structs are shown as p4c has them, (a:1,b:2); one that is not valid as (invalid). A
+    backslash makes a brace a character; a place without a value stays as it is.
+    """
+    reader = _Reader(data)
+    values = iter([reader.show(value) for value in message.values])
+
+    def place(match: re.Match[str]) -> str:
+        return match[1] or next(values, match[0])
+
+    return _on_one_line(_PLACE.sub(place, message.text))
+
+
+class _Reader:
+    """Takes values from an event, one behind the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def show(self, value: Logged) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, LoggedNumber):
+            return str(self._number(value))
+        is_valid = not value.is_header or self._number(LoggedNumber(8))
+        parts = [f"{name}:{self.show(part)}" for name, part in value.parts]
+        return f"({','.join(parts)})" if is_valid else "(invalid)"
+
+    def _number(self, kind: LoggedNumber) -> int:
+        size = wire_bytes(kind.width)
+        number = int.from_bytes(self._data[self._at : self._at + size], "big")
+        self._at += size
+        return number - (1 << kind.width) if kind.signed and number >> (kind.width - 1) else number
+
+
+def _on_one_line(text: str) -> str:
+    """What a program says, without what would begin another line or command a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
