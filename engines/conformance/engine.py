@@ -1,0 +1,213 @@
+"""Engines as the suite has them: processes that are asked in JSON lines, each answer within a time limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engines.conformance.comparison import Reply
+from engines.conformance.engine_process import ENVIRONMENT
+from engines.conformance.outcome import Failed
+
+START_LIMIT_S = 180.0
+ANSWER_LIMIT_S = 60.0
+TAIL_CHARACTERS = 600
+"""Of an engine's log in a message."""
+
+
+class StartError(Exception):
+    """An engine that did not start; the message is its own."""
+
+
+class Answers:
+    """Replies to requests that an engine served at once."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.replies: list[Reply] = answer["replies"]
+        self.hit_tokens: int = answer["hit_tokens"]
+        """Prompt tokens that vLLM counted as hits of its connector."""
+        self.preemptions: int = answer["preemptions"]
+
+
+class Engine:
+    """One engine's process, forked or started by itself."""
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        config: dict[str, Any],
+        forks: Forks | None,
+        environment: dict[str, str],
+    ) -> None:
+        """Start it. `forks` None: a process of its own, with `environment` from its first instruction on.
+        Raises StartError."""
+        self.log = folder / f"{name}.log"
+        path, address = folder / f"{name}.json", folder / f"{name}.socket"
+        path.write_text(
+            json.dumps(
+                {**config, "socket": str(address), "log": str(self.log), "environment": environment}, indent=1
+            )
+        )
+        with suppress(FileNotFoundError):
+            address.unlink()
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(address))
+            listening.listen(1)
+            listening.settimeout(START_LIMIT_S)
+            self._pid = forks.fork(path) if forks is not None else self._start(path, environment)
+            try:
+                self._connection, _ = listening.accept()
+            except TimeoutError:
+                self.kill()
+                raise StartError(f"it did not start in {START_LIMIT_S:g} s: {self.log_tail()}") from None
+        self._lines = self._connection.makefile("rw", encoding="utf-8")
+        try:
+            self._hear(START_LIMIT_S)
+        except Failed as failure:
+            self.kill()
+            raise StartError(str(failure)) from None
+
+    def serve(
+        self,
+        requests: Sequence[dict[str, Any]],
+        output_tokens: int = 8,
+        limit_s: float = ANSWER_LIMIT_S,
+        **how: Any,
+    ) -> Answers:
+        """Answer all requests at once; raises Failed if the engine ends or takes longer than the limit."""
+        return Answers(
+            self.ask("serve", limit_s, requests=list(requests), output_tokens=output_tokens, **how)
+        )
+
+    def recompute(self, requests: Sequence[dict[str, Any]], output_tokens: int = 8) -> list[Reply]:
+        """Answer each request by itself without reading any cache: what is right."""
+        return [self.serve([request], output_tokens, recompute=True).replies[0] for request in requests]
+
+    def forget(self) -> None:
+        """Empty the engine's own prefix cache."""
+        self.ask("forget")
+
+    def ask(self, what: str, limit_s: float = ANSWER_LIMIT_S, **how: Any) -> Any:
+        """Have the process call a method of its engine; raises Failed with what went wrong."""
+        try:
+            self._lines.write(json.dumps({"do": what, **how}) + "\n")
+            self._lines.flush()
+        except OSError:
+            raise Failed(f"the engine has ended: {self.log_tail()}") from None
+        return self._hear(limit_s)
+
+    def log_text(self) -> str:
+        """What it and its libraries logged so far."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def log_tail(self) -> str:
+        """The last lines of its log."""
+        return " | ".join(self.log_text()[-TAIL_CHARACTERS:].strip().splitlines()[-4:])
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still answers: nothing has ended or closed it."""
+        return self._pid != 0
+
+    def close(self) -> None:
+        """Have the engine end by itself, so that its connector may finish; kill it if it does not."""
+        if not self.alive:
+            return
+        with suppress(OSError):
+            self._lines.write('{"do": "stop"}\n')
+            self._lines.flush()
+            self._connection.settimeout(15.0)
+            with suppress(TimeoutError):
+                self._lines.readline()
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once, with the processes that vLLM started."""
+        if self._pid:
+            with suppress(ProcessLookupError):
+                os.killpg(self._pid, signal.SIGKILL)
+            self._pid = 0
+        if hasattr(self, "_lines"):
+            with suppress(OSError):
+                self._lines.close()
+            self._connection.close()
+
+    def _hear(self, limit_s: float) -> Any:
+        self._connection.settimeout(limit_s)
+        try:
+            line = self._lines.readline()
+        except TimeoutError:
+            self.kill()
+            raise Failed(f"no answer in {limit_s:g} s") from None
+        except OSError as error:
+            line = ""
+            self.log.open("a").write(f"{error}\n")
+        if not line:
+            tail = self.log_tail()
+            self.kill()
+            raise Failed(f"the engine ended: {tail}")
+        answer = json.loads(line)
+        if "error" in answer:
+            self.kill()
+            raise Failed(answer["error"])
+        return answer["result"]
+
+    def _start(self, path: Path, environment: dict[str, str]) -> int:
+        with self.log.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "engines.conformance.engine_process", str(path)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                env={**_inherited(), **environment},
+            )  # fmt: skip
+        return process.pid
+
+
+class Forks:
+    """The process that has vLLM imported and forks engines."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        address = folder / "forks.socket"
+        with suppress(FileNotFoundError):
+            address.unlink()
+        with socket.socket(socket.AF_UNIX) as listening, (folder / "forks.log").open("wb") as log:
+            listening.bind(str(address))
+            listening.listen(1)
+            listening.settimeout(START_LIMIT_S)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "engines.conformance.engine_process", "--fork", str(address)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                env={**_inherited(), **environment},
+            )  # fmt: skip
+            try:
+                self._connection, _ = listening.accept()
+            except TimeoutError:
+                self._process.kill()
+                raise StartError(f"vLLM could not be imported: see {folder / 'forks.log'}") from None
+        self._lines = self._connection.makefile("rw", encoding="utf-8")
+
+    def fork(self, path: Path) -> int:
+        """Make an engine of a configuration's file. Returns its process id, also of its process group."""
+        self._lines.write(json.dumps(str(path)) + "\n")
+        self._lines.flush()
+        return int(self._lines.readline())
+
+    def close(self) -> None:
+        """End the process; engines go on."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+
+
+def _inherited() -> dict[str, str]:
+    """The environment of an engine, but for what a case sets itself."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
+    return {**inherited, **ENVIRONMENT}
