@@ -82,7 +82,7 @@ def _run(console: Console, options: Options) -> int:
             f"[yellow]warning:[/] {left} cases were not begun within {options.minutes:g} minutes (--minutes)"
         )
     console.print(
-        f"Written to {options.results / 'summary.json'}; what was measured is in details.json beside it"
+        f"Written to {options.results / 'summary.json'}; what was measured is in measured.json beside it"
     )
     failed = any(one.result == FAILED for one in summary.of(options.connectors[0]).values())
     return 1 if failed else 0

@@ -213,6 +213,8 @@ def serve_forks(path: str) -> int:
 
     Importing takes most of an engine's start. What is imported starts no thread, so forks are whole.
     """
+    import vllm.model_executor.models.deepseek_v2
+    import vllm.model_executor.models.gemma3
     import vllm.model_executor.models.llama
     import vllm.v1.engine.core
     import vllm.v1.engine.llm_engine

@@ -47,8 +47,8 @@ def parse(arguments: Sequence[str]) -> Options:
         "--case", "--cases", metavar="NAME,…", default=_variable("CASES"), help="default: all"
     )
     parser.add_argument("--connector-config", metavar="JSON", default=_variable("CONNECTOR_CONFIG"),
-                        help="KVTransferConfig of any other connector, tested under the name 'given'; in it, "
-                        "{folder} is a folder for its files, {number} another number for each engine")  # fmt: skip
+                        help="KVTransferConfig of any other connector, tested under the name 'given'; in it "
+                        "{folder} is a folder for its files, {number} another for each engine")  # fmt: skip
     parser.add_argument("--seed", type=int, default=int(_variable("SEED") or 1), help="of models and prompts")
     parser.add_argument(
         "--results", type=Path, default=Path(_variable("RESULTS") or "results/kv-conformance")

@@ -1,4 +1,4 @@
-"""results/kv-conformance: summary.json with the outcomes, details.json with what was measured."""
+"""results/kv-conformance: summary.json with the outcomes, measured.json with what was measured."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Summary:
         return list(self._outcomes)
 
     def _load(self) -> None:
-        path = self._folder / "details.json"
+        path = self._folder / "measured.json"
         try:
             there = json.loads(path.read_text(encoding="utf-8"))
             if {name: there[name] for name in ABOUT} != self._about:
@@ -60,7 +60,7 @@ class Summary:
             }
             for connector, cases in self._outcomes.items()
         }
-        details = {
+        measured = {
             connector: {
                 "version": self._versions[connector],
                 "cases": {name: asdict(one) for name, one in cases.items()},
@@ -68,7 +68,7 @@ class Summary:
             for connector, cases in self._outcomes.items()
         }
         self._folder.mkdir(parents=True, exist_ok=True)
-        for name, connectors in (("summary", outcomes), ("details", details)):
+        for name, connectors in (("summary", outcomes), ("measured", measured)):
             part = self._folder / f"{name}.part"
             part.write_text(json.dumps({**self._about, "connectors": connectors}, indent=1) + "\n")
             part.replace(self._folder / f"{name}.json")

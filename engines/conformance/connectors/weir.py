@@ -89,4 +89,4 @@ class WeirInBackground(Weir):
 def _own_address() -> str:
     """An address of 127/8 for this process alone: each client opens the protocol's port on its own."""
     number = next(_numbers)
-    return f"127.{101 + os.getpid() // 250 % 100}.{1 + os.getpid() % 250}.{number % 250 + 1}"
+    return f"127.{251 + os.getpid() // 250 % 4}.{1 + os.getpid() % 250}.{number % 250 + 1}"
