@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from engines.conformance.comparison import Reply
-from engines.conformance.engine_process import ENVIRONMENT
+from engines.conformance.engine_process import ENVIRONMENT, MESSAGE_BYTES
 from engines.conformance.outcome import Failed
 
 START_LIMIT_S = 180.0
 ANSWER_LIMIT_S = 60.0
+COMMAND = (sys.executable, "-m", "engines.conformance.engine_process")
 TAIL_CHARACTERS = 600
 """Of an engine's log in a message."""
 
@@ -51,24 +52,13 @@ class Engine:
         """Start it. `forks` None: a process of its own, with `environment` from its first instruction on.
         Raises StartError."""
         self.log = folder / f"{name}.log"
-        path, address = folder / f"{name}.json", folder / f"{name}.socket"
-        path.write_text(
-            json.dumps(
-                {**config, "socket": str(address), "log": str(self.log), "environment": environment}, indent=1
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps({**config, "log": str(self.log), "environment": environment}, indent=1))
+        self._connection, theirs = socket.socketpair()
+        with theirs:
+            self._pid = (
+                forks.fork(path, theirs) if forks is not None else self._start(path, theirs, environment)
             )
-        )
-        with suppress(FileNotFoundError):
-            address.unlink()
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(str(address))
-            listening.listen(1)
-            listening.settimeout(START_LIMIT_S)
-            self._pid = forks.fork(path) if forks is not None else self._start(path, environment)
-            try:
-                self._connection, _ = listening.accept()
-            except TimeoutError:
-                self.kill()
-                raise StartError(f"it did not start in {START_LIMIT_S:g} s: {self.log_tail()}") from None
         self._lines = self._connection.makefile("rw", encoding="utf-8")
         try:
             self._hear(START_LIMIT_S)
@@ -161,12 +151,12 @@ class Engine:
             raise Failed(answer["error"])
         return answer["result"]
 
-    def _start(self, path: Path, environment: dict[str, str]) -> int:
+    def _start(self, path: Path, theirs: socket.socket, environment: dict[str, str]) -> int:
         with self.log.open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "engines.conformance.engine_process", str(path)],
+                [*COMMAND, str(path), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-                env={**_inherited(), **environment},
+                pass_fds=(theirs.fileno(),), env={**_inherited(), **environment},
             )  # fmt: skip
         return process.pid
 
@@ -175,36 +165,33 @@ class Forks:
     """The process that has vLLM imported and forks engines."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        address = folder / "forks.socket"
-        with suppress(FileNotFoundError):
-            address.unlink()
-        with socket.socket(socket.AF_UNIX) as listening, (folder / "forks.log").open("wb") as log:
-            listening.bind(str(address))
-            listening.listen(1)
-            listening.settimeout(START_LIMIT_S)
+        self._log = folder / "forks.log"
+        self._asks, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._asks.settimeout(START_LIMIT_S)
+        with theirs, self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "engines.conformance.engine_process", "--fork", str(address)],
+                [*COMMAND, "--fork", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                env={**_inherited(), **environment},
+                pass_fds=(theirs.fileno(),), env={**_inherited(), **environment},
             )  # fmt: skip
-            try:
-                self._connection, _ = listening.accept()
-            except TimeoutError:
-                self._process.kill()
-                raise StartError(f"vLLM could not be imported: see {folder / 'forks.log'}") from None
-        self._lines = self._connection.makefile("rw", encoding="utf-8")
 
-    def fork(self, path: Path) -> int:
-        """Make an engine of a configuration's file. Returns its process id, also of its process group."""
-        self._lines.write(json.dumps(str(path)) + "\n")
-        self._lines.flush()
-        return int(self._lines.readline())
+    def fork(self, path: Path, connection: socket.socket) -> int:
+        """Make an engine of a configuration's file, with its end of a socket.
+
+        Returns its process id, also of its process group. Raises StartError if vLLM can't be imported.
+        """
+        try:
+            socket.send_fds(self._asks, [str(path).encode()], [connection.fileno()])
+            return int(self._asks.recv(MESSAGE_BYTES))
+        except (OSError, ValueError):
+            tail = self._log.read_text(errors="replace")[-TAIL_CHARACTERS:]
+            raise StartError(f"vLLM could not be imported: {tail}") from None
 
     def close(self) -> None:
         """End the process; engines go on."""
         self._process.kill()
         self._process.wait()
-        self._connection.close()
+        self._asks.close()
 
 
 def _inherited() -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""One vLLM engine as a process: connects to the suite's socket and answers lines of JSON.
+"""One vLLM engine as a process: answers lines of JSON on a socket that it inherits.
 
-    python -m engines.conformance.engine_process CONFIG.json      one engine
-    python -m engines.conformance.engine_process --fork SOCKET    imports vLLM once, and forks engines
+    python -m engines.conformance.engine_process CONFIG.json DESCRIPTOR    one engine
+    python -m engines.conformance.engine_process --fork DESCRIPTOR         imports vLLM once, then forks
 
 > {"do": "serve", "requests": [{"tokens": [...]}], "output_tokens": 8}
 < {"replies": [...], "hit_tokens": 640, "preemptions": 0}
@@ -35,6 +35,8 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 ABORT_LIMIT_S = 60.0
+MESSAGE_BYTES = 4096
+"""Of a configuration's path."""
 
 
 class Engine:
@@ -177,11 +179,9 @@ def _reply(output: Any) -> dict[str, Any]:
     }
 
 
-def run_engine(config: dict[str, Any]) -> int:
+def run_engine(config: dict[str, Any], connection: socket.socket) -> int:
     """Serve the suite until it closes the socket. Returns the exit code."""
     os.environ.update(config["environment"])
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(config["socket"])
     lines = connection.makefile("rw", encoding="utf-8")
 
     def say(**answer: Any) -> None:
@@ -208,10 +208,10 @@ def run_engine(config: dict[str, Any]) -> int:
     return 0
 
 
-def serve_forks(path: str) -> int:
-    """Import vLLM, then fork an engine for each configuration that comes; answer its process id.
+def serve_forks(asks: socket.socket) -> int:
+    """Import vLLM, then fork an engine for each message: the path of its configuration, with its socket.
 
-    Importing takes most of an engine's start. What is imported starts no thread, so forks are whole.
+    Answers its process id. Importing is most of a start, and starts no thread: forks are whole.
     """
     import vllm.model_executor.models.deepseek_v2
     import vllm.model_executor.models.gemma3
@@ -220,21 +220,21 @@ def serve_forks(path: str) -> int:
     import vllm.v1.engine.llm_engine
     import vllm.v1.worker.cpu_worker  # noqa: F401
 
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(path)
-    lines = connection.makefile("rw", encoding="utf-8")
-    for line in lines:
-        config = json.loads(Path(json.loads(line)).read_text(encoding="utf-8"))
-        sys.stdout.flush()
-        child = os.fork()
-        if not child:
-            _become_engine(config)
-        lines.write(f"{child}\n")
-        lines.flush()
-    return 0
+    while True:
+        path, descriptors, _, _ = socket.recv_fds(asks, MESSAGE_BYTES, 1)
+        if not path:
+            return 0
+        config = json.loads(Path(path.decode()).read_text(encoding="utf-8"))
+        with socket.socket(fileno=descriptors[0]) as connection:
+            sys.stdout.flush()
+            child = os.fork()
+            if not child:
+                asks.close()
+                _become_engine(config, connection)
+        asks.send(str(child).encode())
 
 
-def _become_engine(config: dict[str, Any]) -> None:
+def _become_engine(config: dict[str, Any], connection: socket.socket) -> None:
     """In the fork: a session of its own and its own log; never returns."""
     code = 1
     try:
@@ -243,7 +243,7 @@ def _become_engine(config: dict[str, Any]) -> None:
         log = os.open(config["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        code = run_engine(config)
+        code = run_engine(config, connection)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -253,9 +253,10 @@ def _become_engine(config: dict[str, Any]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run one engine, or the process that forks them."""
+    connection = socket.socket(fileno=int(arguments[1]))
     if arguments[0] == "--fork":
-        return serve_forks(arguments[1])
-    return run_engine(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+        return serve_forks(connection)
+    return run_engine(json.loads(Path(arguments[0]).read_text(encoding="utf-8")), connection)
 
 
 if __name__ == "__main__":
