@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from lmcache.v1.protocol import RemoteMetadata
 from lmcache.v1.storage_backend.connector.base_connector import RemoteConnector
 
+from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.errors import ConfigError
 from hostlib.transfer import BlockRef
@@ -42,6 +43,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         self, loop: asyncio.AbstractEventLoop, local_cpu_backend: LocalCPUBackend, config: LMCacheEngineConfig
     ) -> None:
         super().__init__(config, local_cpu_backend.metadata)
+        warn_if_untested("LMCache")
         settings = (config.extra_config or {}).get(SETTINGS)
         if not isinstance(settings, dict):
             raise ConfigError(f"LMCache's extra_config needs {SETTINGS!r} with address and homes")

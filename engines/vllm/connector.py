@@ -18,6 +18,7 @@ import torch
 from vllm.distributed import get_tensor_model_parallel_rank, get_tp_group
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorRole
 
+from engines.versions import warn_if_untested
 from engines.vllm.jobs import Jobs
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
@@ -47,6 +48,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
         self, vllm_config: VllmConfig, role: KVConnectorRole, kv_cache_config: KVCacheConfig
     ) -> None:
         super().__init__(vllm_config=vllm_config, role=role, kv_cache_config=kv_cache_config)
+        warn_if_untested("vLLM")
         settings = Settings.from_extra(dict(self._kv_transfer_config.kv_connector_extra_config))
         is_worker = role != KVConnectorRole.SCHEDULER
         rank = get_tensor_model_parallel_rank() if is_worker else 0
