@@ -19,8 +19,8 @@ def warn_if_untested(engine: str) -> None:
     installed = _installed(engine)
     if not any(installed == tested or installed.startswith(f"{tested}.") for tested in TESTED[engine]):
         _log.warning(
-            "%s %s is not among the versions that this connector was tested with (%s): before you rely on it, "
-            "run make test-engines, or weir-kv-conformance, with it.",
+            "%s %s is not among the versions that this connector was tested with (%s): run "
+            "weir-kv-conformance with it before you rely on it.",
             engine,
             installed,
             ", ".join(TESTED[engine]),

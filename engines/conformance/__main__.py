@@ -25,7 +25,7 @@ from engines.conformance.outcome import FAILED, PASSED, Outcome
 from engines.conformance.revision import engine_version, revision
 from engines.conformance.run import SuiteError, make_models, opened, run_case
 from engines.conformance.summary import Summary
-from engines.conformance.table import outcome_table
+from engines.conformance.table import markdown_table, outcome_table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,8 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.list_cases:
             _list(console)
             return 0
+        if options.markdown:
+            print(markdown_table(Summary.written(options.results)))
+            return 0
         return _run(console, options)
-    except (OptionError, SuiteError, StartError) as error:
+    except (OptionError, SuiteError, StartError, OSError) as error:
         console.print(f"[bold red]error:[/] {error}", markup=True)
         return 2
     except KeyboardInterrupt:

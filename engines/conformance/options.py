@@ -36,6 +36,7 @@ class Options:
     """For models, configurations, logs and files of stores."""
     minutes: float
     list_cases: bool
+    markdown: bool
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -58,6 +59,9 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--minutes", type=float, default=float(_variable("MINUTES") or DEFAULT_MINUTES),
                         help="after which no further case begins")  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the cases and what they stand for")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the table of what there is, and run nothing"
+    )
     asked = parser.parse_args(arguments)
     given = _config(asked.connector_config)
     connectors = _names(asked.connector, CONNECTORS, "connector")
@@ -70,6 +74,7 @@ def parse(arguments: Sequence[str]) -> Options:
         folder=asked.folder.absolute(),
         minutes=asked.minutes,
         list_cases=asked.list,
+        markdown=asked.markdown,
     )
 
 

@@ -24,6 +24,12 @@ class Summary:
         self._versions: dict[str, str] = {}
         self._load()
 
+    @classmethod
+    def written(cls, folder: Path) -> Summary:
+        """Return what a run left in a folder, whichever it was; raises OSError or ValueError if there is nothing."""
+        there = json.loads((folder / "measured.json").read_text(encoding="utf-8"))
+        return cls(folder, *(there.get(name) for name in ABOUT))
+
     def add(self, connector: str, version: str, case: str, outcome: Outcome) -> None:
         """Take one outcome, in place of an earlier one, and write."""
         self._versions[connector] = version

@@ -26,3 +26,18 @@ def outcome_table(summary: Summary) -> Table:
         if any(cells):
             table.add_row(name, *cells)
     return table
+
+
+def markdown_table(summary: Summary) -> str:
+    """Return the same for a page: a row a case, what has to hold in it, and the outcomes."""
+    connectors = summary.connectors
+    lines = [
+        f"| case | what has to hold | {' | '.join(connectors)} |",
+        "|---|---|" + "---|" * len(connectors),
+    ]
+    for case in CASES.values():
+        outcomes = [summary.of(connector).get(case.name) for connector in connectors]
+        results = [outcome.result if outcome is not None else "" for outcome in outcomes]
+        cells = " | ".join(f"**{result}**" if result == FAILED else result for result in results)
+        lines.append(f"| `{case.name}` | {case.about} | {cells} |")
+    return "\n".join(lines)

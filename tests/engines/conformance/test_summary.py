@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engines.conformance import cases  # noqa: F401 # registers them
 from engines.conformance.outcome import FAILED, LEFT_OUT, PASSED, Outcome
 from engines.conformance.summary import Summary
-from engines.conformance.table import outcome_table
+from engines.conformance.table import markdown_table, outcome_table
 from weir import results
 
 
@@ -76,3 +77,12 @@ def test_the_table_has_a_column_for_each_connector(tmp_path: Path) -> None:
     table = outcome_table(summary)
     assert [column.header for column in table.columns] == ["case", "weir", "lmcache"]
     assert table.row_count == 2
+
+
+def test_the_page_has_the_same_table(tmp_path: Path) -> None:
+    summary = summary_of(tmp_path)
+    summary.add("weir", "1", "dtype", Outcome(FAILED))
+    there = Summary.written(tmp_path)
+    (row,) = [line for line in markdown_table(there).splitlines() if line.startswith("| `dtype`")]
+    assert row.endswith("| **failed** |")
+    assert "Weights and KV in another type." in row
