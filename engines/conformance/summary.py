@@ -26,7 +26,7 @@ class Summary:
 
     @classmethod
     def written(cls, folder: Path) -> Summary:
-        """Return what a run left in a folder, whichever it was; raises OSError or ValueError if there is nothing."""
+        """Return what a run left in a folder, whichever it was. Raises OSError if there is nothing."""
         there = json.loads((folder / "measured.json").read_text(encoding="utf-8"))
         return cls(folder, *(there.get(name) for name in ABOUT))
 
