@@ -50,7 +50,7 @@ class Bench:
     forks: Forks
     seed: int
     _shared: dict[str, Engine] = field(default_factory=dict)
-    _started: int = 0
+    _numbered: int = 0
     _random: random.Random = field(default_factory=random.Random)
 
     def begin(self, case: str) -> None:
@@ -81,17 +81,14 @@ class Bench:
 
         Raises Refused if the connector keeps it from starting, LeftOut if vLLM does not start so without one.
         """
-        try:
-            started = self._start(model, with_connector, **changes)
-        except StartError as error:
-            if not with_connector:
-                raise LeftOut(f"vLLM does not start so: {error}") from None
-            self._check_starts_alone(model, changes)
-            raise Refused(f"the engine does not start: {error}") from None
-        try:
-            yield started
-        finally:
-            started.close()
+        with self._started(1, model, with_connector, changes) as (engine,):
+            yield engine
+
+    @contextmanager
+    def two_engines(self, model: str | Path = LLAMA, **changes: Any) -> Iterator[tuple[Engine, Engine]]:
+        """Two engines in the same configuration, started at the same time; otherwise as `engine`."""
+        with self._started(2, model, True, changes) as (first, second):
+            yield first, second
 
     def settle(self) -> None:
         """End the shared engines; the next use starts them anew."""
@@ -193,12 +190,33 @@ class Bench:
         there = self._shared.get(name)
         if there is None or not there.alive:
             try:
-                there = self._shared[name] = self._start(LLAMA, True)
+                there = self._shared[name] = self._launch(LLAMA, True)
+                there.wait_started()
             except StartError as error:
                 raise Refused(f"an engine with this connector does not start: {error}") from None
         return there
 
-    def _start(
+    @contextmanager
+    def _started(
+        self, count: int, model: str | Path, with_connector: bool, changes: dict[str, Any]
+    ) -> Iterator[list[Engine]]:
+        engines: list[Engine] = []
+        try:
+            try:
+                engines += [self._launch(model, with_connector, **changes) for _ in range(count)]
+                for engine in engines:
+                    engine.wait_started()
+            except StartError as error:
+                if not with_connector:
+                    raise LeftOut(f"vLLM does not start so: {error}") from None
+                self._check_starts_alone(model, changes)
+                raise Refused(f"the engine does not start: {error}") from None
+            yield engines
+        finally:
+            for engine in engines:
+                engine.close()
+
+    def _launch(
         self,
         model: str | Path,
         with_connector: bool,
@@ -208,7 +226,7 @@ class Bench:
         several_processes: bool = False,
         **changes: Any,
     ) -> Engine:
-        self._started += 1
+        self._numbered += 1
         folder = model if isinstance(model, Path) else self.models / model
         config: dict[str, Any] = {
             "llm": {"model": str(folder), **DEFAULTS, **changes},
@@ -223,11 +241,13 @@ class Bench:
         if several_processes:
             needed["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
         forks = self.forks if forked and environment is None else None
-        return Engine(self.folder, f"engine-{self._started:03}", config, forks, needed)
+        return Engine(self.folder, f"engine-{self._numbered:03}", config, forks, needed)
 
     def _check_starts_alone(self, model: str | Path, changes: dict[str, Any]) -> None:
         alone = {name: value for name, value in changes.items() if name != "transfer"}
         try:
-            self._start(model, False, **alone).close()
+            engine = self._launch(model, False, **alone)
+            engine.wait_started()
+            engine.close()
         except StartError as error:
             raise LeftOut(f"vLLM does not start so without a connector either: {error}") from None

@@ -49,8 +49,7 @@ class Engine:
         forks: Forks | None,
         environment: dict[str, str],
     ) -> None:
-        """Start it. `forks` None: a process of its own, with `environment` from its first instruction on.
-        Raises StartError."""
+        """Begin to start it. `forks` None: as a process of its own, with `environment` from the beginning."""
         self.log = folder / f"{name}.log"
         path = folder / f"{name}.json"
         path.write_text(json.dumps({**config, "log": str(self.log), "environment": environment}, indent=1))
@@ -60,6 +59,9 @@ class Engine:
                 forks.fork(path, theirs) if forks is not None else self._start(path, theirs, environment)
             )
         self._lines = self._connection.makefile("rw", encoding="utf-8")
+
+    def wait_started(self) -> None:
+        """Wait until it can be asked; raises StartError with what it says if it can't."""
         try:
             self._hear(START_LIMIT_S)
         except Failed as failure:

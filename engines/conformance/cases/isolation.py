@@ -33,7 +33,7 @@ def _other_release(bench: Bench, what: str, source: str, change: Callable[[Path]
     """Another release of a model at the same path finds nothing of what the one before stored."""
     request = bench.prompt()
     served = bench.served_model(LLAMA)
-    with bench.engine(served) as first, bench.engine(served) as second:
+    with bench.two_engines(served) as (first, second):
         before = bench.compute(first, request).replies[0]
         bench.find(second, request)
     served = bench.served_model(source, change)
@@ -62,7 +62,7 @@ def adapter(bench: Bench) -> Measured:
     first, second = ([name, number, str(bench.folder / "adapters" / name)] for number, name in
                      enumerate(("first", "second"), 1))  # fmt: skip
     request = bench.prompt()
-    with bench.engine(**WITH_ADAPTERS) as one, bench.engine(**WITH_ADAPTERS) as other:
+    with bench.two_engines(**WITH_ADAPTERS) as (one, other):
         before = bench.compute(one, {**request, "adapter": first}).replies[0]
         bench.find(other, {**request, "adapter": first})
         bench.check_isolated(other, {**request, "adapter": second}, before, "another adapter")
@@ -77,7 +77,7 @@ def adapter_rewritten(bench: Bench) -> Measured:
     write_adapter(folder, bench.seed)
     tuned = ["trained", 1, str(folder)]
     request, other_request, warm_up = bench.prompt(), bench.prompt(), bench.prompt(64)
-    with bench.engine(**WITH_ADAPTERS) as one, bench.engine(**WITH_ADAPTERS) as second:
+    with bench.two_engines(**WITH_ADAPTERS) as (one, second):
         before = bench.compute(one, {**request, "adapter": tuned}).replies[0]
         bench.compute(second, {**warm_up, "adapter": tuned})
         bench.find(second, {**request, "adapter": tuned})
@@ -147,10 +147,7 @@ def rope_overridden(bench: Bench) -> Measured:
 )
 def longrope_max_model_len(bench: Bench) -> Measured:
     request = bench.prompt(LONGROPE_TOKENS - 100)
-    with (
-        bench.engine(LONGROPE, max_model_len=2048) as one,
-        bench.engine(LONGROPE, max_model_len=2048) as same,
-    ):
+    with bench.two_engines(LONGROPE, max_model_len=2048) as (one, same):
         before = bench.compute(one, request).replies[0]
         bench.find(same, request)
     with bench.engine(LONGROPE, max_model_len=LONGROPE_TOKENS) as other:

@@ -77,7 +77,7 @@ def chunked_prefill(bench: Bench) -> Measured:
 
 def _same_with(bench: Bench, model: str, length: int = PROMPT_TOKENS, **settings: Any) -> Measured:
     request = bench.prompt(length)
-    with bench.engine(model, **settings) as one, bench.engine(model, **settings) as other:
+    with bench.two_engines(model, **settings) as (one, other):
         bench.compute(one, request)
         answers = bench.find(other, request, least_tokens=256)
         return bench.check_same(answers, other.recompute([request]), f"a model of the kind {model}")
@@ -89,7 +89,7 @@ def model_mla(bench: Bench) -> Measured:
     """vLLM computes what stands behind a cached prefix with another kernel than a whole prompt, so that its
     own prefix cache moves log-probabilities, too; a connector may move them as far."""
     request = bench.prompt()
-    with bench.engine(MLA) as one, bench.engine(MLA) as other:
+    with bench.two_engines(MLA) as (one, other):
         bench.compute(one, request)
         answers = bench.find(other, request, least_tokens=256)
         (right,) = other.recompute([request])
@@ -118,10 +118,7 @@ def model_longrope(bench: Bench) -> Measured:
       "LMCache/LMCache#1139", "LMCache/LMCache#2979", "vllm-project/vllm#42625")  # fmt: skip
 def hash_seed(bench: Bench) -> Measured:
     request = bench.prompt()
-    with (
-        bench.engine(environment={}, forked=False) as one,
-        bench.engine(environment={}, forked=False) as other,
-    ):
+    with bench.two_engines(environment={}, forked=False) as (one, other):
         bench.compute(one, request)
         answers = bench.find(other, request, least_tokens=256)
         return bench.check_same(answers, other.recompute([request]), "an engine with another hash seed")

@@ -102,6 +102,9 @@ class PretendedEngine(Engine):
         ):
             raise StartError(f"pretended: {refused[0]} is not possible")
 
+    def wait_started(self) -> None:
+        """It is there at once."""
+
     @property
     def alive(self) -> bool:
         return not self._ended
@@ -247,7 +250,7 @@ class PretendedEngine(Engine):
 class PretendedBench(Bench):
     """Cases run on it as on real engines."""
 
-    def _start(
+    def _launch(
         self,
         model: str | Path,
         with_connector: bool,

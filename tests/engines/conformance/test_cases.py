@@ -146,14 +146,14 @@ def test_keeping_everything_in_memory_is_a_failure(run: Run) -> None:
 
 
 def test_what_vllm_can_not_do_alone_is_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    start = PretendedBench._start
+    launch = PretendedBench._launch
 
     def without_fp8(self: PretendedBench, *arguments: Any, **changes: Any) -> Engine:
         if "kv_cache_dtype" in changes:
             raise StartError("fp8 needs a GPU")
-        return start(self, *arguments, **changes)
+        return launch(self, *arguments, **changes)
 
-    monkeypatch.setattr(PretendedBench, "_start", without_fp8)
+    monkeypatch.setattr(PretendedBench, "_launch", without_fp8)
     outcome = run("kv-cache-dtype")
     assert outcome.result == LEFT_OUT
     assert "without a connector either" in outcome.message
