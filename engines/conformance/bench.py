@@ -223,7 +223,6 @@ class Bench:
         transfer: dict[str, Any] | None = None,
         environment: dict[str, str] | None = None,
         forked: bool = True,
-        several_processes: bool = False,
         **changes: Any,
     ) -> Engine:
         self._numbered += 1
@@ -238,8 +237,6 @@ class Bench:
             config["transfer"] = {**self.connector.transfer(), **(transfer or {})}
             config["stand_ins"] = list(self.connector.stand_ins)
             needed |= self.connector.environment()
-        if several_processes:
-            needed["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
         forks = self.forks if forked and environment is None else None
         return Engine(self.folder, f"engine-{self._numbered:03}", config, forks, needed)
 

@@ -174,4 +174,4 @@ def block_size(bench: Bench) -> Measured:
 @case("tensor-parallel", "A model split over two workers, each with half of a block: what is found is right.",
       "ai-dynamo/dynamo#14416")  # fmt: skip
 def tensor_parallel(bench: Bench) -> Measured:
-    return _readable(bench, "two workers in place of one", tensor_parallel_size=2, several_processes=True)
+    return _readable(bench, "two workers in place of one", tensor_parallel_size=2)

@@ -257,7 +257,6 @@ class PretendedBench(Bench):
         transfer: dict[str, Any] | None = None,
         environment: dict[str, str] | None = None,
         forked: bool = True,
-        several_processes: bool = False,
         **changes: Any,
     ) -> Engine:
         folder = model if isinstance(model, Path) else self.models / model
