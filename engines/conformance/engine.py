@@ -17,8 +17,8 @@ from engines.conformance.comparison import Reply
 from engines.conformance.engine_process import ENVIRONMENT, MESSAGE_BYTES
 from engines.conformance.outcome import Failed
 
-START_LIMIT_S = 180.0
-ANSWER_LIMIT_S = 60.0
+START_LIMIT_S = 300.0
+ANSWER_LIMIT_S = 120.0
 COMMAND = (sys.executable, "-m", "engines.conformance.engine_process")
 TAIL_CHARACTERS = 600
 """Of an engine's log in a message."""

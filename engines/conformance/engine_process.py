@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -43,7 +44,7 @@ class Engine:
     """An engine, and what the suite can ask it for."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._allow_wrapped_objects()
+        allow_wrapped_objects()
         for stand_in in config["stand_ins"]:
             importlib.import_module(stand_in).install()
         from vllm import LLM
@@ -152,17 +153,17 @@ class Engine:
             for name, counter in names.items()
         }
 
-    @staticmethod
-    def _allow_wrapped_objects() -> None:
-        """vLLM looks for Triton's kernels in all that is imported, and fails at objects that wrap others
-        (llvmlite's functions, which LMCache imports): give those no attributes."""
-        from vllm.triton_utils import dispatcher
 
-        def attributes(value: Any) -> dict[str, Any]:
-            found = vars(value)
-            return found if isinstance(found, dict) else {}
+def allow_wrapped_objects() -> None:
+    """Let vLLM look for Triton's kernels in all that is imported: it fails at objects that wrap others, as
+    llvmlite's functions do, which LMCache imports, unless these have no attributes."""
+    from vllm.triton_utils import dispatcher
 
-        dispatcher.vars = attributes
+    def attributes(value: Any) -> dict[str, Any]:
+        found = vars(value)
+        return found if isinstance(found, dict) else {}
+
+    dispatcher.vars = attributes
 
 
 def _reply(output: Any) -> dict[str, Any]:
@@ -208,18 +209,32 @@ def run_engine(config: dict[str, Any], connection: socket.socket) -> int:
     return 0
 
 
-def serve_forks(asks: socket.socket) -> int:
-    """Import vLLM, then fork an engine for each message: the path of its configuration, with its socket.
-
-    Answers its process id. Importing is most of a start, and starts no thread: forks are whole.
-    """
+def _import_engine() -> None:
+    """Import what engines import, and do once what each would do again."""
     import vllm.model_executor.models.deepseek_v2
     import vllm.model_executor.models.gemma3
     import vllm.model_executor.models.llama
     import vllm.v1.engine.core
     import vllm.v1.engine.llm_engine
     import vllm.v1.worker.cpu_worker  # noqa: F401
+    from vllm import LLM, SamplingParams  # noqa: F401
+    from vllm.platforms import current_platform
 
+    allow_wrapped_objects()
+    platform = type(current_platform)
+    if hasattr(platform, "register_triton_kernel_overrides"):
+        platform.register_triton_kernel_overrides()
+        platform.register_triton_kernel_overrides = staticmethod(lambda: None)
+    gc.collect()
+    gc.freeze()
+
+
+def serve_forks(asks: socket.socket) -> int:
+    """Import vLLM, then fork an engine for each message: the path of its configuration, with its socket.
+
+    Answers its process id. Importing is most of a start, and starts no thread: forks are whole.
+    """
+    _import_engine()
     while True:
         path, descriptors, _, _ = socket.recv_fds(asks, MESSAGE_BYTES, 1)
         if not path:

@@ -9,7 +9,7 @@ from engines.conformance.case import Measured, case
 from engines.conformance.outcome import Failed
 
 PROMPTS = 6
-SILENCE_LIMIT_S = 60.0
+SILENCE_LIMIT_S = 120.0
 """For a prompt while the store is silent: its connector has to give up by then."""
 SETTLE_S = 2.0
 """For an engine to send what it has to store before it ends."""

@@ -21,7 +21,7 @@ def preemption(bench: Bench) -> Measured:
     for request in requests:
         bench.find(bench.writer, request)
     with bench.engine(num_gpu_blocks_override=52, max_model_len=1024) as small:
-        answers = small.serve(requests, output_tokens=120, limit_s=180.0)
+        answers = small.serve(requests, output_tokens=120, limit_s=240.0)
         if not answers.preemptions:
             raise LeftOut("nothing was preempted")
         return {

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-START_LIMIT_S = 120.0
+START_LIMIT_S = 300.0
 
 
 class StoreError(Exception):
