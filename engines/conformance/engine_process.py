@@ -166,6 +166,13 @@ def allow_wrapped_objects() -> None:
     dispatcher.vars = attributes
 
 
+def _told(error: BaseException) -> str:
+    """What went wrong, and in which line: many of an engine's assertions have no message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
 def _reply(output: Any) -> dict[str, Any]:
     completion = output.outputs[0]
     tokens = list(completion.token_ids)
@@ -193,7 +200,7 @@ def run_engine(config: dict[str, Any], connection: socket.socket) -> int:
         engine = Engine(config)
     except BaseException as error:
         traceback.print_exc()
-        say(error=f"{type(error).__name__}: {error}")
+        say(error=_told(error))
         return 1
     say(result="ready")
     for line in lines:
@@ -205,7 +212,7 @@ def run_engine(config: dict[str, Any], connection: socket.socket) -> int:
             say(result=getattr(engine, asked.pop("do"))(**asked))
         except Exception as error:
             traceback.print_exc()
-            say(error=f"{type(error).__name__}: {error}")
+            say(error=_told(error))
     return 0
 
 

@@ -12,6 +12,13 @@ import torch
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorMetadata
 
 CLAIMED_TOKENS = 256
+failures: list[int] = []
+"""Blocks that could not be loaded, of all engines of this process."""
+
+
+def failure_count() -> int:
+    """Return how many blocks could not be loaded so far in this process."""
+    return len(failures)
 
 
 @dataclass
@@ -47,6 +54,7 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in th
                 block = cache.movedim(list(cache.shape).index(self._num_blocks), 0)[block_id]
                 block.copy_(torch.randn_like(block))
             self._failed.add(block_id)
+            failures.append(block_id)
 
     def wait_for_layer_load(self, layer_name: str) -> None:
         """Nothing."""
@@ -64,11 +72,11 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in th
     def get_num_new_matched_tokens(self, request: Any, num_computed_tokens: int) -> tuple[int, bool]:
         if num_computed_tokens or request.num_tokens <= CLAIMED_TOKENS or request.request_id in self._claimed:
             return 0, False
-        self._claimed.add(request.request_id)
         return CLAIMED_TOKENS, False
 
     def update_state_after_alloc(self, request: Any, blocks: Any, num_external_tokens: int) -> None:
         if num_external_tokens:
+            self._claimed.add(request.request_id)
             self._to_load += blocks.get_block_ids()[0][: num_external_tokens // self._block_tokens]
 
     def build_connector_meta(self, scheduler_output: Any) -> _Blocks:

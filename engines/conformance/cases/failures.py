@@ -6,7 +6,7 @@ import time
 
 from engines.conformance.bench import Bench
 from engines.conformance.case import Measured, case
-from engines.conformance.outcome import Failed
+from engines.conformance.outcome import Failed, LeftOut
 
 PROMPTS = 6
 SILENCE_LIMIT_S = 120.0
@@ -106,6 +106,8 @@ def other_connector_fails(bench: Bench) -> Measured:
     }
     with bench.engine(transfer=both) as engine:
         bench.check_same(engine.serve(requests), right, "prompts whose load by the other connector failed")
+        if not engine.ask("call", module=PEER["kv_connector_module_path"], function="failure_count"):
+            raise LeftOut("vLLM asked the other connector for no load")
         time.sleep(SETTLE_S)
     control = bench.prompt()
     bench.compute(bench.writer, control)
