@@ -1,4 +1,4 @@
-"""What must not be found: each thing that KV depends on is changed alone. A hit is a failure.
+"""What must not be used: each thing that KV depends on is changed alone. Using what was stored is a failure.
 
 Each case first lets an engine that is the same find the prompt, so that a connector that stores nothing does
 not pass, and checks that the change moves log-probabilities, so that a hit would have been wrong.
