@@ -148,7 +148,7 @@ class Bench:
     ) -> dict[str, Any]:
         """An engine for which `request` means other KV computes with nothing of what was stored.
 
-        `before` is the reply of the engine that stored it: it must differ, or the case would show nothing. A hit
+        `before` is the reply of the engine that stored it; it must differ, or the case shows nothing. A hit
         that vLLM counted and whose load then failed is no failure: the answer shows that it was not used.
         """
         engine.forget()
