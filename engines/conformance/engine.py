@@ -51,6 +51,8 @@ class Engine:
     ) -> None:
         """Begin to start it. `forks` None: as a process of its own, with `environment` from the beginning."""
         self.log = folder / f"{name}.log"
+        self.log_mark = 0
+        """Where its log stood when the case began."""
         path = folder / f"{name}.json"
         path.write_text(json.dumps({**config, "log": str(self.log), "environment": environment}, indent=1))
         self._connection, theirs = socket.socketpair()

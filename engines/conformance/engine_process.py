@@ -36,6 +36,8 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 ABORT_LIMIT_S = 60.0
+SETTLE_LIMIT_S = 5.0
+"""For a connector to store what was computed, while the engine has nothing else to do."""
 MESSAGE_BYTES = 4096
 """Of a configuration's path."""
 
@@ -87,13 +89,17 @@ class Engine:
         outputs = self._llm.generate(
             prompts, parameters, lora_request=adapters if any(adapters) else None, use_tqdm=False
         )
+        self._settle()
         after = self._counters()
         counted = {name: after[name] - before[name] for name in after}
         return {"replies": [_reply(output) for output in outputs], **counted}
 
     def forget(self, connector: bool = False) -> bool:
         """Empty the engine's own prefix cache, and the connector's if asked. Returns vLLM's answer."""
-        return bool(self._llm.reset_prefix_cache(reset_connector=connector))
+        deadline_s = time.monotonic() + SETTLE_LIMIT_S
+        while not self._llm.reset_prefix_cache() and time.monotonic() < deadline_s:
+            self._settle()  # blocks are in use as long as the connector stores them
+        return not connector or bool(self._llm.reset_prefix_cache(reset_connector=True))
 
     def pause_and_resume(self) -> None:
         """Do what /pause and /sleep do to drop what was computed with old weights."""
@@ -144,6 +150,14 @@ class Engine:
     def close(self) -> None:
         """End the engine, its connector included."""
         self._llm.llm_engine.engine_core.shutdown()
+
+    def _settle(self) -> None:
+        """Go on with steps, as a serving engine does, while the connector works for finished requests."""
+        core = self._llm.llm_engine.engine_core.engine_core
+        deadline_s = time.monotonic() + SETTLE_LIMIT_S
+        while core.scheduler.has_requests() and time.monotonic() < deadline_s:
+            self._llm.llm_engine.step()
+            time.sleep(0.002)
 
     def _counters(self) -> dict[str, int]:
         names = {"hit_tokens": "vllm:external_prefix_cache_hits", "preemptions": "vllm:num_preemptions"}

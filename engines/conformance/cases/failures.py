@@ -61,7 +61,7 @@ def store_restarts_empty(bench: Bench) -> Measured:
         measured["took_s"] = round(time.monotonic() - began_s, 1)
     other = bench.prompt()
     bench.compute(bench.writer, other)
-    bench.find(bench.reader, other)
+    bench.find(bench.reader, other, may_refuse=False)
     return measured
 
 

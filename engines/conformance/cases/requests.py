@@ -36,7 +36,7 @@ def abort_while_loading(bench: Bench) -> Measured:
     requests = [bench.prompt() for _ in range(4)]
     bench.compute(bench.writer, *requests)
     measured: Measured = {}
-    with bench.engine(num_gpu_blocks_override=64) as engine:
+    with bench.engine(num_gpu_blocks_override=80) as engine:
         for steps, request in enumerate(requests, 1):
             bench.find(bench.reader, request)
             unfinished = engine.ask("abort", tokens=request["tokens"], steps=steps)

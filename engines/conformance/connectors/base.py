@@ -13,6 +13,7 @@ from engines.conformance.outcome import LeftOut
 if TYPE_CHECKING:
     from engines.conformance.engine import Engine
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SEVERITY = re.compile(r"\b(WARNING|ERROR|CRITICAL)\b")
 
 
@@ -77,4 +78,5 @@ class Connector(ABC):
     def messages(self, log: str) -> list[str]:
         """Return the warnings and errors in an engine's log that are the connector's own."""
         own = re.compile(self.speaks_as)
-        return [line for line in log.splitlines() if _SEVERITY.search(line) and own.search(line)]
+        lines = _COLOUR.sub("", log).splitlines()
+        return [line for line in lines if _SEVERITY.search(line) and own.search(line)]

@@ -89,6 +89,7 @@ class PretendedEngine(Engine):
         self._options, transfer = config["llm"], config["transfer"]
         self._connector = connector if transfer is not None else None
         self._role = (transfer or {}).get("kv_role", "kv_both")
+        self.log_mark = 0
         self._defects, self._log, self._ended = connector.defects, "", False
         self._on_disk = Path(self._options["model"], "model.safetensors").read_bytes().hex()
         self._weights = self._on_disk
