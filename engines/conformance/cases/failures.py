@@ -84,7 +84,7 @@ def store_silent(bench: Bench) -> Measured:
             bench.check_same(answers, [expected], "a prompt while the store is silent")
     finally:
         bench.connector.resume()
-    answers = bench.find(bench.reader, known)
+    answers = bench.find(bench.reader, known, may_refuse=False)
     return {
         **bench.check_same(answers, right, "a prompt after the silence"),
         "slowest_s": round(slowest_s, 1),
