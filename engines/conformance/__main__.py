@@ -19,11 +19,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from engines.conformance import cases as _registered  # noqa: F401
 from engines.conformance.case import CASES, Case, chosen
-from engines.conformance.engine import StartError
 from engines.conformance.options import OptionError, Options, parse
-from engines.conformance.outcome import FAILED, PASSED, Outcome
+from engines.conformance.outcome import FAILED, PASSED, Outcome, SuiteError
 from engines.conformance.revision import engine_version, revision
-from engines.conformance.run import SuiteError, make_models, opened, run_case
+from engines.conformance.run import make_models, opened, run_case
 from engines.conformance.summary import Summary
 from engines.conformance.table import markdown_table, outcome_table
 
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(markdown_table(Summary.written(options.results)))
             return 0
         return _run(console, options)
-    except (OptionError, SuiteError, StartError, OSError) as error:
+    except (OptionError, SuiteError, OSError) as error:
         console.print(f"[bold red]error:[/] {error}", markup=True)
         return 2
     except KeyboardInterrupt:

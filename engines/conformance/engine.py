@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from engines.conformance.comparison import Reply
-from engines.conformance.engine_process import ENVIRONMENT, MESSAGE_BYTES
-from engines.conformance.outcome import Failed
+from engines.conformance.engine_process import ENVIRONMENT, MESSAGE_BYTES, READY
+from engines.conformance.outcome import Failed, SuiteError
 
+IMPORT_LIMIT_S = 900.0
+"""17 s on a quiet machine."""
 START_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 120.0
 COMMAND = (sys.executable, "-m", "engines.conformance.engine_process")
@@ -171,7 +173,7 @@ class Forks:
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._log = folder / "forks.log"
         self._asks, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._asks.settimeout(START_LIMIT_S)
+        self._asks.settimeout(IMPORT_LIMIT_S)
         with theirs, self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*COMMAND, "--fork", str(theirs.fileno())],
@@ -182,14 +184,18 @@ class Forks:
     def fork(self, path: Path, connection: socket.socket) -> int:
         """Make an engine of a configuration's file, with its end of a socket.
 
-        Returns its process id, also of its process group. Raises StartError if vLLM can't be imported.
+        Returns its process id, also of its process group.
         """
-        try:
-            socket.send_fds(self._asks, [str(path).encode()], [connection.fileno()])
-            return int(self._asks.recv(MESSAGE_BYTES))
-        except (OSError, ValueError):
-            tail = self._log.read_text(errors="replace")[-TAIL_CHARACTERS:]
-            raise StartError(f"vLLM could not be imported: {tail}") from None
+        socket.send_fds(self._asks, [str(path).encode()], [connection.fileno()])
+        return int(self._asks.recv(MESSAGE_BYTES))
+
+    def wait_ready(self) -> None:
+        """Wait until vLLM is imported; raises SuiteError if it can't be."""
+        with suppress(OSError):
+            if self._asks.recv(MESSAGE_BYTES) == READY:
+                return
+        tail = self._log.read_text(errors="replace")[-TAIL_CHARACTERS:]
+        raise SuiteError(f"vLLM could not be imported, see {self._log}: {tail}")
 
     def close(self) -> None:
         """End the process; engines go on."""

@@ -40,6 +40,7 @@ SETTLE_LIMIT_S = 5.0
 """For a connector to store what was computed, while the engine has nothing else to do."""
 MESSAGE_BYTES = 4096
 """Of a configuration's path."""
+READY = b"ready"
 
 
 class Engine:
@@ -256,6 +257,7 @@ def serve_forks(asks: socket.socket) -> int:
     Answers its process id. Importing is most of a start, and starts no thread: forks are whole.
     """
     _import_engine()
+    asks.send(READY)
     while True:
         path, descriptors, _, _ = socket.recv_fds(asks, MESSAGE_BYTES, 1)
         if not path:

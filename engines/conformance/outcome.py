@@ -35,6 +35,10 @@ class LeftOut(CaseError):
     result = LEFT_OUT
 
 
+class SuiteError(Exception):
+    """The suite itself can't run; the message says what is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One case with one connector."""

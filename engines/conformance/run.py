@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,11 +15,7 @@ from engines.conformance.connectors import CONNECTORS, Connector, Given
 from engines.conformance.connectors.process import StoreError
 from engines.conformance.engine import Forks
 from engines.conformance.options import Options
-from engines.conformance.outcome import FAILED, PASSED, CaseError, Outcome
-
-
-class SuiteError(Exception):
-    """The suite itself can't run; the message says what is missing."""
+from engines.conformance.outcome import FAILED, PASSED, CaseError, Outcome, SuiteError
 
 
 def make_models(folder: Path, seed: int) -> Path:
@@ -48,22 +44,19 @@ def opened(options: Options, name: str, models: Path) -> Iterator[Bench]:
     forks = Forks(folder, HASH_SEED)
     try:
         connector.start()
-        bench = Bench(connector, models, folder, forks, options.seed)
         try:
-            yield bench
+            forks.wait_ready()
+            bench = Bench(connector, models, folder, forks, options.seed)
+            try:
+                yield bench
+            finally:
+                bench.close()
         finally:
-            bench.close()
             connector.stop()
     except StoreError as error:
         raise SuiteError(f"{name}: {error}") from None
     finally:
         forks.close()
-
-
-def run_cases(bench: Bench, cases: Sequence[Case], on_done: Callable[[Case, Outcome], None]) -> None:
-    """Run the cases, and have each outcome taken as it comes."""
-    for case in cases:
-        on_done(case, run_case(bench, case))
 
 
 def run_case(bench: Bench, case: Case) -> Outcome:

@@ -43,6 +43,7 @@ class StoreProcess:
         for line in stdout:
             if line.startswith(expected):
                 return
+        self.kill()
         raise StoreError(f"the store did not start:\n{self.log.read_text(errors='replace')[-2000:]}")
 
     def wait_port(self, port: int) -> None:
@@ -50,6 +51,7 @@ class StoreProcess:
         try:
             wait_listening(port, lambda: self._process.poll() is None)
         except StoreError as error:
+            self.kill()
             raise StoreError(f"{error}:\n{self.log.read_text(errors='replace')[-2000:]}") from None
 
     def silence(self) -> None:
