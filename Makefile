@@ -152,7 +152,7 @@ test-blocks: $(READY) ## the tests of make blocks that need torch, transformers 
 	@nice -n 10 sh scripts/setup-blocks.sh
 	@.venv-blocks/bin/python -m pytest -n 0 tests/experiments/blocks/live
 
-fuzz: $(READY) ## a million hostile packets and requests, built with ASan and UBSan (PACKETS, REQUESTS, PROGRAMS)
+fuzz: $(READY) ## a million hostile packets, requests and texts, with ASan and UBSan (PACKETS, REQUESTS, TEXTS, PROGRAMS)
 	@$(PYTHON) -m hostlib.native.fuzz
 	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
 

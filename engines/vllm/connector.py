@@ -19,9 +19,13 @@ from vllm.distributed import get_tensor_model_parallel_rank, get_tp_group
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorRole
 
 from engines.versions import warn_if_untested
+from engines.vllm.adapters import AdapterNames
 from engines.vllm.jobs import Jobs
+from engines.vllm.keys import EngineKeys
+from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
+from engines.vllm.weights import begin_naming
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
 
@@ -66,7 +70,14 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
         try:
             if role == KVConnectorRole.SCHEDULER:
                 self._pool.join()
-                self._scheduler = SchedulerSide(self._pool, background)
+                keys = EngineKeys(
+                    layout.space,
+                    self._pool.seal,
+                    resolve(vllm_config, kv_cache_config),
+                    begin_naming(vllm_config),
+                    AdapterNames(),
+                )
+                self._scheduler = SchedulerSide(self._pool, keys, background)
             else:
                 self._worker = WorkerSide(
                     self._pool, layout, background, settings.recompute_ms, _of_all_ranks
