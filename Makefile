@@ -10,7 +10,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -66,6 +66,10 @@ guidelines: $(READY) ## load through segments: batch, request and block size, in
 engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
 	@nice -n 10 sh scripts/setup-engines.sh
 	@$(PYTHON) -m experiments.engines
+
+kv-conformance: $(READY) ## any KV connector against recomputing: keys, failures, races, bounds (CONNECTORS, CASES, SEED, MINUTES)
+	@nice -n 10 sh scripts/setup-engines.sh
+	@.venv-engines/bin/python -m engines.conformance
 
 blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
 	@nice -n 10 sh scripts/setup-blocks.sh

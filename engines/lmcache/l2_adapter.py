@@ -21,6 +21,7 @@ from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 from lmcache.v1.platform import create_event_notifier
 
+from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.transfer import BlockRef
 
@@ -70,6 +71,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
 
     def __init__(self, params: dict[str, Any], **_: Any) -> None:
         super().__init__()
+        warn_if_untested("LMCache")
         self._pool = open_objects(PoolConfig.from_mapping(params))
         self._stores, self._lookups, self._loads = _Tasks(), _Tasks(), _Tasks()
         self._numbers = threading.Lock()
