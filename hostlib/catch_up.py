@@ -22,10 +22,15 @@ from hostlib.block import Block, Place
 from hostlib.catalog import FIRST, LAST, Entry, read_page
 from hostlib.errors import MalformedError
 from hostlib.members import Members, State
+from hostlib.tombstones import AgedStone, Tombstone, read_stones_page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hostlib.transport import Transport
 
+MAX_STONE_PAGES = 20_000
+"""Of tombstones, from one peer."""
 TRIES = 8
 AGAIN_S = 0.1
 MAX_AGAIN_S = 0.5
@@ -52,8 +57,22 @@ class CatchUpStats:
     """Not to be had from the peer that listed them; the pass counts as incomplete."""
     silent_peers: int = 0
     """Lists given up because the peer did not answer."""
+    tombstones: int = 0
+    """Read of peers."""
+    told: int = 0
+    """Peers that listed what was deleted here, and were told so."""
     impatient: int = 0
     """Lists given up because the peer took too long for what it gave."""
+
+
+def delete_message(stone: Tombstone, fragments: int, sequence: int, epoch: int = 0) -> bytes:
+    """A DELETE: whoever holds this write, whose block has so many fragments, is to forget it."""
+    return wire.encode(
+        wire.Message(
+            wire.OP_DELETE, stone.place.key, 0, fragments, sequence=sequence, tenant=stone.place.tenant,
+            content=stone.write, epoch=epoch, tag=stone.proof,
+        )
+    )  # fmt: skip
 
 
 class Patience:
@@ -86,7 +105,8 @@ class Patience:
 
 class CatchUp:
     """`holds(place)` says whether a block is here, `keep(place, block)` takes one that was copied,
-    `has_room()` says whether more may come now."""
+    `has_room()` says whether more may come now, `bury(tombstone)` takes what a peer says was deleted, and
+    `deleted(place, write)` says why one write of a block is not to be copied."""
 
     def __init__(
         self,
@@ -95,11 +115,16 @@ class CatchUp:
         holds: Callable[[Place], bool],
         keep: Callable[[Place, Block], None],
         has_room: Callable[[], bool] = lambda: True,
+        bury: Callable[[AgedStone], None] = lambda aged: None,
+        deleted: Callable[[Place, int], Sequence[Tombstone]] = lambda place, write: (),
     ) -> None:
         self.stats = CatchUpStats()
         self._transport = transport
         self.number = number
         self._holds, self._keep, self._has_room = holds, keep, has_room
+        self._bury, self._deleted = bury, deleted
+        self.on_stones: Callable[[], None] = lambda: None
+        """Told that a peer which was there all the time has said all that was deleted."""
         self._window = asyncio.Semaphore(WINDOW_FRAGMENTS)
         self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
         """By peer, operation, place and fragment."""
@@ -114,16 +139,21 @@ class CatchUp:
         they had listed. Peers that have used up the patience there is with them, by address, count as if they
         had."""
         self._epoch = members.epoch
-        complete = True
         patience = patience if patience is not None else defaultdict(Patience)
         now_s = asyncio.get_running_loop().time
-        for peer in members.nodes:
-            if peer.address != own_address and peer.state is not State.DOWN:
+        peers = [one for one in members.nodes if one.address != own_address and one.state is not State.DOWN]
+
+        async def blocks() -> bool:
+            complete = True
+            for peer in peers:
                 left = patience[peer.address]
                 left.begin(now_s())
                 complete = (await self._from_peer(peer.address, left) or left.is_over(now_s())) and complete
                 left.end(now_s())
-        return complete
+            return complete
+
+        # All are asked for what was deleted at once: one that is silent keeps nobody in doubt.
+        return all(await asyncio.gather(blocks(), *(self._stones_from(peer.address) for peer in peers)))
 
     async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         """Copy one block; whether it is here now."""
@@ -149,10 +179,11 @@ class CatchUp:
 
     def on_reply(self, message: wire.Message, address: str) -> bool:
         """A VALUE, NOT_FOUND, FOUND or KEYS; whether something here waited for it."""
+        stones = message.flags & wire.FLAG_TOMBSTONES
         asked = {
             wire.OP_VALUE: (wire.OP_GET,),
             wire.OP_FOUND: (wire.OP_STAT,),
-            wire.OP_KEYS: (wire.OP_LIST,),
+            wire.OP_KEYS: (wire.OP_LIST | stones,),
             wire.OP_NOT_FOUND: (wire.OP_GET, wire.OP_STAT),
             wire.OP_REFUSED: (wire.OP_GET,),
         }.get(message.op, ())
@@ -182,7 +213,7 @@ class CatchUp:
             if following <= start and following != LAST:
                 return False  # else a peer could keep this node busy for ever
             start = following
-            missing = [entry for entry in entries if not self._holds(entry.place)]
+            missing = [entry for entry in entries if not self._is_settled(peer, entry)]
             self.stats.listed += len(entries)
             patience.earned(len(entries) - len(missing))
             for at in range(0, len(missing), BLOCKS_AT_ONCE):
@@ -196,6 +227,42 @@ class CatchUp:
         self.stats.failed += failed
         self.stats.passes += 1
         return not failed
+
+    def _is_settled(self, peer: str, entry: Entry) -> bool:
+        """Whether what a peer listed need not be copied. Who lists what was deleted has missed that."""
+        if self._holds(entry.place):
+            return True
+        stones = self._deleted(entry.place, entry.write)
+        if stones:
+            self.stats.told += 1
+            self._transport.send(peer, [delete_message(one, entry.fragments, 0) for one in stones])
+        return bool(stones)
+
+    async def _stones_from(self, peer: str) -> bool:
+        """Read all that a peer knows to be deleted; whether it answered. One that answers what is no list, or
+        a list without end, is not asked again for that."""
+        start, knows_all = FIRST, True
+        for _ in range(MAX_STONE_PAGES):
+            if start == LAST:
+                break
+            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0, wire.FLAG_TOMBSTONES)
+            if page is None or page.op != wire.OP_KEYS or not page.flags & wire.FLAG_TOMBSTONES:
+                self.stats.silent_peers += 1
+                return False
+            try:
+                following, stones = read_stones_page(page.value)
+            except MalformedError:
+                return True
+            if following <= start and following != LAST:
+                return True
+            start = following
+            knows_all = knows_all and bool(page.flags & wire.FLAG_HELD)
+            for aged in stones:
+                self._bury(aged)
+            self.stats.tombstones += len(stones)
+        if knows_all and start == LAST:
+            self.on_stones()
+        return True
 
     async def _copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         values: list[wire.Message] = []
@@ -236,7 +303,7 @@ class CatchUp:
         self, peer: str, op: int, place: Place, fragment: int, fragments: int, write: int, flags: int = 0
     ) -> wire.Message | None:
         """The reply, None if there is none after some tries."""
-        key = (peer, op, place, fragment)
+        key = (peer, op | flags & wire.FLAG_TOMBSTONES, place, fragment)
         future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
         self._waiting[key] = future
         try:

@@ -156,6 +156,10 @@ class Exchange:
             self._hello_s = now_s
             self._transport.send(controller, [wire.encode(hello(self.members, self.tenant))])
 
+    def send(self, address: str, datagrams: Sequence[bytes]) -> None:
+        """Send at once what no lane counts."""
+        self._transport.send(address, datagrams)
+
     def tell_controller(self, messages: Iterable[bytes]) -> None:
         """Say something that nobody answers; without a controller nothing is said."""
         if self.options.controller is not None and (datagrams := list(messages)):

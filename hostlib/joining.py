@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hostlib import wire
 from hostlib.catch_up import CatchUp, Patience
 from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later, next_epoch
+from hostlib.tombstones import TOMBSTONE_S, AgedStone, Tombstone
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -23,6 +24,8 @@ SETTLED_S = 3.0
 PASSES = 30
 """Through the lists of all peers, at most."""
 PASS_AGAIN_S = 1.0
+DOUBT_S = 30.0
+"""So long at most a node that returns waits for a peer to say what was deleted meanwhile."""
 
 
 class Joining:
@@ -44,14 +47,24 @@ class Joining:
         self._address, self._controller = address, controller
         own = members.at(address)
         self.catch_up = CatchUp(
-            transport, own.number if own else 0, store.__contains__, self._copied, store.has_room
-        )
+            transport, own.number if own else 0, store.__contains__, self._copied, store.has_room,
+            self._bury, self._deleted,
+        )  # fmt: skip
+        self.catch_up.on_stones = self._doubt_is_over
+        self.in_doubt = False
+        """Whether blocks that are here may have been deleted while this node was away: nobody is given any
+        until one of its peers, who was there, has said what was."""
+        self._last_there_s = store.graveyard.last_there_s
+        self._listed_s = store.graveyard.stones.wall_s()
+        """When a list came last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._join_task: asyncio.Task[None] | None = None
         self._settle_task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Copy what was missed, and tell the controller, if there is one."""
+        self._doubt(self._store.graveyard.has_past)
+        self._store.graveyard.is_there()
         self._begin()
         if self._controller is not None:
             self._spawn(self._beat(self._controller))
@@ -65,6 +78,8 @@ class Joining:
         """Take a list, if it is later than the one that is known."""
         if not is_later(members.epoch, self.members.epoch):
             return
+        stones = self._store.graveyard.stones
+        self._listed_s, before_s = stones.wall_s(), self._listed_s
         before, own = (known.at(self._address) for known in (self.members, members))
         missed = members.epoch != next_epoch(self.members.epoch)
         self.members = members
@@ -72,6 +87,9 @@ class Joining:
             return
         self.catch_up.number = own.number
         if own.state is State.JOINING and (missed or before is None or before.state is not State.JOINING):
+            if not self.in_doubt:
+                self._last_there_s = min(before_s, self._last_there_s or before_s)
+            self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
         if self._settle_task is not None:
             self._settle_task.cancel()
@@ -91,6 +109,7 @@ class Joining:
 
     async def _beat(self, controller: str) -> None:
         while True:
+            self._store.graveyard.is_there()
             message = hello(self.members, caught_up=self.caught_up)
             self._transport.send(controller, [wire.encode(message)])
             await asyncio.sleep(HEARTBEAT_S)
@@ -107,6 +126,7 @@ class Joining:
         patience: defaultdict[str, Patience] = defaultdict(Patience)
         for _ in range(2):
             await self._copy_all(patience)
+        self._doubt_is_over()
         self.caught_up = True
 
     async def _settle(self) -> None:
@@ -132,3 +152,37 @@ class Joining:
     def _copied(self, place: Place, block: Block) -> None:
         if place not in self._store:
             self._store.put(place, block, durable=self._store.has_disk)
+
+    def _doubt(self, holds_old_blocks: bool) -> None:
+        """What is here may have been deleted meanwhile."""
+        peers = [one for one in self.members.nodes if one.address != self._address]
+        if not holds_old_blocks or not peers or self.in_doubt:
+            return
+        stones = self._store.graveyard.stones
+        if self._last_there_s < stones.wall_s() - TOMBSTONE_S:
+            for tenant in self._store.tenants():  # nobody remembers that long
+                self._store.forget_tenant(tenant)
+            return
+        self.in_doubt = True
+        self._spawn(self._doubt_no_longer())
+
+    async def _doubt_no_longer(self) -> None:
+        await asyncio.sleep(DOUBT_S)
+        self._doubt_is_over()
+
+    def _doubt_is_over(self) -> None:
+        self.in_doubt = False
+
+    def _bury(self, aged: AgedStone) -> None:
+        """Obey a tombstone of a peer; where the peer lacks some that this node may have missed, too, the
+        tenant's blocks go."""
+        stone, age_s = aged
+        stones = self._store.graveyard.stones
+        if stone.write:
+            self._store.delete(stone, age_s)
+        elif self.in_doubt and self._last_there_s < stones.wall_s() - age_s:
+            self._store.forget_tenant(stone.place.tenant)
+
+    def _deleted(self, place: Place, write: int) -> list[Tombstone]:
+        """The tombstones of one write of a block."""
+        return [stone for stone in self._store.graveyard.stones.of(place) if stone.write == write]
