@@ -125,7 +125,10 @@ class Player:
     async def _do(self, operation: Operation) -> None:
         began_s = self._loop.time()
         try:
-            await (self._write(operation) if operation.fragments else self._read(operation))
+            if operation.delete:
+                await self._delete(operation)
+            else:
+                await (self._write(operation) if operation.fragments else self._read(operation))
             outcome = "done"
         except asyncio.CancelledError:
             outcome = "killed"  # its node was
@@ -168,11 +171,21 @@ class Player:
 
     def _was_read(self, operation: Operation, place: Place, block: FetchedBlock) -> None:
         self.trace.update(block.content)
-        self.history.read(operation, place, bytes(block.content), self._loop.time())
+        asked_s = block.times.probe_sent_s
+        self.history.read(operation, place, bytes(block.content), asked_s, self._loop.time())
+
+    async def _delete(self, operation: Operation) -> None:
+        place, block = self._block(operation.node, operation.key)
+        attempt = self.history.delete_begins(place, self._loop.time())
+        try:
+            await self._world.clients[operation.node].delete(block)
+            self.history.deleted(attempt, self._loop.time())
+        finally:
+            attempt.ended_s = self._loop.time()
 
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
-        content = self.history.offered(operation, place)
+        content, began_s = self.history.offered(operation, place), self._loop.time()
         client = self._world.clients[operation.node]
         if operation.number % EXPECTED_OF == 0:
             client.expect([(block, operation.fragments)])
@@ -180,7 +193,7 @@ class Player:
             client = self._world.clients[operation.node]  # it may have been killed meanwhile
         await client.put(block, content, durable=operation.durable, replicas=operation.replicas)
         disks = [store.disk for store in self._world.stores]
-        self.history.acknowledged(operation, place, disks, self._loop.time())
+        self.history.acknowledged(operation, place, content, disks, began_s, self._loop.time())
 
     def _block(self, node: int, number: int) -> tuple[Place, BlockRef]:
         """A key of a node's tenant, at its place in its chain."""
@@ -219,6 +232,8 @@ class Player:
             except TransferError as error:
                 self.history.violation(f"was acknowledged, and can't be read in the end: {error}")
                 continue
+            if self.history.is_deleted(place, bytes(block.content), self._loop.time()):
+                self.history.violation(f"block {place.key.hex()}: read in the end what was deleted")
             if not self.history.is_one_write(place, bytes(block.content)):
                 self.history.violation(f"block {place.key.hex()}: read in the end what nobody wrote")
 
