@@ -15,7 +15,6 @@ from typing import Final
 from controller.addressing import Mac
 from controller.errors import ConfigError
 from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, ROLE_TRUNK, WAITER_PORTS
-from controller.placement import AUTO, PLACEMENTS
 from controller.records import read_json, to_record
 from hostlib.members import MAX_NODES
 from hostlib.wire import MAX_REPLICAS
@@ -41,6 +40,8 @@ FILL_MODES: Final = ("now", "idle", ON_THE_WAY)
 MAX_TENANT: Final = 0xFFFF
 MAX_RATE_PER_S: Final = 10**9
 MAX_LINK_BIT_S: Final = 10**15
+LEAF, SPINE, AUTO, EVERYWHERE = PLACEMENTS = ("leaf", "spine", "auto", "everywhere")
+"""Which of the switches on a block's way keep it in their pools (`controller.placement`)."""
 EVICTION_MODES: Final = ("value", "reclaim", "drop")
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from controller.config import AUTO, EVERYWHERE, LEAF, SwitchConfig
+
 if TYPE_CHECKING:
     from ipaddress import IPv4Address
 
-    from controller.config import SwitchConfig
     from controller.operations import HotMiss
-
-LEAF, SPINE, AUTO, EVERYWHERE = PLACEMENTS = ("leaf", "spine", "auto", "everywhere")
 
 READERS_TOGETHER: Final = 2
 """Nodes of one leaf that wait for a block together, from which on it gets a copy of its own (auto)."""

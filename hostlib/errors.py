@@ -22,10 +22,7 @@ HostlibError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hostlib.wire import Message
+from typing import Any
 
 
 class HostlibError(Exception):
@@ -57,9 +54,12 @@ class MalformedError(HostlibError):
 
 
 class ChecksumError(MalformedError):
-    """A well-formed message whose value does not match its checksum; `message` is not to be trusted."""
+    """A well-formed message whose value does not match its checksum.
 
-    def __init__(self, message: Message) -> None:
+    `message` (a `hostlib.wire.Message`, which this module does not import) is not to be trusted.
+    """
+
+    def __init__(self, message: Any) -> None:
         super().__init__("checksum")
         self.message = message
 

@@ -246,19 +246,6 @@ class CostModel:
         """Time to receive `fetched_bytes` behind `queued_bytes` over a link of `rate_bit_s`."""
         return (fetched_bytes + queued_bytes) * 8.0 / rate_bit_s
 
-    def fetch_pays(
-        self,
-        blocks: int,
-        context_blocks: int,
-        rate_bit_s: float,
-        queued_bytes: float = 0.0,
-        margin: float = 1.0,
-    ) -> bool:
-        """The gate: whether fetching blocks behind `context_blocks` is `margin` times faster than prefill."""
-        fetch_s = self.fetch_s(blocks * self.stored_bytes, rate_bit_s, queued_bytes)
-        tokens = self.block_tokens
-        return fetch_s * margin <= self.prefill_s(blocks * tokens, context_blocks * tokens)
-
     def break_even_bytes_per_s(self, prefix_tokens: float) -> float:
         """Bandwidth from which fetching a prefix beats computing it (B/G rule, at this utilisation)."""
         kv_bytes = self.model.kv_bytes_per_token * prefix_tokens

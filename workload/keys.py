@@ -11,8 +11,8 @@ itself and is not what the same tokens have behind a prefix. Who carries or keep
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -90,13 +90,6 @@ class KeySpace:
         for chunk_id in chunk_ids:
             yield None if chunk_id is None else self.chunk_key((chunk_id,))
 
-    def token_chain(self, token_ids: Sequence[int]) -> Iterator[bytes]:
-        """Keys of the blocks of a prompt; the last block may be partial."""
-        parent = NO_PARENT
-        for start in range(0, len(token_ids), self.block_tokens):
-            parent = self.block_key(parent, token_ids[start : start + self.block_tokens])
-            yield parent
-
     @property
     def fingerprint(self) -> bytes:
         """Eight bytes that differ where any parameter differs."""
@@ -105,20 +98,6 @@ class KeySpace:
     def to_json(self) -> str:
         """The parameters as one canonical line, for a handshake."""
         return json.dumps(self._compared, sort_keys=True, separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str) -> KeySpace:
-        """Parse a peer's parameters; raises KeySpaceError on anything else."""
-        try:
-            given = json.loads(text)
-            wanted = {entry.name: type(entry.default) for entry in fields(cls) if entry.name != _NAME_KEY}
-            if given.keys() != wanted.keys() or any(
-                type(given[name]) is not kind for name, kind in wanted.items()
-            ):
-                raise ValueError("wrong fields")
-            return cls(**given)
-        except (ValueError, AttributeError, RecursionError) as error:
-            raise KeySpaceError(f"not the parameters of a key space: {error}") from None
 
     def check_same(self, other: KeySpace) -> None:
         """Raise KeySpaceError naming every parameter in which `other` differs."""

@@ -46,10 +46,6 @@ class ScaleModel:
         """Bytes that the emulated ones stand for."""
         return emulated_bytes * self.sigma
 
-    def real_rate_bit_s(self, emulated_bit_s: float) -> float:
-        """Rate that an emulated one stands for."""
-        return emulated_bit_s * self.sigma / self.speed
-
     def real_s(self, emulated_s: float) -> float:
         """Time that an emulated duration stands for."""
         return emulated_s * self.speed

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, get_type_hints
 
-from controller.policies.events import EVENTS, WHOLE_END, Decision, Event, Key
+from controller.policies.events import EVENTS, WHOLE_END, Event, Key
 
 
 class EventLogError(ValueError):
@@ -77,12 +77,6 @@ def read_events(lines: Iterable[str], name: str = "event log") -> Iterator[Event
                 yield _parse(line)
             except (ValueError, TypeError, AttributeError, RecursionError) as error:
                 raise EventLogError(f"{name}:{number}: not an event: {error}") from None
-
-
-def decision_line(decision: Decision) -> str:
-    """One decision as readable text, for comparing runs."""
-    key = decision.key
-    return f"{type(decision).__name__} {key.hex() if isinstance(key, bytes) else key}"
 
 
 def _parse(line: str) -> Event:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller.placement import AUTO, PLACEMENTS
+from controller.config import AUTO, PLACEMENTS
 from experiments.incast.patterns import DIFFERENT, PATTERNS, SAME
 from experiments.options import (
     LIVE_HELP,

@@ -15,13 +15,10 @@ from experiments.policies import plots, report
 from experiments.policies.beforehand import in_words
 from experiments.policies.compare import OURS, compare
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
-from experiments.policies.live_study import run_live
 from experiments.policies.options import Options, parse_options
 from experiments.policies.page import write_page
-from experiments.policies.plays import run_plays
-from experiments.policies.reclaim_study import run_reclaim
 from experiments.policies.replay import Result
-from experiments.policies.studies import run_bound, run_cross, run_explain
+from experiments.policies.studies import run_cross, run_explain
 from workload.cost import CostModel, make_cost_model
 from workload.trace import Trace
 
@@ -33,9 +30,6 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: Options) -> int:
     cost = make_cost_model(options.model, options.gpu)
-    if options.plays:
-        run_plays(screen, options)
-        return 0
     traces = [] if options.cross or options.events is not None else options.load()
     for trace in traces:
         for warning in trace.warnings:
@@ -47,12 +41,6 @@ def _run(screen: Screen, options: Options) -> int:
         run_cross(console, options, cost, bar)
     elif options.explain:
         run_explain(console, options, traces, cost)
-    elif options.live:
-        run_live(console, options, traces, cost, bar)
-    elif options.reclaim:
-        run_reclaim(console, options, traces, cost, bar)
-    elif options.bound:
-        run_bound(console, options, traces, cost, bar)
     else:
         _report(screen, options, _replay(screen, options, traces, cost))
     return 0

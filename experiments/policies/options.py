@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller.config import FILL_MODES, ON_THE_WAY, Thresholds
-from controller.policies import POLICY_NAMES
 from controller.policies.baseline import MIN_BLOCKS
 from experiments.options import (
     Option,
@@ -32,8 +30,6 @@ from workload.trace import MOONCAKE, Trace, load_trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
 DEFAULT_REQUESTS = 12_000
-LIVE_POLICIES = ("reuse", "lru", "mq", "lirs", "arc")
-"""That LIVE compares, unless one says which."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +47,6 @@ class Options:
     cross: bool
     seeds: int
     others: bool
-    live: bool
-    plays: int
-    turns: int
-    fill: str
-    expect: bool
-    bound: bool
-    reclaim: bool
     explain: str
     events: Path | None
     home_gbit: tuple[float, ...]
@@ -65,11 +54,6 @@ class Options:
     gpu: str
     processes: int
     results: Path
-
-    @property
-    def live_policies(self) -> tuple[str, ...]:
-        """Those that are told as a live pool is."""
-        return LIVE_POLICIES if self.policies == NAMES else self.policies
 
     @property
     def shapes_are_default(self) -> bool:
@@ -137,7 +121,7 @@ _OPTIONS = (
         "POLICIES",
         list_of(one_of(NAMES)),
         NAMES,
-        f"policies to replay, by commas; with LIVE {', '.join(LIVE_POLICIES)}",
+        "policies to replay, by commas",
     ),
     Option("ABLATION", yes_or_no, True, "whether to switch the parts of the reuse-value policy off in turn"),
     Option(
@@ -146,9 +130,7 @@ _OPTIONS = (
         False,
         "leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time",
     ),
-    Option(
-        "SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS, LIVE and RECLAIM compare, from SEED on"
-    ),
+    Option("SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS compares, from SEED on"),
     Option(
         "OTHERS",
         yes_or_no,
@@ -156,19 +138,6 @@ _OPTIONS = (
         "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters and "
         "mixes of drawn services tell; with OTHERS=no, what these mixes do",
     ),
-    Option("LIVE", yes_or_no, False, "compare with policies that are told only what a switch tells"),
-    Option(
-        "PLAYS",
-        whole(0, 50),
-        0,
-        "real live pools to compare with replays of what they were asked, as root; the scenarios are drawn "
-        "by SEED and the seeds after it",
-    ),
-    Option("TURNS", whole(1, 50), 1, "times that each of these pools is played"),
-    Option("FILL", one_of(FILL_MODES), ON_THE_WAY, "of those pools: as in `make run`"),
-    Option("EXPECT", yes_or_no, True, "the same"),
-    Option("BOUND", yes_or_no, False, "how far it is to what no policy can exceed, in seconds saved"),
-    Option("RECLAIM", yes_or_no, False, "whether evicted blocks are worth sending to homes that forget"),
     Option(
         "EXPLAIN",
         str,
@@ -200,21 +169,8 @@ def parse_options(arguments: Sequence[str]) -> Options:
     options = parse_into(Options, _OPTIONS, arguments, "python -m experiments.policies", description)
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
-    if options.links != USUAL_LINKS and (options.plays or options.reclaim or options.events is not None):
-        raise OptionError("HOME_GBIT: PLAYS, RECLAIM and EVENTS have links of their own")
-    if options.tokens is not None and (options.plays or options.events is not None):
-        raise OptionError("TOKENS: PLAYS and EVENTS have blocks of their own")
-    if options.live:
-        _check_live(options)
+    if options.events is not None and options.links != USUAL_LINKS:
+        raise OptionError("HOME_GBIT: an event log (EVENTS) has links of its own")
+    if options.events is not None and options.tokens is not None:
+        raise OptionError("TOKENS: an event log (EVENTS) has blocks of its own")
     return replace(options, blocks=tuple(sorted(options.blocks)))
-
-
-def _check_live(options: Options) -> None:
-    for name in options.live_policies:
-        if name not in POLICY_NAMES:
-            raise OptionError(
-                f"POLICIES: {name} cannot be told as a live pool is: choose among {', '.join(POLICY_NAMES)}"
-            )
-    least = min(options.blocks)
-    if least - Thresholds().spare_blocks(least) < MIN_BLOCKS:
-        raise OptionError(f"BLOCKS: with LIVE from {MIN_BLOCKS + 1} on, not {least}: some are spare")

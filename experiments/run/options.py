@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from controller.config import EVICTION_MODES, FILL_MODES, ON_THE_WAY
-from controller.placement import AUTO, PLACEMENTS
+from controller.config import AUTO, EVICTION_MODES, FILL_MODES, ON_THE_WAY, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from experiments.options import (
     LIVE_HELP,

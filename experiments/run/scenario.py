@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller.config import Config, CostOptions, HomeLink, PoolSize, PushOptions, Thresholds
-from controller.placement import AUTO, EVERYWHERE
+from controller.config import (
+    AUTO,
+    EVERYWHERE,
+    Config,
+    CostOptions,
+    HomeLink,
+    PoolSize,
+    PushOptions,
+    Thresholds,
+)
 from experiments.options import OptionError
 from experiments.run.control_plane import switch_configs
 from experiments.run.modes import Mode

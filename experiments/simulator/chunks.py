@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from experiments.simulator.events import Event, Loop
 from experiments.simulator.messages import Block
 
-if TYPE_CHECKING:
-    from experiments.simulator.node import Fetcher
+
+class Fetcher(Protocol):
+    """A node's way to blocks beyond its own memory."""
+
+    get_s: list[float]
+
+    def backlog_s(self, home: str) -> float:
+        """How long a fetch from there waits now."""
+
+    def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
+        """Fetch a chain's longest available prefix; `finished` gets the source of each block."""
+
+    def store(self, blocks: Iterable[Block]) -> None:
+        """Keep new blocks, in the background."""
 
 
 def fetch_chunks(

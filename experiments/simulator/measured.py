@@ -37,8 +37,3 @@ def measured_control(
         "write_latency_s": entries_s / 2 * slower,
         "writes_per_s": AT_ONCE_PER_S,
     }
-
-
-def digests_cpu_s(digests: float) -> float:
-    """CPU of controllers and switches for so many digests, entries included, counters not."""
-    return digests * (DIGEST_CPU_S + SWITCH_DIGEST_CPU_S)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from experiments.simulator.chunks import fetch_chunks
+from experiments.simulator.chunks import Fetcher, fetch_chunks
 from experiments.simulator.decoders import DecoderPool
 from experiments.simulator.events import Event, Loop, Steps
 from experiments.simulator.expected import Teller
@@ -28,21 +28,6 @@ from hostlib.streamer import AIM, TEXT, BandwidthMeter, Rung, Streamer, Waits
 from hostlib.tiers import LocalTiers
 from workload.cost import CostModel
 from workload.trace import Request
-
-
-class Fetcher(Protocol):
-    """A node's way to blocks beyond its own memory."""
-
-    get_s: list[float]
-
-    def backlog_s(self, home: str) -> float:
-        """How long a fetch from there waits now."""
-
-    def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
-        """Fetch a chain's longest available prefix; `finished` gets the source of each block."""
-
-    def store(self, blocks: Iterable[Block]) -> None:
-        """Keep new blocks, in the background."""
 
 
 @dataclass(frozen=True, slots=True)

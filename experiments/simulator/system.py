@@ -18,6 +18,7 @@ from experiments.simulator.checks import (
     sizes,
     spare_blocks,
 )
+from experiments.simulator.chunks import Fetcher
 from experiments.simulator.client import Client, ClientOptions
 from experiments.simulator.control import SwitchControl
 from experiments.simulator.decoders import DecoderPool
@@ -42,7 +43,7 @@ from experiments.simulator.lenders import Lender, LenderHints, Lenders
 from experiments.simulator.link import Link
 from experiments.simulator.messages import Block, Put
 from experiments.simulator.network import Network
-from experiments.simulator.node import Fetcher, Node, Streams
+from experiments.simulator.node import Node, Streams
 from experiments.simulator.peers import PeerHints, PeerPool
 from experiments.simulator.prefix_routing import LiveRouter, make_router
 from experiments.simulator.pushed import PushedParts

@@ -9,19 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.progress import TextColumn
+from rich.table import Table as Shown
 
 from experiments.command import Screen, run_command
 from experiments.compiled import engine
 from experiments.page.report import NAME
 from experiments.run.result import revision
 from experiments.simulator.checks import check
-from experiments.study.against import inference
-from experiments.study.answers import answers
-from experiments.study.believed import missing
 from experiments.study.compute import Computer, cluster
+from experiments.study.first import first_table
 from experiments.study.hours import FEW_SEEDS, HOUR, LARGEST_SEEDED, SEEDS
-from experiments.study.objections import objections
-from experiments.study.opening import opening, opening_table
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
 from experiments.study.panels import panels
 from experiments.study.panels.front import front
@@ -34,7 +31,7 @@ from experiments.study.results import ResultStore
 from experiments.study.space import SPACE
 from experiments.study.summary import as_text, summary
 from experiments.study.systems import Setting
-from experiments.study.table import points_table
+from experiments.study.table import Table, points_table
 
 INTERRUPTED = "interrupted; what was computed is kept, and the same command goes on from there"
 
@@ -56,9 +53,6 @@ def _run(screen: Screen, options: StudyOptions) -> int:
 
 def _study(options: StudyOptions, screen: Screen) -> Path:
     began_s = time.monotonic()
-    unanswered = missing(options.validated)
-    if unanswered:
-        screen.say(unanswered)
     centre = Setting(requests=options.requests_played, seed=options.seed)
     space = options.points if SPACE in options.sweeps else 0
     planned = [
@@ -86,11 +80,9 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
         player.rest()
     found = replace(player.found(), live=read_records(options.live))
     _write(options, about(options, found, began_s), found)
-    for sentence in opening(found.done):
-        screen.show(sentence)
-    told = answers(found)
-    for number, answer in enumerate(told, 1):
-        screen.show(f"{number}. {answer}")
+    first = first_table(found.done)
+    if first.rows:
+        screen.show(_shown(first))
     if found.coarse:
         out = sum(not one.seeds for one in found.coarse)
         screen.say(
@@ -111,7 +103,6 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
         "seeds": f"{options.seed} to {last}, the same for all that is compared (an hour: {SEEDS} with "
         f"{LARGEST_SEEDED} nodes at most, else {FEW_SEEDS}; each setting of the sweep over the whole space: "
         "one)",
-        "inference": inference(point.scenario for point, _ in found.done),
         "intervals": "95 %, Student's t over the seeds, differences seed by seed; surely: all of the ratio's "
         "interval on one side of 1, its mean by 0.05 % at least; no different: all of it within ±0.5 %; of "
         "comparisons without a difference one in twenty is told apart by chance",
@@ -137,14 +128,16 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     record = summary(facts, found.done, options.seed, found.coarse, own)
     (options.results / "summary.json").write_text(as_text(record))
     shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
-    told = answers(found)
-    objected = objections(found, options.validated, told, made)
-    (options.results / f"{objected.name}.csv").write_text(objected.csv())
-    report = Report(
-        opening(found.done), front(found.done), opening_table(found.done), facts, found.coarse, told, made,
-        objected, shown,
-    )  # fmt: skip
+    report = Report(front(found.done), first_table(found.done), facts, found.coarse, made, shown)
     write_page(options.results / NAME, report)
+
+
+def _shown(table: Table) -> Shown:
+    """As the terminal shows it."""
+    shown = Shown(*table.columns, title="How much sooner the first token comes, ± 95 %", title_justify="left")
+    for row in table.rows:
+        shown.add_row(*map(str, row))
+    return shown
 
 
 if __name__ == "__main__":

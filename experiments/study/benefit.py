@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from experiments.intervals import Interval, mean_interval
 from experiments.simulator.scenario import Prices
 from experiments.study.results import Figures
-from experiments.study.sample import MEAN, STEADY, Sample, figure, ratio
+from experiments.study.sample import STEADY, Sample, figure
 
 SECOND_DOLLARS = Prices().node_per_hour / 3600
 """What a saved second of waiting is worth by convention: a second of the node that the request waits for."""
@@ -22,26 +22,8 @@ class Benefit:
     saved_gpu_s: Interval
     extra_dollars: float
     """Hardware that caches, beyond the reference's."""
-    ttft_ratio: Interval
-    """Mean TTFT of the whole run over the reference's."""
-    steady_ratio: Interval
     net_dollars: Interval
     """Saved seconds at their price, less the extra hardware."""
-
-    @property
-    def pays(self) -> bool:
-        """Whether it earns more than it costs, the whole interval above zero."""
-        return self.net_dollars.low > 0
-
-    @property
-    def loses(self) -> bool:
-        """Whether it earns less than it costs, the whole interval below zero."""
-        return self.net_dollars.high < 0
-
-    @property
-    def dollars_per_saved_s(self) -> float | None:
-        """Of TTFT; None where it is not certain that anything is saved."""
-        return self.extra_dollars / self.saved_ttft_s.mean if self.saved_ttft_s.low > 0 else None
 
 
 def benefit(sample: Sample, reference: Sample) -> Benefit:
@@ -55,8 +37,6 @@ def benefit(sample: Sample, reference: Sample) -> Benefit:
         mean_interval(saved),
         mean_interval(saved_gpu),
         extra,
-        ratio(sample, reference, *MEAN),
-        ratio(sample, reference, *STEADY),
         mean_interval([one * SECOND_DOLLARS - extra for one in saved]),
     )
 

@@ -8,7 +8,6 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from experiments.intervals import Interval, mean_interval
-from experiments.study.claims import Claim, Fact, Shown, joined
 from experiments.study.rivals import Purchase
 from experiments.study.sample import MEAN, P99, STEADY, below, ratio
 
@@ -95,24 +94,3 @@ def _count(pairs: Sequence[tuple[Purchase, Place]], path: tuple[str, str]) -> Co
 
 def _nothing(place: Place) -> Purchase:
     return next(one for one in place if one.system == "recompute" and not one.variant)
-
-
-def budget_claim(found: Sequence[Score], places: int) -> Claim:
-    """Of each budget, who is the fastest how often; the plot must show who is so most often."""
-    return joined(
-        _of_budget([one for one in found if one.budget == budget], budget, places) for budget in BUDGETS
-    )
-
-
-def _of_budget(mine: Sequence[Score], budget: float, places: int) -> Claim:
-    first, *others = [one for one in mine if one.whole.fastest]
-    told = "; ".join(f"{one.purchase} {one.whole.fastest} ({one.whole.surely})" for one in (first, *others))
-    steady = max(mine, key=lambda one: one.steady.fastest)
-    text = (
-        f"{budget_text(budget).capitalize()} the fastest in so many of {places} (surely): {told}. In the "
-        f"second half most often {steady.purchase}, in {steady.steady.fastest} ({steady.steady.surely})."
-    )
-    facts: list[Shown] = [
-        Fact(other.name, first.name) for other in others if other.whole.fastest < first.whole.fastest
-    ]
-    return Claim(text, tuple(facts))

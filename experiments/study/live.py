@@ -222,7 +222,6 @@ def _show(screen: Screen, options: LiveOptions, found: dict[str, dict[str, Any]]
     """All that was played, in the terminal and as a page."""
     panel = live(found)
     screen.show(_shown(found))
-    screen.show(panel.claim.text)
     for complaint in complaints(found):
         screen.warn(complaint)
     page = Page(TITLE)

@@ -73,7 +73,6 @@ class StudyOptions:
     points: int
     results: Path
     live: Path
-    validated: Path
 
     @property
     def requests_played(self) -> int:
@@ -123,12 +122,6 @@ _OPTIONS = (
     Option("POINTS", whole(10, 1_000_000), POINTS, f"small simulations of the sweep {SPACE}"),
     Option("RESULTS", Path, Path("results/study"), "folder for points, tables and the report"),
     Option("PLAYED", Path, LIVE_RESULTS, "folder of what experiments.study.live played, for the report"),
-    Option(
-        "VALIDATED",
-        Path,
-        Path("results/validate/summary.json"),
-        "what make validate left, for the report",
-    ),
 )
 
 

@@ -16,33 +16,31 @@ from experiments.study.table import Table
 
 TITLE = "When does a pool in the switch pay?"
 MOST_DIGITS = 6
+LEAD = (
+    "Each dot is a way to spend money on a cluster: its cost an hour, and its mean time to the first token "
+    "over that of recomputing everything. A pool pays where its dot lies below all that cost no more."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What the page shows, in the order of reading."""
 
-    opening: Sequence[str]
-    """For who reads no further."""
     front: Plot | None
     """The purchases, in one picture."""
     in_short: Table
     about: Mapping[str, object]
     """What the figures were made with."""
     coarse: Sequence[Coarse]
-    answers: Sequence[str]
     panels: Sequence[Panel]
-    objections: Table
     everything: Table
     """All simulations."""
 
 
 def write_page(path: Path, report: Report) -> None:
-    """The answer with its picture and table, how it was made, the questions, a panel for each part with its
-    claim, its plots, what argues against it and a table, the objections, and all points."""
+    """Write the purchases in one picture, how figures were made, a panel for each part, and all points."""
     page = Page(TITLE)
-    for number, text in enumerate(report.opening):
-        page.text(text, "lead" if number == 0 else "")
+    page.text(LEAD, "lead")
     if report.front is not None:
         page.plot(*report.front)
         _, _, left_out = report.front[1].partition("; ")
@@ -56,38 +54,20 @@ def write_page(path: Path, report: Report) -> None:
         title = f"Means left wider than wanted (±1 %, in the map ±0.5 %), or out: {left} comparisons"
         page.folded(title, coarse_lines(report.coarse))
     page.contents()
-    if report.answers:
-        page.heading("The questions")
-        for number, answer in enumerate(report.answers, 1):
-            _add_answer(page, number, answer)
     for panel in report.panels:
         add_panel(page, panel)
-    if report.objections.rows:
-        page.heading("What was objected, and the figures")
-        page.table(report.objections.name, report.objections.columns, report.objections.rows)
     page.heading("All simulations")
     page.table(report.everything.name, report.everything.columns, shown_rows(report.everything))
     page.write(path)
 
 
-def _add_answer(page: Page, number: int, answer: str) -> None:
-    """A question with its lines, or a line without one."""
-    question, asked, text = answer.partition("? ")
-    page.text(f"{number}. {question}{asked.strip()}")
-    if text:
-        page.points(text.split("\n"))
-
-
 def add_panel(page: Page, panel: Panel) -> None:
-    """Its claim, its plots, what argues against it, and its table."""
+    """Add a panel's plots, its note and its table."""
     page.heading(panel.title)
-    first, *more = panel.claim.text.split("\n")
-    page.text(first)
-    if more:
-        page.points(more)
     for figure, description in panel.plots:
         page.plot(figure, description)
-    page.text(f"Against it: {panel.against}")
+    if panel.note:
+        page.text(panel.note)
     page.table(panel.table.name, panel.table.columns, shown_rows(panel.table))
 
 

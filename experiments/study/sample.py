@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 from experiments.intervals import Interval, mean_interval
 from experiments.simulator.scenario import Scenario
@@ -88,33 +87,3 @@ def below(sample: Sample, reference: Sample, *path: str) -> bool:
 def seeded(scenario: Scenario, seed: int) -> Scenario:
     """A scenario with that seed."""
     return scenario.changed(workload={"seed": seed})
-
-
-def seconds(interval: Interval) -> str:
-    """A mean and half its 95 % interval as text, seconds."""
-    return f"{interval:.3f} s"
-
-
-def percent_change(interval: Interval) -> str:
-    """A ratio as a change of a time, "sooner" or "later" only where the interval leaves 1 out, and "no
-    different" only where all of it lies within SAME_SHARE."""
-    if not isfinite(interval.half):
-        return f"{interval.mean - 1:+.1%} (one run, no interval)"
-    if interval.low <= 1 <= interval.high or abs(interval.mean - 1) < TOLD_SHARE:
-        return _open(interval)
-    word = "sooner" if interval.mean < 1 else "later"
-    return f"{abs(1 - interval.mean):.1%} ± {interval.half:.1%} {word}"
-
-
-def told_change(sample: Sample, reference: Sample, *path: str) -> str:
-    """The same of a figure over the reference's; no word that the means, as they are drawn, contradict."""
-    change = ratio(sample, reference, *path)
-    if below(sample, reference, *path) or below(reference, sample, *path) or not isfinite(change.half):
-        return percent_change(change)
-    return _open(change)
-
-
-def _open(change: Interval) -> str:
-    """No difference where one that counts is ruled out; else it is only not known."""
-    word = "no different" if (1 - change).within(SAME_SHARE) else "not told apart"
-    return f"{word} (time {change - 1:+.1%})"

@@ -14,11 +14,9 @@ from math import exp, log
 from experiments.intervals import Interval, mean_interval
 from experiments.study.atlas import AXES as MAP_AXES
 from experiments.study.atlas import CHOICES, hypercube
-from experiments.study.claims import Claim, Fact, Shown, against_even
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample
-from experiments.study.systems import NAMES, POOLS, Setting, system
-from experiments.study.tails import TAIL_MARK
+from experiments.study.systems import POOLS, Setting, system
 
 SPACE = "space"
 SYSTEMS = ("recompute", "lent", "lent_pool", "stores", "switch")
@@ -61,11 +59,6 @@ class Gain:
     later: float
     tail: Interval
     """The gain of p99."""
-
-    @property
-    def name(self) -> str:
-        """As plots have it."""
-        return f"{NAMES[self.what]} over {NAMES[self.without]}: {self.part}"
 
 
 Settings = Mapping[int, tuple[Setting, Mapping[str, Sample]]]
@@ -129,25 +122,3 @@ def _gain(what: str, without: str, part: str, mine: Sequence[Mapping[str, Sample
 def _mean_gain(ratios: Sequence[float]) -> Interval:
     logs = mean_interval([log(one) for one in ratios])
     return Interval(1 - exp(logs.mean), 1 - exp(logs.high), 1 - exp(logs.low))
-
-
-def space_claim(found: Sequence[Gain]) -> Claim:
-    """Each pair over all settings, and the parts between which its gain surely differs most."""
-    texts: list[str] = []
-    facts: list[Shown] = []
-    for what, without in PAIRS:
-        mine = [one for one in found if (one.what, one.without) == (what, without)]
-        whole = next(one for one in mine if one.part == ALL)
-        text = (
-            f"{NAMES[what]} against {NAMES[without]}, {whole.settings} settings: {whole.gain:+.2%} sooner "
-            f"in the mean (p99 {whole.tail:+.2%}), sooner in {whole.sooner:.0%} of them and later in "
-            f"{whole.later:.0%}"
-        )
-        facts += against_even(whole.name, whole.gain) + against_even(whole.name + TAIL_MARK, whole.tail)
-        least = min(mine, key=lambda one: one.gain.mean)
-        most = max(mine, key=lambda one: one.gain.mean)
-        if least.gain.high < most.gain.low:
-            text += f" (from {least.gain:+.2%} with {least.part} to {most.gain:+.2%} with {most.part})"
-            facts.append(Fact(least.name, most.name))
-        texts.append(text + ".")
-    return Claim("\n".join(texts), tuple(facts))

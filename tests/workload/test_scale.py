@@ -19,7 +19,6 @@ def test_small_blocks_keep_a_fragment() -> None:
 
 def test_conversions_undo_each_other() -> None:
     scale = ScaleModel(sigma=700.0, speed=3.0)
-    assert scale.real_rate_bit_s(scale.rate_bit_s(5e9)) == pytest.approx(5e9)
     assert scale.real_s(scale.duration_s(12.0)) == pytest.approx(12.0)
     assert scale.real_bytes(100) == 70_000
 

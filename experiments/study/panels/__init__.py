@@ -7,7 +7,7 @@ from experiments.study.panels import compared, deciding, swept
 from experiments.study.panels.budgets import budgets
 from experiments.study.panels.joining import joining
 from experiments.study.panels.live import live
-from experiments.study.panels.panel import Found, Panel, part, places
+from experiments.study.panels.panel import Found, Panel, places
 from experiments.study.plan import AXES
 from experiments.study.played import gains
 from experiments.study.rivals import fan_ins, purchases
@@ -22,7 +22,7 @@ def panels(found: Found) -> list[Panel]:
     made += _budgets(found)
     made += [deciding.settings(found)] if found.verdicts else []
     made += [deciding.space(done)] if SPACE in played else []
-    made += [compared.gate(done, nodes, found.live) for nodes in places(done, "gate")]
+    made += [compared.gate(done, nodes) for nodes in places(done, "gate")]
     made += [compared.designs(done, nodes) for nodes in places(done, "designs")]
     made += [live(found.live)] if any(gains(found.live)) else []
     made += [compared.codec(done, nodes) for nodes in places(done, "codec")]
@@ -46,11 +46,7 @@ def _budgets(found: Found) -> list[Panel]:
     mapped = [one.bought for one in found.verdicts]
     made = []
     if bought and all(any(one.system == "recompute" for one in place) for place in bought):
-        made.append(
-            budgets(bought, f"{', '.join(map(str, nodes))} nodes", "budgets", part(found.done, "rivals"))
-        )
+        made.append(budgets(bought, f"{', '.join(map(str, nodes))} nodes", "budgets"))
     if mapped:
-        made.append(
-            budgets(mapped, f"{len(mapped)} settings of the map", "map_budgets", part(found.done, "map"))
-        )
+        made.append(budgets(mapped, f"{len(mapped)} settings of the map", "map_budgets"))
     return made

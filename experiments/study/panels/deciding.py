@@ -7,28 +7,16 @@ from dataclasses import dataclass, field
 
 from experiments.intervals import Interval
 from experiments.study import figures
-from experiments.study.against import all_of, favoured, inference, scenarios_of
-from experiments.study.atlas import AXES, CHOICES, Standing
-from experiments.study.claims import EVEN, ZERO
-from experiments.study.design_rules import (
-    DEARER,
-    EARNED,
-    lead_name,
-    ledger_claim,
-    map_claim,
-    tornado_claim,
-)
+from experiments.study.atlas import Standing
 from experiments.study.hours import HOUR
 from experiments.study.ledger import NEEDED, Entry, entry
 from experiments.study.panels.panel import Found, Panel, part, places
 from experiments.study.point import Point
 from experiments.study.rivals import Done
-from experiments.study.rules import MEAN_MARK
 from experiments.study.sample import Sample
-from experiments.study.space import gains, settings_of, space_claim
+from experiments.study.space import gains, settings_of
 from experiments.study.systems import NAMES
 from experiments.study.table import ledger_table, map_table, space_table, tornado_table
-from experiments.study.tails import TAIL_MARK
 from experiments.study.tornado import BASE, NODES, Bar, bars, swings
 
 
@@ -47,8 +35,6 @@ class _Leads:
 def settings(found: Found) -> Panel:
     """Who is best where."""
     overall, central, tails = _Leads(), _Leads(), _Leads()
-    plotted = {EVEN: ZERO}
-    played = scenarios_of(part(found.done, "map"))
     for one in found.verdicts:
         at = one.setting
         who = f"{at.model}, {at.shape}: {one.pool.label} against {one.rival.label}"
@@ -56,23 +42,8 @@ def settings(found: Found) -> Panel:
         where = f"{at.nodes} nodes, {at.link_gbit_s:.0f} Gbit/s, {at.shape}"
         central.add(one.central_standing, at.nodes, one.central_lead, where)
         tails.add(one.standing, at.nodes, one.tail, who)
-        drawn = {
-            lead_name(one): one.lead,
-            lead_name(one) + TAIL_MARK: one.tail,
-            lead_name(one, central=True): one.central_lead,
-        }
-        plotted |= {name: 100 * lead for name, lead in drawn.items()}
     return Panel(
         "Who is best where",
-        map_claim(found.verdicts, found.steady, found.around),
-        all_of(
-            favoured(played),
-            inference(played),
-            f"settings are few for a space of {len(AXES) + len(CHOICES)} axes, and what lies between them "
-            "was not simulated",
-            "the pool that is judged is the one of several that came nearest, and at 95 % one lead in forty "
-            "is taken for sure by chance, both of which favour it",
-        ),
         [
             figures.scatter("nodes", "lead over the best<br>at that cost, %", overall.groups, zero=True),
             figures.scatter(
@@ -83,8 +54,9 @@ def settings(found: Found) -> Panel:
             ),
             figures.scatter("nodes", "lead in p99 over the best<br>at that cost, %", tails.groups, zero=True),
         ],
-        plotted,
         map_table(found.verdicts, found.steady),
+        f"{len(found.verdicts)} settings, {found.around} of them drawn where a pool came nearest. Of several "
+        "pools the one that came nearest is judged, which favours it.",
     )
 
 
@@ -99,16 +71,12 @@ def space(done: Done) -> Panel:
         tails.setdefault(pair, {})[one.part] = one.tail
     return Panel(
         "Over the whole space, settings once each",
-        space_claim(found),
-        "most of so short a run is its cold start, and costs are not compared; intervals are over settings.",
         [
             figures.dots("mean first token sooner by this share", by_part),
             figures.dots("p99 of the first token sooner by this share", tails),
         ],
-        {one.name: one.gain for one in found}
-        | {one.name + TAIL_MARK: one.tail for one in found}
-        | {EVEN: ZERO},
         space_table(found),
+        "Most of so short a run is its cold start. Costs are not compared. Intervals are over settings.",
     )
 
 
@@ -141,9 +109,6 @@ def tornado(done: Done) -> list[Panel]:
         found.append(
             Panel(
                 f"What the decision depends on: {NODES} nodes, {contest}",
-                tornado_claim(made, contest),
-                "a second of waiting is priced at a second of a node, which is a convention, and a mean says "
-                "nothing of who waits; two changes at once are not shown.",
                 [
                     figures.swings(
                         "$/h that the pool is ahead in the second half", rows, (BASE, mine[BASE].net_dollars)
@@ -153,9 +118,8 @@ def tornado(done: Done) -> list[Panel]:
                         {"mean": means, "p99": tails},
                     ),
                 ],
-                {name: bar.net_dollars for name, bar in mine.items()}
-                | {BASE + MEAN_MARK: means[BASE], BASE + TAIL_MARK: tails[BASE], EVEN: ZERO},
                 tornado_table(f"tornado_{number}", made, contest),
+                "A second of waiting is priced at a second of a node, which is a convention.",
             )
         )
     return found
@@ -180,18 +144,9 @@ def ledger(done: Done) -> Panel:
     def line(values: Iterable[Interval]) -> tuple[Sequence[float], Sequence[Interval]]:
         return xs, list(values)
 
-    plotted = {f"{one.nodes}{EARNED}": one.saved_dollars for one in entries}
     dearer = {one.nodes: Interval(one.extra_dollars, one.extra_dollars, one.extra_dollars) for one in entries}
-    plotted |= {f"{nodes}{DEARER}": dollars for nodes, dollars in dearer.items()}
-    plotted |= {f"{one.nodes}": one.sooner for one in entries} | {EVEN: ZERO}
-    plotted |= {f"{one.nodes}{TAIL_MARK}": one.tail for one in entries}
     return Panel(
         "What management costs, and what it earns",
-        ledger_claim(entries),
-        "two storage nodes at any number of nodes, and less load a node with more of them (the table's "
-        "requests); of one seed counts have no interval, and what it saves has one over eleven twelfths, "
-        "which are not independent. CPU is counts times a cost each: of a digest at controller and switch, "
-        "measured live, and of reading a counter.",
         [
             figures.lines(
                 "an hour",
@@ -245,6 +200,6 @@ def ledger(done: Done) -> Panel:
                 True,
             ),
         ],
-        plotted,
         ledger_table(entries),
+        "Two storage nodes at any number of nodes. CPU is counts times a cost each, which was measured live.",
     )

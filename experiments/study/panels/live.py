@@ -6,7 +6,6 @@ from typing import Any
 
 from experiments.intervals import Interval
 from experiments.study import figures
-from experiments.study.design_rules import LIVE_MARK, SIMULATED_MARK, live_claim
 from experiments.study.panels.panel import TAIL, TTFT, Panel
 from experiments.study.played import (
     DESIGNS,
@@ -23,27 +22,17 @@ from experiments.study.played import (
 from experiments.study.table import Table
 
 TIMES = tuple(f"{world}_{figure}_s" for figure in ("mean", "p99") for world in ("live", "simulated"))
-MARKS = {PLAYED: LIVE_MARK, SIMULATED: SIMULATED_MARK}
 
 
 def live(found: Live) -> Panel:
     """Means and p99 live and simulated, and what each design gains in both."""
     means, tails = _by_world(found, MEAN_S), _by_world(found, P99_S)
-    plotted = {name + MARKS[world]: value for world, mine in means.items() for name, value in mine.items()}
     kept_up = complaints(found)
     return Panel(
         "The designs live",
-        live_claim(list(gains(found))),
-        "eight nodes, and one storage node unless nodes lend; one queue a port unless requests go before "
-        "blocks, and nodes that ask nobody before they fetch unless homes are asked first, or lend"
-        + (
-            f"; the machine did not keep up in {len(kept_up)} plays: {'; '.join(kept_up)}."
-            if kept_up
-            else "."
-        ),
         [figures.dots(what, mine) for what, mine in ((TTFT, means), (TAIL, tails))],
-        plotted,
         live_table(found),
+        f"The machine did not keep up in {len(kept_up)} plays: {'; '.join(kept_up)}." if kept_up else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""A panel of the report: a claim, the plot that shows it, what argues against it, and the table."""
+"""A panel of the report: plots, the table under them, and a sentence where a reader needs one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.adaptive import Coarse
 from experiments.study.atlas import Verdicts
-from experiments.study.claims import Claim, Plotted, must_hold
 from experiments.study.played import Live
 from experiments.study.point import Point
-from experiments.study.rivals import STEADY_MARK, Done
+from experiments.study.rivals import Done
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import NAMES
 from experiments.study.table import Table
-from experiments.study.tails import TAIL_MARK
 
 TTFT = "mean time to first token, s"
 TAIL = "p99 of the time to first token, s"
@@ -29,14 +27,10 @@ class Panel:
     """One section of the page."""
 
     title: str
-    claim: Claim
-    against: str
     plots: Sequence[Plot]
-    plotted: Plotted
     table: Table
-
-    def __post_init__(self) -> None:
-        must_hold(self.claim, self.plotted)
+    note: str = ""
+    """What a reader must know to read the plots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +49,12 @@ class Found:
 
 
 def places(done: Done, sweep: str) -> list[Any]:
-    """The values of a sweep, in order."""
+    """Return the values of a sweep, in order."""
     return list(dict.fromkeys(point.value for point, _ in done if point.sweep == sweep))
 
 
 def by_system(done: Done, sweep: str) -> dict[str, dict[Any, Sample]]:
-    """System -> value -> sample of one sweep."""
+    """Return the samples of one sweep by system and value."""
     found: dict[str, dict[Any, Sample]] = {}
     for point, sample in done:
         if point.sweep == sweep:
@@ -69,33 +63,22 @@ def by_system(done: Done, sweep: str) -> dict[str, dict[Any, Sample]]:
 
 
 def labelled(done: Done, sweep: str, value: Any) -> dict[str, Sample]:
-    """Label -> sample at one place."""
+    """Return the samples at one place by label."""
     return {point.label: sample for point, sample in done if (point.sweep, point.value) == (sweep, value)}
 
 
 def part(done: Done, sweep: str, *values: Any) -> list[tuple[Point, Sample]]:
-    """Points of a sweep, at these places or at all."""
+    """Return the points of a sweep, at these places or at all."""
     return [pair for pair in done if pair[0].sweep == sweep and (not values or pair[0].value in values)]
-
-
-def tail_marked(mine: Mapping[str, Sample]) -> dict[str, Interval]:
-    """p99 by the names that claims have for it."""
-    return {name + TAIL_MARK: sample.interval(*P99) for name, sample in mine.items()}
-
-
-def _means(mine: Mapping[str, Sample]) -> dict[str, Interval]:
-    """By label, the fastest first."""
-    order = sorted(mine, key=lambda name: mine[name].mean(*MEAN))
-    return {name: mine[name].interval(*MEAN) for name in order}
 
 
 def dots(
     mine: Mapping[str, Sample], steady: bool = False, kinds: Mapping[str, Sequence[str]] | None = None
-) -> tuple[list[Plot], dict[str, Interval]]:
-    """Means, these seed by seed against recomputing, and p99; and what the claims are held to."""
-    means = _means(mine)
-    tails = {name: mine[name].interval(*P99) for name in means}
-    drawn = {TTFT.replace(" to ", "<br>to "): means}
+) -> Plot:
+    """Return a plot of means, of these over recomputing's seed by seed, and of p99; the fastest first."""
+    order = sorted(mine, key=lambda name: mine[name].mean(*MEAN))
+    means = {name: mine[name].interval(*MEAN) for name in order}
+    drawn: dict[str, dict[str, Interval]] = {TTFT.replace(" to ", "<br>to "): means}
     nothing = [name for name in means if name.startswith(NAMES["recompute"])]
     reference = min(nothing, key=len, default=None)  # that without a variant, where there is one
     if reference is not None:
@@ -105,9 +88,7 @@ def dots(
         drawn["p99 over recomputing's,<br>seed by seed"] = {
             name: ratio(mine[name], mine[reference], *P99) for name in means
         }
-    plotted = means | tail_marked(mine)
     if steady:
         drawn["mean in the second half,<br>s"] = {name: mine[name].interval(*STEADY) for name in means}
-        plotted |= {name + STEADY_MARK: mine[name].interval(*STEADY) for name in means}
-    drawn["p99 of the time<br>to first token, s"] = tails
-    return [figures.columns(drawn, kinds)], plotted
+    drawn["p99 of the time<br>to first token, s"] = {name: mine[name].interval(*P99) for name in means}
+    return figures.columns(drawn, kinds)

@@ -8,31 +8,19 @@ from typing import Any
 from experiments.intervals import Interval
 from experiments.page.report import Plot
 from experiments.study import figures
-from experiments.study.against import all_of, around, favoured, inference, scenarios_of, switches
 from experiments.study.benefit import benefit
-from experiments.study.claims import EVEN, ZERO, joined
-from experiments.study.panels.panel import TAIL, TTFT, Panel, by_system, part, tail_marked
+from experiments.study.panels.panel import TAIL, TTFT, Panel, by_system, part
 from experiments.study.plan import Axis
-from experiments.study.rivals import STEADY_MARK, Done
-from experiments.study.rules import (
-    EGRESS,
-    MEAN_MARK,
-    NET_MARK,
-    ablation_claim,
-    at,
-    axis_claim,
-    control_claim,
-    sram_claim,
-    systems_claim,
-)
+from experiments.study.rivals import Done
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
 from experiments.study.systems import NAMES
 from experiments.study.table import points_table, shares_table
-from experiments.study.tails import TAIL_MARK
+
+EGRESS = ("storage_egress_bytes",)
 
 
 def systems(done: Done) -> Panel:
-    """Against the baselines, by traffic."""
+    """Return the panel of all systems by traffic."""
     found = by_system(done, "shape")
     shapes = list(found["switch"])
     values, tails = (
@@ -43,54 +31,26 @@ def systems(done: Done) -> Panel:
         shape: {NAMES[name]: ratio(found[name][shape], found["recompute"][shape], *MEAN) for name in found}
         for shape in shapes
     }
-    claim = systems_claim({shape: {name: found[name][shape] for name in found} for shape in shapes})
-    plotted = {
-        at(name, shape) + mark: found[name][shape].interval(*path)
-        for path, mark in ((MEAN, ""), (P99, TAIL_MARK))
-        for name in found
-        for shape in shapes
-    }
     return Panel(
         "Against the three baselines, by traffic",
-        claim,
-        all_of(*(told(scenarios_of(part(done, "shape"))) for told in (favoured, inference))),
         [
             figures.columns({f"{shape}: {what}": mine for shape, mine in drawn.items()})
             for what, drawn in (("mean, s", values), ("mean over<br>recomputing's", over), ("p99, s", tails))
         ],
-        plotted,
         shares_table(part(done, "shape")),
     )
 
 
 def axis(axis: Axis, done: Done) -> Panel:
-    """All systems along one axis."""
+    """Return the panel of all systems along one axis."""
     found = by_system(done, axis.field)
-    values = list(found["switch"])
-    by_place: dict[Any, Mapping[str, Sample]] = {
-        value: {name: mine[value] for name, mine in found.items() if value in mine} for value in values
-    }
     earned: dict[str, dict[Any, Interval]] = {
         name: {value: benefit(one, found["stores"][value]).net_dollars for value, one in found[name].items()}
         for name in ("switch", "sram")
         if name in found
     }
-    claims = [axis_claim(by_place)]
-    if "sram" in found:
-        smallest = next(iter(found["sram"]))
-        claims.append(sram_claim(smallest, by_place[smallest]))
     return Panel(
         f"By {axis.label}",
-        joined(claims),
-        all_of(
-            favoured(scenarios_of(part(done, axis.field))),
-            inference(scenarios_of(part(done, axis.field))),
-            around(part(done, axis.field), axis.field),
-            ""
-            if "lent" in found
-            else "lent DRAM, which costs nothing, is not on the axes: whether a pool pays beside it, the "
-            "purchases say",
-        ),
         [
             _along(axis, _over_stores(found), "over the same storage nodes, seed by seed", even=1.0),
             *(
@@ -104,14 +64,6 @@ def axis(axis: Axis, done: Done) -> Panel:
                 even=0.0,
             ),
         ],
-        {EVEN: ZERO}
-        | {at(name, value) + NET_MARK: net for name, mine in earned.items() for value, net in mine.items()}
-        | {
-            at(name, value) + mark: sample.interval(*path)
-            for path, mark in ((MEAN, ""), (STEADY, STEADY_MARK), (P99, TAIL_MARK))
-            for name, mine in found.items()
-            for value, sample in mine.items()
-        },
         points_table(part(done, axis.field), f"by_{axis.field}"),
     )
 
@@ -153,16 +105,13 @@ def ablation(done: Done) -> Panel:
     means = {name: sample.interval(*MEAN) for name, sample in mine.items()}
     return Panel(
         "What each mechanism contributes",
-        ablation_claim(mine),
-        "a pool of 4 GB that fills, at one setting; policies that learn do better in longer runs "
-        "(docs/policies.md).",
         [
             figures.dots("bytes that storage nodes send, relative to no pool", {"bytes": egress}),
             figures.dots(TTFT, {"mean": means}),
             figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),
         ],
-        egress | {name + MEAN_MARK: value for name, value in means.items()} | tail_marked(mine),
         points_table(part(done, "ablation"), "ablation"),
+        "A pool of 4 GB that fills, at one setting. Policies that learn do better in longer runs.",
     )
 
 
@@ -173,13 +122,10 @@ def control(done: Done) -> Panel:
     means = {name: sample.interval(*MEAN) for name, sample in mine.items()}
     return Panel(
         "What a slow control plane changes",
-        control_claim(mine),
-        all_of(switches(done, "control")),
         [
             figures.dots(TTFT, {"mean": means}),
             figures.dots(TAIL, {"p99": {name: sample.interval(*P99) for name, sample in mine.items()}}),
             figures.dots("messages of the control plane in a run, bytes", {"bytes": values}),
         ],
-        means | tail_marked(mine),
         points_table(part(done, "control"), "control"),
     )

@@ -55,10 +55,16 @@ def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
         (("--blocks", "3"), "BLOCKS: must be from 20 to 10000000, not 3"),
         (("--requests", "0"), "REQUESTS: must be from 1 to 10000000, not 0"),
         (("--tokens", "0"), "TOKENS: must be from 1 to 1048576, not 0"),
-        (("--tokens", "64", "--plays", "1"), "TOKENS: PLAYS and EVENTS have blocks of their own"),
+        (
+            ("--tokens", "64", "--events", "log", "--explain", "1"),
+            r"TOKENS: an event log \(EVENTS\) has blocks of its own",
+        ),
         (("--home-gbit", "200"), "HOME_GBIT: must be 4 values, by commas, not '200'"),
         (("--home-gbit", "200,200,0,25"), r"HOME_GBIT: must be from 0\.001 to 100000, not 0"),
-        (("--home-gbit", "1,1,1,1", "--reclaim", "yes"), "HOME_GBIT: PLAYS, RECLAIM and EVENTS have links"),
+        (
+            ("--home-gbit", "1,1,1,1", "--events", "log", "--explain", "1"),
+            r"HOME_GBIT: an event log \(EVENTS\) has links",
+        ),
     ],
 )
 def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:

@@ -1,8 +1,6 @@
 import json
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
-from statistics import mean
 
 import numpy as np
 import pytest
@@ -10,66 +8,19 @@ import pytest
 from controller.policies.reuse import Reuse
 from controller.policies.reuse_parts import Tuning
 from controller.policies.reuse_prior import read_counts, shipped
-from experiments.options import OptionError
-from experiments.policies.__main__ import main
 from experiments.policies.beforehand import known_of_others, marks
-from experiments.policies.bound import accesses_of, upper_bound_s
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, quarters, quarters_of
 from experiments.policies.cross_tables import write_cross
 from experiments.policies.kept import Member, generated, label, measure
 from experiments.policies.known import counts_of
 from experiments.policies.known import main as write_known
-from experiments.policies.live import TELLINGS, replay_live
-from experiments.policies.live_baselines import TOLD
-from experiments.policies.options import LIVE_POLICIES, parse_options
 from experiments.policies.pools import BELADY, PolicyPool, make_pool
 from experiments.policies.replay import replay
 from workload.cost import CostModel
 from workload.generate import generate, name_of, to_line
-from workload.trace import MOONCAKE, Request, Trace
+from workload.trace import Trace
 
 COST = CostModel()
-
-
-def small_trace(*chains: tuple[int, ...]) -> Trace:
-    requests = [Request(10.0 * n, 512 * len(chain), 1, chain) for n, chain in enumerate(chains)]
-    return Trace("small", MOONCAKE, tuple(requests))
-
-
-def best_by_force(trace: Trace, blocks: int) -> float:
-    """Seconds of the best choice of hits, of all there are."""
-    accesses = accesses_of(trace, COST)
-    possible = [n for n, before in enumerate(accesses.before) if before >= 0]
-    best = 0.0
-    for size in range(len(possible) + 1):
-        for hits in combinations(possible, size):
-            chosen = set(hits)
-            whole = all(accesses.parent[n] < 0 or accesses.parent[n] in chosen for n in hits)
-            fits = all(
-                sum(accesses.before[n] <= moment < n for n in hits) <= blocks
-                for moment in range(len(accesses.before))
-            )
-            if whole and fits:
-                best = max(best, sum(accesses.worth_s[n] for n in hits))
-    return best
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 3])
-def test_the_bound_is_above_the_best_choice_and_close(blocks: int) -> None:
-    trace = small_trace((1, 2), (3,), (1, 2), (4, 5), (3,), (1, 4), (4, 5))
-    best = best_by_force(trace, blocks)
-    bound = upper_bound_s(accesses_of(trace, COST), blocks, 0.9 * best, steps=500)
-    assert best <= bound * (1 + 1e-9) <= 1.35 * best
-
-
-def test_no_policy_exceeds_the_bound() -> None:
-    trace = generate("rag", 1, 300)
-    saved_s = {
-        name: replay(trace, name, 60, make_pool(name, 60, trace, COST), COST).saved_s
-        for name in ("reuse", "mq", BELADY)
-    }
-    bound_s = upper_bound_s(accesses_of(trace, COST), 60, saved_s[BELADY], steps=50)
-    assert max(saved_s.values()) <= bound_s < accesses_of(trace, COST).worth_s.sum()
 
 
 def test_quarters_are_all_of_a_trace() -> None:
@@ -202,68 +153,3 @@ def test_what_was_replayed_is_kept(tmp_path: Path) -> None:
     changed = replace(member, identity="another")
     measure(changed, (60,), ("lru",), COST, tmp_path)
     assert len(made) == 2 + 2 * len(contenders) + 1
-
-
-SMALL = ("--shapes", "rag", "--requests", "40", "--blocks", "30", "--jobs", "1")
-
-
-def test_the_bound_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--bound", "yes", *SMALL]) == 0
-    assert "rag seed 1" in capsys.readouterr().out
-
-
-def test_live_has_a_row_for_each_way_of_telling(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["--live", "yes", *SMALL, "--results", str(tmp_path)]) == 0
-    written = json.loads((tmp_path / "live.json").read_text())
-    rows = written["rows"]
-    assert [row["told"] for row in rows] == [telling.name for telling in TELLINGS]
-    assert rows[0]["saved"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
-    assert "seconds saved by reuse / by the best baseline" in " ".join(capsys.readouterr().out.split())
-    leads = written["against_baselines"]
-    assert [(one["trace"], one["blocks"], one["told"]) for one in leads] == [
-        ("rag", 30, telling.name) for telling in TOLD
-    ]
-    for one, telling in zip(leads, TOLD, strict=True):
-        assert set(one["saved_s"]) == set(LIVE_POLICIES)
-        assert len(one["best"]) == 5
-        found = [
-            [
-                replay_live(generate("rag", seed, 40), 30, telling, COST, 1, policy).saved_s
-                for seed in range(1, 6)
-            ]
-            for policy in LIVE_POLICIES
-        ]
-        assert one["saved_s"] == pytest.approx(dict(zip(LIVE_POLICIES, map(mean, found), strict=True)))
-        ours, *others = found
-        ratios = [saved_s / max(best) for saved_s, *best in zip(ours, *others, strict=True)]
-        assert one["saved"]["mean"] == pytest.approx(mean(ratios))
-        assert one["worst"] == pytest.approx(min(ratios))
-
-
-def test_live_takes_policies_and_seeds(tmp_path: Path) -> None:
-    chosen = ("--policies", "lru,reuse", "--seeds", "2", "--results", str(tmp_path))
-    assert main(["--live", "yes", *SMALL, *chosen]) == 0
-    leads = json.loads((tmp_path / "live.json").read_text())["against_baselines"]
-    assert [(set(one["saved_s"]), one["best"]) for one in leads] == [
-        ({"reuse", "lru"}, ["lru", "lru"])
-    ] * len(TOLD)
-    assert leads[0]["saved"]["low"] is not None
-
-
-def test_live_of_one_trace_has_no_interval(tmp_path: Path) -> None:
-    chosen = ("--policies", "lru", "--seeds", "1", "--results", str(tmp_path))
-    assert main(["--live", "yes", *SMALL, *chosen]) == 0
-    leads = json.loads((tmp_path / "live.json").read_text())["against_baselines"]
-    assert [(one["saved"]["low"], one["saved"]["high"]) for one in leads] == [(None, None)] * len(TOLD)
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [(("--policies", "lru,belady"), "belady cannot be told"), (("--blocks", "20"), "from 21 on, not 20")],
-)
-def test_what_cannot_be_told_live_is_refused(options: tuple[str, str], reason: str) -> None:
-    with pytest.raises(OptionError, match=reason):
-        parse_options(["--live", "yes", *options])

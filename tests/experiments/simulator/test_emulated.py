@@ -1,11 +1,9 @@
 """The emulator's machine around the parts: there where a scenario has one, and nothing more than that."""
 
-import tomllib
 from typing import Any
 
 import pytest
 
-from experiments.compiled import MODULES, ROOT
 from experiments.simulator.client import Client
 from experiments.simulator.emulated.answers import SocketBacklog
 from experiments.simulator.emulated.client import EmulatedClient
@@ -24,11 +22,9 @@ from experiments.simulator.simulation import prepare
 from experiments.simulator.store import Store
 from experiments.simulator.switch import Switch
 from experiments.simulator.system import System
-from experiments.study.structure import imported
 from hostlib.lane import LaneOptions
 from hostlib.pushed import PushedOptions
 
-CONTRACT = "Parts of the simulation don't know the machine that an emulation runs on"
 BUSY = Scenario().changed(
     workload={"requests": 120, "load": 8.0, "scheduler": "round_robin"},
     nodes={"count": 6, "gate": "compare"},
@@ -56,19 +52,6 @@ def test_parts_are_on_a_machine_where_a_scenario_has_one(machine: dict[str, Any]
     system = System(*prepare(BUSY.changed(machine=machine)))
     parts = (*system.clients.values(), *system.nodes, *system.stores, *system.switches)
     assert {type(part) for part in parts} == kinds
-
-
-def test_no_part_is_given_a_whole_scenario_with_its_machine() -> None:
-    """What make lint can't see: that it takes tables of its own."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (parts,) = (one["source_modules"] for one in contracts if one["name"] == CONTRACT)
-    names = {name: imported(ROOT / f"{name.replace('.', '/')}.py") for name in parts}
-    assert len(names) > 20
-    assert [name for name, those in names.items() if f"{Scenario.__module__}.Scenario" in those] == []
-    others = {"checks", "emulate", "simulation", "system"}  # who reads, prepares and builds
-    modules = {name.removeprefix("experiments.simulator.") for name in MODULES}
-    modules = {name for name in modules if "." not in name}
-    assert modules - others <= {name.rpartition(".")[2] for name in parts}
 
 
 @pytest.mark.parametrize("scenario", [BUSY, LENT])

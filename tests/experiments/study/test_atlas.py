@@ -14,8 +14,6 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.claims import EVEN, ZERO, Fact, contradictions
-from experiments.study.design_rules import map_claim
 from experiments.study.point import Point
 from experiments.study.rivals import led
 from experiments.study.sample import STEADY, Sample
@@ -137,36 +135,6 @@ def test_a_lead_is_sure_in_the_map_where_it_is_among_purchases_however_small() -
         assert found.standing is standing
         surely = [one for one in found.bought if one.pooled and led(one, found.bought)]
         assert bool(surely) == (standing is Standing.BEST)
-    told = map_claim([at(0.02), at(0.0004)], [at(0.02), at(-0.02)], 0).text
-    assert (
-        "surely fastest in 1, no different in 1, surely slower in 0, not decided in 0; in the second" in told
-    )
-    assert "surely fastest in 1, no different in 0, surely slower in 1, not decided in 0.\nAgainst" in told
-    assert "the nodes' own DRAM, lent, merging switch (1): 1 of agents with 32 to 32 nodes" in told
-    assert "by 2.0% in the median" in told
-
-
-def test_a_lead_that_is_sure_must_be_seen() -> None:
-    times = {"recompute": 0.188, "stores_2": 0.193, "stores_4": 0.179, "switch_2": 0.165, BOUND: 0.16}
-    best = verdicts(*at_one_place(**times))
-    beaten = verdicts(*at_one_place(**times, distributed=0.15))
-    assert map_claim([best], [best], 0).facts == (
-        Fact(EVEN, "setting 1"),
-        Fact(EVEN, "setting 1 among storage nodes"),
-        Fact(EVEN, "setting 1 (p99)"),
-    )
-    claim = map_claim([beaten], [beaten], 0)
-    assert claim.facts[0] == Fact("setting 1", EVEN)
-    drawn = {
-        "setting 1": beaten.lead,
-        "setting 1 (p99)": beaten.tail,
-        "setting 1 among storage nodes": beaten.central_lead,
-        EVEN: ZERO,
-    }
-    assert contradictions(claim, drawn) == []
-    assert contradictions(claim, drawn | {"setting 1": best.lead})
-    assert contradictions(claim, drawn | {"setting 1 (p99)": best.tail})
-    assert "in 1: sooner in 0, later in 1, by 10.0% at most." in claim.text
 
 
 def test_distributed_memory_has_as_much_memory_and_is_billed_for_what_it_adds() -> None:

@@ -1,4 +1,4 @@
-"""Panels of a study with known figures: what claims are held to is what the plots show."""
+"""Panels of a study with known figures."""
 
 from math import isfinite
 from random import Random
@@ -8,7 +8,6 @@ import pytest
 
 from experiments.simulator.money import bill
 from experiments.study.atlas import setting_points, verdicts
-from experiments.study.claims import EVEN
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found, Panel
 from experiments.study.plan import points
@@ -45,27 +44,8 @@ def drawn(draw: Random, point: Point) -> Sample:
     return of_runs(runs)
 
 
-def values_in(panel: Panel) -> set[float]:
-    """All numbers in its plots."""
-    return {
-        value
-        for figure, _ in panel.plots
-        for trace in figure.data
-        for axis in (trace.x, trace.y)
-        for value in axis
-        if isinstance(value, int | float)
-    }
-
-
-def test_whatever_claims_are_held_to_is_drawn(made: list[Panel]) -> None:
-    assert len(made) >= 25
-    for panel in made:
-        shown = values_in(panel)
-        missing = [name for name, value in panel.plotted.items() if value.mean not in shown and name != EVEN]
-        assert not missing, panel.title
-
-
 def test_every_panel_draws_p99_beside_what_it_draws_of_means(made: list[Panel]) -> None:
+    assert len(made) >= 25
     for panel in made:
         assert any("p99" in said for _, said in panel.plots), panel.title
 

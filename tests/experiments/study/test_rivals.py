@@ -1,21 +1,14 @@
 """Purchases at equal cost: what is not used is not billed, nothing pays that something cheaper beats."""
 
-from dataclasses import replace
-
 import pytest
 
 from experiments.simulator.money import bill
-from experiments.study.claims import Fact
 from experiments.study.designs import AT_ONCE, DECODERS, MOST_DECODERS, NO_CHOICE
 from experiments.study.plan import points
-from experiments.study.point import Point
 from experiments.study.rivals import (
     Purchase,
-    Verdict,
     beating,
     purchases,
-    rivals_claim,
-    verdict,
 )
 from experiments.study.systems import (
     BOUND,
@@ -152,10 +145,6 @@ def test_routing_by_prefix_counts_against_pools_and_is_none() -> None:
     route = Purchase("kvswitch_lent", 2, sample(0.2, cost=0.46), "as published")
     slow = Purchase("kvswitch", 2, sample(0.4, cost=0.46), "as published")
     assert beating(pool, [pool, slow, route]) == [route]
-    begins = "Cold start included, against everything: of 1 purchases with a pool"
-    nothing = Purchase("recompute", 2, sample(0.5))
-    assert rivals_claim([pool, nothing, slow, route]).text.startswith(f"{begins} 1 are surely beaten")
-    assert rivals_claim([pool, nothing, slow]).text.startswith(f"{begins} 0 are surely beaten")
 
 
 def test_the_bound_of_switches_that_route_and_have_blocks_is_no_purchase() -> None:
@@ -197,51 +186,3 @@ def test_only_what_costs_no_more_and_is_surely_faster_beats_a_pool() -> None:
     with_pool = Purchase("switch", 1, sample(0.1, cost=1.0))
     bought = [pool, cheaper_and_faster, dearer_and_faster, hardly_faster, with_pool]
     assert beating(pool, bought) == [cheaper_and_faster]
-
-
-def test_it_does_not_pay_where_recomputing_is_better_than_both() -> None:
-    """Though it saves 274 ms against the same storage nodes, of each of a million requests an hour."""
-    many = {"completed": 1_000_000}
-    switch, stores = sample(0.334, 1.96, **many), sample(0.608, 1.47, **many)
-    assert verdict(switch, stores, {}) == (Verdict.PAYS, [])
-    found = verdict(switch, stores, {"recompute": sample(0.191, 0.0, **many), "stores": stores})
-    assert found == (Verdict.BEATEN, ["recompute always"])
-
-
-def test_a_cold_start_earns_nothing_by_the_hour() -> None:
-    many = {"completed": 1_000_000}
-    stores = sample(2.7, 1.47, steady_s=0.3, **many)
-    switch = sample(0.8, 1.96, steady_s=0.3, **many)
-    assert verdict(switch, stores, {})[0] is Verdict.LOSES
-    assert stores.start_wait_s.mean == pytest.approx(2 * (2.7 - 0.3) * 500_000, rel=1e-3)
-
-
-def test_within_the_interval_it_is_undecided() -> None:
-    many = {"completed": 1_000_000}
-    stores = sample(0.3, 1.47, **many)
-    noisy = of_runs([run(0.3, 1.96, steady_s=0.3 * factor, **many) for factor in (0.8, 1.0, 1.15)])
-    assert verdict(noisy, stores, {})[0] is Verdict.UNDECIDED
-
-
-def test_the_answer_names_what_beats_the_fastest_pool_and_its_cost() -> None:
-    setting = Setting(nodes=60)
-    done = [
-        (Point("rivals", 60, name, replace(setting, stores=stores), system(name, setting)), found)
-        for name, stores, found in (
-            ("switch", 2, sample(0.334, 5.36)),
-            ("stores", 2, sample(0.608, 1.47)),
-            ("stores", 8, sample(0.2, 3.14)),
-        )
-    ]
-    claim = rivals_claim(purchases(done, 60))
-    assert claim.text.startswith(
-        "Cold start included, against everything: of 1 purchases with a pool 1 are surely"
-    )
-    assert (
-        "8 storage nodes 0.200 ± 0.000 s (p99 0.600 ± 0.001 s) for 3.14 $/h beats the fastest with a pool"
-        in claim.text
-    )
-    assert "2 storage nodes and pool 0.334 ± 0.001 s (p99 1.002 ± 0.002 s) for 5.36 $/h" in claim.text
-    assert claim.facts[0] == Fact("8 storage nodes", "2 storage nodes and pool")
-    said = "A pool's p99 is told from that of the same without it with 2 storage nodes and pool (-45.1%"
-    assert said in claim.text

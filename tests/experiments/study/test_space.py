@@ -10,10 +10,7 @@ import pytest
 
 from experiments.simulator.scenario import Scenario
 from experiments.study.adaptive import ALL_SEEDS, coarse, grouped, play
-from experiments.study.claims import EVEN, ZERO, contradictions
 from experiments.study.options import USUAL, parse_options
-from experiments.study.panels import panels
-from experiments.study.panels.panel import Found
 from experiments.study.player import FRESH_SEEDS, REPLAYED, Player
 from experiments.study.point import Point
 from experiments.study.sample import Sample
@@ -24,11 +21,9 @@ from experiments.study.space import (
     SYSTEMS,
     gains,
     settings_of,
-    space_claim,
     space_points,
 )
-from experiments.study.systems import NAMES, Setting
-from experiments.study.tails import TAIL_MARK
+from experiments.study.systems import Setting
 from tests.experiments.study.made import run
 
 
@@ -65,25 +60,14 @@ def test_points_are_whole_settings_each_with_traffic_of_its_own() -> None:
 def test_a_gain_that_grows_with_an_axis_is_told_by_that_axis() -> None:
     done = made(60, 0.05, by_nodes=0.2)
     found = gains(settings_of(done))
-    claim = space_claim(found)
-    drawn = {one.name: one.gain for one in found} | {EVEN: ZERO}
-    drawn |= {one.name + TAIL_MARK: one.tail for one in found}
-    assert contradictions(claim, drawn) == []
-    assert f"against {NAMES['stores']}, 60 settings" in claim.text
-    assert "nodes low" in claim.text
-    assert "nodes high" in claim.text
-    assert claim.facts
-    (panel,) = panels(Found(done))
-    assert panel.claim == claim
+    low, high = (
+        next(one for one in found if (one.what, one.part) == ("switch", part))
+        for part in ("nodes low", "nodes high")
+    )
+    assert low.gain.high < high.gain.low
     whole = next(one for one in found if (one.what, one.part) == ("switch", ALL))
     assert whole.sooner == 1
     assert whole.gain.low > 0.05
-
-
-def test_what_no_axis_moves_names_none() -> None:
-    claim = space_claim(gains(settings_of(made(40, 0.0))))
-    assert claim.facts == ()
-    assert "sooner in 0% of them and later in 0%" in claim.text
 
 
 def test_a_setting_of_which_something_is_missing_is_left_out() -> None:

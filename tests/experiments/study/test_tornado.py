@@ -6,14 +6,11 @@ import itertools
 
 import pytest
 
-from experiments.intervals import Interval
 from experiments.simulator.money import bill
-from experiments.study.claims import EVEN, ZERO, Fact, contradictions
-from experiments.study.design_rules import tornado_claim
 from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.systems import SHARE, Setting, system
-from experiments.study.tornado import BASE, CONTESTS, Bar, bars, swings, tornado_points
+from experiments.study.tornado import BASE, CONTESTS, bars, swings, tornado_points
 from tests.experiments.study.made import of_runs, run
 
 PLAYED = list(tornado_points(Setting(), quick=True))
@@ -34,7 +31,6 @@ def test_as_much_is_told_as_was_played(count: int) -> None:
     for contest in {bar.contest for bar in made}:
         for _, halved, doubled in swings(made, contest):
             assert halved.contest == doubled.contest == contest
-        assert tornado_claim(made, contest).text
 
 
 def test_all_changes_have_two_bars_in_the_end() -> None:
@@ -44,53 +40,6 @@ def test_all_changes_have_two_bars_in_the_end() -> None:
     changes = {bar.change.rsplit(" ", 1)[0] for bar in made if bar.change.endswith((" halved", " doubled"))}
     for contest, other in itertools.pairwise(contests):
         assert len(swings(made, contest)) == len(swings(made, other)) == len(changes)
-
-
-def bar(change: str, low: float, high: float) -> Bar:
-    dollars = Interval((low + high) / 2, low, high)
-    return Bar(change, "pool", "4 storage nodes", 3, dollars, ZERO, ZERO)
-
-
-CONTEST = "pool against 4 storage nodes"
-
-
-def test_a_decision_turns_surely_only_where_the_whole_interval_does() -> None:
-    made = [
-        bar(BASE, 1.0, 3.0),
-        bar("load halved", -3.0, -1.0),
-        bar("load doubled", -3.0, 1.0),
-        bar("links halved", 1.0, 2.0),
-        bar("links doubled", 1.0, 5.0),
-    ]
-    claim = tornado_claim(made, CONTEST)
-    assert "surely turns with load halved." in claim.text
-    assert "load doubled" not in claim.text.partition("The decision")[2]
-    assert claim.facts == (
-        Fact(EVEN, BASE),
-        Fact("load halved", EVEN),
-        Fact(EVEN, "links halved"),
-        Fact(EVEN, "links doubled"),
-    )
-    drawn = {one.change: one.net_dollars for one in made} | {EVEN: ZERO}
-    assert contradictions(claim, drawn) == []
-    assert contradictions(claim, drawn | {"load halved": drawn[BASE]})
-    calm = tornado_claim([made[0], *made[3:]], CONTEST)
-    assert "No single halving or doubling surely turns the decision." in calm.text
-
-
-def test_what_is_not_decided_cannot_turn() -> None:
-    made = [
-        bar(BASE, -1.0, 3.0),
-        bar("load halved", -3.0, -1.0),
-        bar("load doubled", -3.0, 1.0),
-        bar("links halved", 1.0, 2.0),
-        bar("links doubled", -1.0, 5.0),
-    ]
-    claim = tornado_claim(made, CONTEST)
-    assert "against 4 storage nodes, not told from 0" in claim.text
-    assert "decision surely turns" not in claim.text
-    assert claim.text.endswith("It is surely ahead with links halved, surely behind with load halved.")
-    assert claim.facts == (Fact("load halved", EVEN), Fact(EVEN, "links halved"))
 
 
 def test_dollars_an_hour_are_those_of_steady_state_whatever_the_cold_start_was() -> None:
