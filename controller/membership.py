@@ -14,9 +14,10 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from controller.later_lists import LaterLists
 from controller.operations import Announce
 from hostlib import wire
-from hostlib.members import EPOCHS, HEARTBEAT_S, Member, Members, State, is_later, next_epoch
+from hostlib.members import EPOCHS, HEARTBEAT_S, Member, Members, State, next_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,16 +32,11 @@ HELD_UP_S: Final = 2 * HEARTBEAT_S
 """A controller that did not look for longer than this was held up itself, and counts that time for nobody."""
 TAKEN_FOR_UP_S: Final = 1.0
 """After the first HELLO of anybody, who has said none."""
-FOLLOW_S: Final = 10.0
-"""A controller goes on from another's list at most so often."""
 REPEAT_S: Final = 2.0
 """After which a host is told again what it was told already: a packet may get lost. Then twice as long each
 time: who gets an answer from a host that knows a later list asks for that by itself."""
 MOST_REPEAT_S: Final = 32.0
 
-FURTHEST: Final = (1 << 31) - (1 << 28)
-"""So many epochs behind its own first one a controller follows a storage node that says to know a later list.
-Further, and a host that missed some lists would take a later one for an earlier one."""
 EPOCHS_PER_S: Final = 10
 EPOCHS_SINCE_S: Final = 1_760_000_000
 """Since 1970; after 13 years the numbers begin anew, and are later all the same."""
@@ -60,8 +56,8 @@ class Membership:
         corrected."""
         listed = Members.of(map(str, stores), replicas)
         self.members = Members(epoch, replicas, _all_joining(listed))
-        self._first = self._own_from = epoch
-        self._followed_s = float("-inf")
+        self._own_from = epoch
+        self._later = LaterLists(epoch)
         self._began_s: float | None = None
         self._known: set[str] = set()
         """Who ever said HELLO."""
@@ -80,13 +76,14 @@ class Membership:
             self.counts_heartbeats = True
             if self._began_s is None:
                 self._began_s = now_s
-            if self.members.at(source) is None:
+            knows_of = answer.message.generation
+            is_store = self.members.at(source) is not None
+            if self._later.follows(source, is_store, knows_of, self.members.epoch, now_s):
+                self._follow(knows_of)
+            member = self.members.at(source)
+            if member is None:
                 return
             self._heard_s[source] = now_s
-            knows_of = answer.message.generation
-            self._follow(knows_of, now_s)
-            member = self.members.at(source)
-            assert member is not None
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = knows_of == self.members.epoch
             unheard = member.address not in self._known
@@ -126,17 +123,10 @@ class Membership:
                 elif member.state is not State.DOWN and now_s - heard_s > SILENCE_S:
                     self._set(member, State.DOWN)
 
-    def _follow(self, epoch: int, now_s: float) -> None:
-        """If that is later than the own list's, an earlier controller got further, or this machine's clock
-        was set back."""
-        if (
-            is_later(epoch, self.members.epoch)
-            and (epoch - self._first) % EPOCHS < FURTHEST
-            and now_s - self._followed_s >= FOLLOW_S
-        ):
-            self._followed_s = now_s
-            self._own_from = next_epoch(epoch)
-            self._replace(Members(self._own_from, self.members.replicas, _all_joining(self.members)))
+    def _follow(self, epoch: int) -> None:
+        """An earlier controller got further, or this machine's clock was set back."""
+        self._own_from = next_epoch(epoch)
+        self._replace(Members(self._own_from, self.members.replicas, _all_joining(self.members)))
 
     def _made(self, epoch: int) -> bool:
         """Whether that is one of this controller's lists, as far as it knows."""

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from hostlib.native import Core
     from hostlib.wire import Message
 
-Write = tuple[int, bytes, int]
-"""Tenant, key and content id."""
+Write = tuple[int, bytes, int, str]
+"""Tenant, key, content id, and the address of the host that sends it: who knows a content id adds nothing to
+another host's write."""
+Source = tuple[int, str]
+"""A tenant, and the address of a host that writes for it."""
 FRAGMENT_BYTES = 1024
 """What a fragment that waits takes, about: its value, its tag and what Python adds."""
 
@@ -28,8 +31,9 @@ class _Partial:
 
 
 class Assembly:
-    """Incomplete writes, at most `max_partial` of them in `max_bytes`. Of the tenant that has most there the
-    oldest is given up and counted: who floods gives way to itself."""
+    """Incomplete writes, at most `max_partial` of them in `max_bytes`. Of the tenant that has most there, and
+    of that tenant's hosts the one that has most, the oldest is given up and counted: who floods gives way to
+    itself."""
 
     def __init__(self, max_partial: int, max_bytes: int = 256 << 20, core: Core | None = None) -> None:
         self.given_up = 0
@@ -38,23 +42,26 @@ class Assembly:
         self._held = 0
         self._by_tenant: Counter[int] = Counter()
         """Fragments, and one for each write."""
+        self._by_source: Counter[Source] = Counter()
+        """The same for each host of each tenant."""
         self._partial: OrderedDict[Write, _Partial] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._partial)
 
-    def add(self, message: Message) -> Block | None:
-        """Take a fragment; the block once all are there. A fragment that is there already is ignored."""
-        write = (message.tenant, message.key, message.content)
+    def add(self, message: Message, address: str = "") -> Block | None:
+        """Take a fragment from a host; the block once all are there. A fragment that is there already is
+        ignored."""
+        write = (message.tenant, message.key, message.content, address)
         partial = self._partial.get(write)
         if partial is None:
             partial = self._partial[write] = _Partial(message.fragments)
-            self._by_tenant[message.tenant] += 1
+            self._count(write, 1)
         if message.fragments != partial.fragments or message.fragment in partial.values:
             return None
         partial.values[message.fragment] = bytes(message.value), message.tag
         self._held += 1
-        self._by_tenant[message.tenant] += 1
+        self._count(write, 1)
         if len(partial.values) == partial.fragments:
             self._drop(write)
             return self._join(write, partial)
@@ -72,14 +79,14 @@ class Assembly:
             if len(self._partial) >= self._max_partial or self._held + count > self._max_fragments:
                 return 0, None
             partial = self._partial[write] = _Partial(fragments)
-            self._by_tenant[write[0]] += 1
+            self._count(write, 1)
         elif partial.fragments != fragments or self._held + count > self._max_fragments:
             return 0, None
         before = len(partial.values)
         taken = core.keep(partial.values, puts, at, count, fragments)
         added = len(partial.values) - before
         self._held += added
-        self._by_tenant[write[0]] += added
+        self._count(write, added)
         if len(partial.values) < fragments:
             return taken, None
         self._drop(write)
@@ -96,13 +103,22 @@ class Assembly:
     def _drop(self, write: Write) -> None:
         count = len(self._partial.pop(write).values)
         self._held -= count
-        self._by_tenant[write[0]] -= count + 1
-        if not self._by_tenant[write[0]]:
-            del self._by_tenant[write[0]]
+        self._count(write, -count - 1)
+
+    def _count(self, write: Write, more: int) -> None:
+        tenant, address = write[0], write[3]
+        self._by_tenant[tenant] += more
+        self._by_source[tenant, address] += more
+        if not self._by_tenant[tenant]:
+            del self._by_tenant[tenant]
+        if not self._by_source[tenant, address]:
+            del self._by_source[tenant, address]
 
     def _give_up_one(self) -> None:
         ((tenant, _),) = self._by_tenant.most_common(1)
-        self._drop(next(write for write in self._partial if write[0] == tenant))
+        sources = [source for source in self._by_source if source[0] == tenant]
+        source = max(sources, key=self._by_source.__getitem__)
+        self._drop(next(write for write in self._partial if (write[0], write[3]) == source))
         self.given_up += 1
 
 

@@ -7,7 +7,8 @@ asks, who gets only blocks whose home it is. The value of a KEYS message, intege
     u16
 
 with the place after all others (all bits 1) where there is nothing behind it. A page may be empty before
-that.
+that. Bit n of the message's content id is 1 if block n is fresh: it came by a PUT while the sender did not
+know yet what other homes hold.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Entry(NamedTuple):
     place: Place
     write: int
     fragments: int
+    fresh: bool = False
+    """Whether it came to the peer by a PUT while that did not know yet what other homes hold."""
 
 
 def make_page(
@@ -55,13 +58,15 @@ def make_page(
     return _PLACE.pack(*following) + b"".join(entries)
 
 
-def read_page(value: wire.Buffer) -> tuple[Place, list[Entry]]:
-    """Where to go on, and the blocks of a page; MalformedError for anything else."""
+def read_page(value: wire.Buffer, fresh: int = 0) -> tuple[Place, list[Entry]]:
+    """Where to go on, and the blocks of a page; `fresh` has a bit for each. MalformedError for anything
+    else."""
     try:
         following = Place(*_PLACE.unpack_from(value))
+        listed = enumerate(_ENTRY.iter_unpack(memoryview(value)[_PLACE.size :]))
         entries = [
-            Entry(Place(tenant, key), write, fragments)
-            for tenant, key, write, fragments in _ENTRY.iter_unpack(memoryview(value)[_PLACE.size :])
+            Entry(Place(tenant, key), write, fragments, bool(fresh >> at & 1))
+            for at, (tenant, key, write, fragments) in listed
         ]
     except struct.error:
         raise MalformedError("keys") from None

@@ -3,6 +3,8 @@ lacks.
 
 Each block is copied whole, from one peer, with its content id and its tags: fragment by fragment, past the
 pool. What a copy must be is what its writer sealed; a storage node has no secret to check that, readers do.
+Homes of a block are believed before others, which are asked only for what no home lists. Where a home has had
+a block for longer than this node, which got it by a PUT before it knew that, the home's copy takes its place.
 It goes on in the background, a few fragments at a time, and what a peer does not answer is asked for again a
 few times and then left. A peer has so much of a node's time, and more only for what it gives: one that lies
 must not keep a node away from its work.
@@ -12,9 +14,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hostlib import wire
 from hostlib.assembly import is_whole_fragment
@@ -27,6 +28,7 @@ from hostlib.tombstones import AgedStone, Tombstone, read_stones_page
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hostlib.members import Member
     from hostlib.transport import Transport
 
 MAX_STONE_PAGES = 20_000
@@ -41,6 +43,8 @@ BLOCKS_AT_ONCE = 4
 PATIENCE_S = 60.0
 FRAGMENT_S = 0.01
 MAX_EARNED_S = 600.0
+MAX_STRANGERS_ENTRIES = 65_536
+"""What peers list that are no homes of it waits for the homes' lists; the rest is left to the next pass."""
 ROOM_LOOK_S = 0.01
 """How often a disk that is behind is looked at."""
 
@@ -53,6 +57,8 @@ class CatchUpStats:
     """Lists read to their end."""
     listed: int = 0
     copied: int = 0
+    replaced: int = 0
+    """Of these, in place of what a PUT had left here."""
     failed: int = 0
     """Not to be had from the peer that listed them; the pass counts as incomplete."""
     silent_peers: int = 0
@@ -103,28 +109,36 @@ class Patience:
         return now_s - self._began_s >= self._left_s
 
 
-class CatchUp:
-    """`holds(place)` says whether a block is here, `keep(place, block)` takes one that was copied,
-    `has_room()` says whether more may come now, `bury(tombstone)` takes what a peer says was deleted, and
-    `deleted(place, write)` says why one write of a block is not to be copied."""
+class Shelf(Protocol):
+    """Where copies go."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        number: int,
-        holds: Callable[[Place], bool],
-        keep: Callable[[Place, Block], None],
-        has_room: Callable[[], bool] = lambda: True,
-        bury: Callable[[AgedStone], None] = lambda aged: None,
-        deleted: Callable[[Place, int], Sequence[Tombstone]] = lambda place, write: (),
-    ) -> None:
+    def lacks(self, entry: Entry) -> bool:
+        """Whether a block that a home of it lists is missing here, or here only by a later PUT."""
+
+    def keep(self, entry: Entry, block: Block) -> None:
+        """Take a copy of a block that is lacking."""
+
+    def has_room(self) -> bool:
+        """Whether more may come now."""
+
+    def bury(self, aged: AgedStone) -> None:
+        """Take what a peer says was deleted."""
+
+    def deleted(self, place: Place, write: int) -> Sequence[Tombstone]:
+        """Why one write of a block is not to be copied."""
+
+    def knows_deletions(self) -> None:
+        """A peer which was there all the time has said all that was deleted."""
+
+
+class CatchUp:
+    """Copies what `joining` lacks."""
+
+    def __init__(self, transport: Transport, number: int, shelf: Shelf) -> None:
         self.stats = CatchUpStats()
         self._transport = transport
         self.number = number
-        self._holds, self._keep, self._has_room = holds, keep, has_room
-        self._bury, self._deleted = bury, deleted
-        self.on_stones: Callable[[], None] = lambda: None
-        """Told that a peer which was there all the time has said all that was deleted."""
+        self._shelf = shelf
         self._window = asyncio.Semaphore(WINDOW_FRAGMENTS)
         self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
         """By peer, operation, place and fragment."""
@@ -141,6 +155,7 @@ class CatchUp:
         self._epoch = members.epoch
         patience = patience if patience is not None else defaultdict(Patience)
         now_s = asyncio.get_running_loop().time
+        strangers: list[tuple[str, list[Entry]]] = []
         peers = [one for one in members.nodes if one.address != own_address and one.state is not State.DOWN]
 
         async def blocks() -> bool:
@@ -148,7 +163,16 @@ class CatchUp:
             for peer in peers:
                 left = patience[peer.address]
                 left.begin(now_s())
-                complete = (await self._from_peer(peer.address, left) or left.is_over(now_s())) and complete
+                others: list[Entry] = []
+                read = await self._from_peer(members, peer, left, others)
+                complete = (read or left.is_over(now_s())) and complete
+                left.end(now_s())
+                strangers.append((peer.address, others))
+            for address, others in strangers:
+                left = patience[address]
+                left.begin(now_s())
+                failed = await self._copy_all(address, others, left)
+                complete = (not failed or left.is_over(now_s())) and complete
                 left.end(now_s())
             return complete
 
@@ -157,7 +181,7 @@ class CatchUp:
 
     async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         """Copy one block; whether it is here now."""
-        if self._holds(entry.place) or entry.place in self._copying:
+        if not self._shelf.lacks(entry) or entry.place in self._copying:
             return True
         self._copying.add(entry.place)
         try:
@@ -196,47 +220,51 @@ class CatchUp:
                 return True
         return False
 
-    async def _from_peer(self, peer: str, patience: Patience) -> bool:
+    async def _from_peer(
+        self, members: Members, peer: Member, patience: Patience, others: list[Entry]
+    ) -> bool:
+        """Copy what a peer lists that is a home of it; the rest of what is lacking goes to `others`.
+
+        Returns whether its list was read to the end, and everything came.
+        """
         start, failed = FIRST, 0
         while start != LAST:
             if patience.is_over(asyncio.get_running_loop().time()):
                 self.stats.impatient += 1
                 return False
-            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0)
+            page = await self._ask(peer.address, wire.OP_LIST, start, 0, 0, 0)
             if page is None or page.op != wire.OP_KEYS:
                 self.stats.silent_peers += 1
                 return False
             try:
-                following, entries = read_page(page.value)
+                following, entries = read_page(page.value, page.content)
             except MalformedError:
                 return False
             if following <= start and following != LAST:
                 return False  # else a peer could keep this node busy for ever
             start = following
-            missing = [entry for entry in entries if not self._is_settled(peer, entry)]
+            lacking = [entry for entry in entries if self._is_lacking(peer.address, entry)]
             self.stats.listed += len(entries)
-            patience.earned(len(entries) - len(missing))
-            for at in range(0, len(missing), BLOCKS_AT_ONCE):
-                if patience.is_over(asyncio.get_running_loop().time()):
-                    break
-                group = missing[at : at + BLOCKS_AT_ONCE]
-                done = await asyncio.gather(*(self.copy(peer, entry, patience) for entry in group))
-                failed += done.count(False)
-                while not self._has_room():
-                    await asyncio.sleep(ROOM_LOOK_S)
-        self.stats.failed += failed
+            patience.earned(len(entries) - len(lacking))
+            of_home = [entry for entry in lacking if members.is_home(peer.number, entry.place.key)]
+            if len(of_home) < len(lacking):
+                others += [entry._replace(fresh=True) for entry in lacking if entry not in of_home]
+            if len(others) > MAX_STRANGERS_ENTRIES:
+                del others[MAX_STRANGERS_ENTRIES:]
+                failed += 1
+            failed += await self._copy_all(peer.address, of_home, patience)
         self.stats.passes += 1
         return not failed
 
-    def _is_settled(self, peer: str, entry: Entry) -> bool:
-        """Whether what a peer listed need not be copied. Who lists what was deleted has missed that."""
-        if self._holds(entry.place):
-            return True
-        stones = self._deleted(entry.place, entry.write)
+    def _is_lacking(self, peer: str, entry: Entry) -> bool:
+        """Whether what a peer listed is to be copied. Who lists what was deleted has missed that."""
+        if not self._shelf.lacks(entry):
+            return False
+        stones = self._shelf.deleted(entry.place, entry.write)
         if stones:
             self.stats.told += 1
             self._transport.send(peer, [delete_message(one, entry.fragments, 0) for one in stones])
-        return bool(stones)
+        return not stones
 
     async def _stones_from(self, peer: str) -> bool:
         """Read all that a peer knows to be deleted; whether it answered. One that answers what is no list, or
@@ -258,11 +286,25 @@ class CatchUp:
             start = following
             knows_all = knows_all and bool(page.flags & wire.FLAG_HELD)
             for aged in stones:
-                self._bury(aged)
+                self._shelf.bury(aged)
             self.stats.tombstones += len(stones)
         if knows_all and start == LAST:
-            self.on_stones()
+            self._shelf.knows_deletions()
         return True
+
+    async def _copy_all(self, peer: str, entries: Sequence[Entry], patience: Patience) -> int:
+        """How many of these did not come, of those that there was patience for."""
+        failed = 0
+        for at in range(0, len(entries), BLOCKS_AT_ONCE):
+            if patience.is_over(asyncio.get_running_loop().time()):
+                break
+            group = entries[at : at + BLOCKS_AT_ONCE]
+            done = await asyncio.gather(*(self.copy(peer, entry, patience) for entry in group))
+            failed += done.count(False)
+            while not self._shelf.has_room():
+                await asyncio.sleep(ROOM_LOOK_S)
+        self.stats.failed += failed
+        return failed
 
     async def _copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         values: list[wire.Message] = []
@@ -274,14 +316,14 @@ class CatchUp:
             values += given
             if len(given) < len(some) or patience.is_over(asyncio.get_running_loop().time()):
                 break
-        if not values or len(values) < entry.fragments or self._holds(entry.place):
-            return self._holds(entry.place)
+        if not values or len(values) < entry.fragments or not self._shelf.lacks(entry):
+            return not self._shelf.lacks(entry)
         block = Block(
             entry.write,
             b"".join(bytes(part.value) for part in values),
             b"".join(part.tag for part in values),
         )
-        self._keep(entry.place, block)
+        self._shelf.keep(entry, block)
         self.stats.copied += 1
         return True
 

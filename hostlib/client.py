@@ -16,7 +16,14 @@ from contextlib import suppress
 from hostlib import wire
 from hostlib.client_options import ClientOptions, ClientStats
 from hostlib.deletion import Deletions
-from hostlib.errors import BlockNotFoundError, BlockTooLongError, OverloadedError, TransferError
+from hostlib.errors import (
+    BlockNotFoundError,
+    BlockTooLongError,
+    CorruptBlockError,
+    OverloadedError,
+    PutRefusedError,
+    TransferError,
+)
 from hostlib.exchange import Exchange
 from hostlib.expected import expectation
 from hostlib.fetch import Fetch
@@ -180,10 +187,11 @@ class Client:
     ) -> None:
         """Store a block at `replicas` homes; returns when each says that it holds it: on disk if `durable`.
 
-        Blocks are immutable: where one is held already, it stays as it is. `content`, of bytes, must not
-        change meanwhile. Raises PutRefusedError if a home can't keep it or too few are up,
-        TransferTimeoutError if one does not answer, ValueError for content without a byte or longer than
-        65,535 fragments.
+        Blocks are immutable: where one is held already, it stays as it is; if `durable`, it is read from
+        there, as whoever knows the key may have put anything. `content`, of bytes, must not change meanwhile.
+        Raises PutRefusedError if a home can't keep it, holds something under its key that no reader would
+        take, or too few are up, TransferTimeoutError if one does not answer, ValueError for content without a
+        byte or longer than 65,535 fragments.
         """
         view = memoryview(content).cast("B")
         if not 0 < len(view) <= wire.MAX_BLOCK_BYTES:
@@ -194,6 +202,7 @@ class Client:
             await asyncio.wait([offer.future])
             if _covers(offer, durable, replicas) and not offer.future.cancelled():
                 offer.future.result()
+                await self._prove(offer, durable)
                 return
         offer = self._offers.open(block, view, durable, replicas)
         try:
@@ -201,6 +210,25 @@ class Client:
         except asyncio.CancelledError:  # `content` is the caller's again
             self._offers.finish(offer)
             raise
+        await self._prove(offer, durable)
+
+    async def _prove(self, offer: Offer, durable: bool) -> None:
+        """Read an offered block from the homes that held one before, within the offer's time."""
+        block = offer.block
+        for home in offer.unproven if durable else ():
+            while (other := self._fetches.active.get(block.key)) is not None:
+                await asyncio.wait([other.future])
+            fetch = self._fetches.open(block._replace(homes=(home,)))
+            fetch.flags |= wire.FLAG_BYPASS
+            fetch.wanted_s = offer.until_s - self._exchange.options.longest_s(offer.fragments)
+            fetch.waiters += 1
+            try:
+                await asyncio.shield(fetch.future)
+            except (BlockNotFoundError, CorruptBlockError):
+                why = f"{home} holds something under its key that this tenant did not write, or lost it again"
+                raise PutRefusedError(block.key, why, wire.REFUSED_CONTENT) from None
+            finally:
+                self._leave(fetch)
 
     async def delete(self, block: BlockRef) -> bool:
         """Have every storage node, and the pools on the way to them, forget a block; whether there was one.

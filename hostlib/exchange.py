@@ -22,7 +22,7 @@ from hostlib.errors import MalformedError, TransferError
 from hostlib.gate import Backlogs
 from hostlib.health import Health
 from hostlib.lane import Lane, LaneOptions, Request, RoundTrips
-from hostlib.members import Members, hello, is_later
+from hostlib.members import Members, Refused, hello
 from hostlib.node_window import NodeWindow
 from hostlib.timer import Timer
 from hostlib.transport import Transport
@@ -77,6 +77,7 @@ class Exchange:
         """For so long after a request was sent, `_on_tick` has nothing to say of it."""
         self._signs = Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
+        self._refused = Refused()
         self._overdue_look_s = 0.0
         transport.set_receiver(self._on_datagrams)
         self.say_hello()
@@ -323,9 +324,11 @@ class Exchange:
         except MalformedError as error:
             self._count_malformed(error.reason)
             return
-        if is_later(members.epoch, self.members.epoch):
+        if self._refused.takes(members.epoch, self.members.epoch, now_s):
             self.health.members = members
             self.on_members()
+        elif members.epoch != self.members.epoch:
+            self.say_hello()
 
     def _count_malformed(self, reason: str) -> None:
         self.stats.malformed[reason] = self.stats.malformed.get(reason, 0) + 1

@@ -1,5 +1,11 @@
 """A storage node among the others: it says that it lives, follows the list of members, and copies what it
-missed before it says that it has caught up."""
+missed before it says that it has caught up.
+
+It takes PUTs of blocks whose home it is, by the list that it knows or one that this replaced a moment ago.
+Right after a new list it may not have yet what a block's other homes hold, and whoever knows the key can PUT
+something else. So what comes meanwhile is *fresh*: a copy of a home that has had the block for longer takes
+its place.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from hostlib import wire
 from hostlib.catch_up import CatchUp, Patience
-from hostlib.members import HEARTBEAT_S, Members, State, hello, is_later, next_epoch
+from hostlib.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
 from hostlib.tombstones import TOMBSTONE_S, AgedStone, Tombstone
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from hostlib.block import Block, Place
+    from hostlib.catalog import Entry
     from hostlib.store import BlockStore
     from hostlib.transport import Transport
 
@@ -26,6 +33,10 @@ PASSES = 30
 PASS_AGAIN_S = 1.0
 DOUBT_S = 30.0
 """So long at most a node that returns waits for a peer to say what was deleted meanwhile."""
+FRESH_LOOK = 1 << 12
+"""After so many more fresh blocks those are forgotten that left."""
+MAX_RECENT_LISTS = 4
+"""Lists that were replaced less than SETTLED_S ago: who does not know the newest yet PUTs by one of them."""
 
 
 class Joining:
@@ -45,12 +56,15 @@ class Joining:
         self._transport = transport
         self._store = store
         self._address, self._controller = address, controller
+        self._refused = Refused()
+        self._recent: list[tuple[Members, float]] = []
+        """Lists that were replaced, and until when they count."""
+        self._fresh: dict[Place, None] = {}
+        """Blocks that came by a PUT since it is not settled."""
+        self._settled = True
+        """Whether it has what others hold for it by the newest list."""
         own = members.at(address)
-        self.catch_up = CatchUp(
-            transport, own.number if own else 0, store.__contains__, self._copied, store.has_room,
-            self._bury, self._deleted,
-        )  # fmt: skip
-        self.catch_up.on_stones = self._doubt_is_over
+        self.catch_up = CatchUp(transport, own.number if own else 0, self)
         self.in_doubt = False
         """Whether blocks that are here may have been deleted while this node was away: nobody is given any
         until one of its peers, who was there, has said what was."""
@@ -75,25 +89,70 @@ class Joining:
             task.cancel()
 
     def follow(self, members: Members) -> None:
-        """Take a list, if it is later than the one that is known."""
-        if not is_later(members.epoch, self.members.epoch):
+        """Take a list, if it is later than the one that is known, or the only one that is heard of."""
+        now_s = asyncio.get_running_loop().time()
+        if not self._refused.takes(members.epoch, self.members.epoch, now_s):
             return
         stones = self._store.graveyard.stones
         self._listed_s, before_s = stones.wall_s(), self._listed_s
         before, own = (known.at(self._address) for known in (self.members, members))
         missed = members.epoch != next_epoch(self.members.epoch)
+        self._recent = [(self.members, now_s + SETTLED_S), *self._recent][:MAX_RECENT_LISTS]
         self.members = members
         if own is None:
             return
+        self._settled = False
         self.catch_up.number = own.number
         if own.state is State.JOINING and (missed or before is None or before.state is not State.JOINING):
             if not self.in_doubt:
                 self._last_there_s = min(before_s, self._last_there_s or before_s)
             self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
-        if self._settle_task is not None:
-            self._settle_task.cancel()
-        self._settle_task = self._spawn(self._settle())
+        if self._settle_task is None:
+            self._settle_task = self._spawn(self._settle())
+
+    def is_home(self, key: bytes) -> bool:
+        """Whether this node takes PUTs of the block: by the newest list, or by one that a host may still
+        know. Who has no peers takes all."""
+        if not self._address or not self.members.nodes:
+            return True
+        if _is_home(self.members, self._address, key):
+            return True
+        if not self._recent:
+            return False
+        now_s = asyncio.get_running_loop().time()
+        self._recent = [(members, until_s) for members, until_s in self._recent if now_s < until_s]
+        return any(_is_home(members, self._address, key) for members, _ in self._recent)
+
+    def made(self, place: Place) -> None:
+        """A PUT made a block here."""
+        if not self._settled:
+            self._fresh[place] = None
+            if len(self._fresh) > 2 * FRESH_LOOK and len(self._fresh) & (FRESH_LOOK - 1) == 0:
+                self._fresh = {one: None for one in self._fresh if one in self._store}
+
+    def is_fresh(self, place: Place) -> bool:
+        """Whether it came by a PUT before this node knew what other homes hold."""
+        return place in self._fresh
+
+    def lacks(self, entry: Entry) -> bool:
+        """See `Shelf`."""
+        if entry.place not in self._store:
+            return True
+        return entry.place in self._fresh and not entry.fresh
+
+    def keep(self, entry: Entry, block: Block) -> None:
+        """See `Shelf`."""
+        place, durable = entry.place, self._store.has_disk
+        if place in self._store:
+            self.catch_up.stats.replaced += self._store.replace(place, block, durable)
+        else:
+            self._store.put(place, block, durable)
+        self._fresh.pop(place, None)
+
+    def has_room(self) -> bool:
+        """See `Shelf`."""
+        return self._store.has_room()
 
     def repair(self, place: Place) -> None:
         """Copy a block that can't be read here from another home of it."""
@@ -116,7 +175,7 @@ class Joining:
 
     def _begin(self) -> None:
         """From the beginning, whatever was copied already: others may have been written to meanwhile."""
-        self.caught_up = False
+        self.caught_up = self._settled = False
         if self._join_task is not None:
             self._join_task.cancel()
         self._join_task = self._spawn(self._join())
@@ -125,33 +184,47 @@ class Joining:
         """Twice: what was written to others while the first pass went on is in the second."""
         patience: defaultdict[str, Patience] = defaultdict(Patience)
         for _ in range(2):
-            await self._copy_all(patience)
-        self._doubt_is_over()
+            complete = await self._copy_all(patience)
+        self.knows_deletions()
         self.caught_up = True
+        if self._settle_task is None:
+            self._end_settling(complete)
 
     async def _settle(self) -> None:
-        """Copy what was put meanwhile to other homes, by those who did not know the newest list."""
-        await asyncio.sleep(SETTLED_S)
-        await self._copy_all(defaultdict(Patience))
+        """Copy what was put meanwhile to other homes, by those who did not know the newest list. Lists that
+        come meanwhile don't put it off."""
+        try:
+            epoch = None
+            while epoch != self.members.epoch:
+                epoch = self.members.epoch
+                await asyncio.sleep(SETTLED_S)
+                complete = await self._copy_all(defaultdict(Patience))
+        finally:
+            self._settle_task = None
+        if self.caught_up:
+            self._end_settling(complete)
 
-    async def _copy_all(self, patience: defaultdict[str, Patience]) -> None:
-        """All that the others have for this node, as long as there is hope to get it."""
+    def _end_settling(self, complete: bool) -> None:
+        """What came by PUTs was compared with what others hold, if all of them were heard."""
+        self._settled = True
+        if complete:
+            self._fresh.clear()
+
+    async def _copy_all(self, patience: defaultdict[str, Patience]) -> bool:
+        """All that the others have for this node, as long as there is hope to get it; whether that is all."""
         for _ in range(PASSES):
             if await self.catch_up.run(self.members, self._address, patience):
-                return
+                return True
             if self._controller is None:
-                return  # peers that are not there yet will not be missed by anyone
+                return False  # peers that are not there yet will not be missed by anyone
             await asyncio.sleep(PASS_AGAIN_S)
+        return False
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    def _copied(self, place: Place, block: Block) -> None:
-        if place not in self._store:
-            self._store.put(place, block, durable=self._store.has_disk)
 
     def _doubt(self, holds_old_blocks: bool) -> None:
         """What is here may have been deleted meanwhile."""
@@ -168,14 +241,11 @@ class Joining:
 
     async def _doubt_no_longer(self) -> None:
         await asyncio.sleep(DOUBT_S)
-        self._doubt_is_over()
+        self.knows_deletions()
 
-    def _doubt_is_over(self) -> None:
-        self.in_doubt = False
-
-    def _bury(self, aged: AgedStone) -> None:
-        """Obey a tombstone of a peer; where the peer lacks some that this node may have missed, too, the
-        tenant's blocks go."""
+    def bury(self, aged: AgedStone) -> None:
+        """See `Shelf`: obey a tombstone of a peer; where the peer lacks some that this node may have missed,
+        too, the tenant's blocks go."""
         stone, age_s = aged
         stones = self._store.graveyard.stones
         if stone.write:
@@ -183,6 +253,15 @@ class Joining:
         elif self.in_doubt and self._last_there_s < stones.wall_s() - age_s:
             self._store.forget_tenant(stone.place.tenant)
 
-    def _deleted(self, place: Place, write: int) -> list[Tombstone]:
-        """The tombstones of one write of a block."""
+    def deleted(self, place: Place, write: int) -> list[Tombstone]:
+        """See `Shelf`."""
         return [stone for stone in self._store.graveyard.stones.of(place) if stone.write == write]
+
+    def knows_deletions(self) -> None:
+        """See `Shelf`: what is here may be given away again."""
+        self.in_doubt = False
+
+
+def _is_home(members: Members, address: str, key: bytes) -> bool:
+    own = members.at(address)
+    return own is not None and members.is_home(own.number, key)

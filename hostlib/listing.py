@@ -18,7 +18,7 @@ from hostlib.wire import fragment_count
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hostlib.members import Members
+    from hostlib.joining import Joining
     from hostlib.store import BlockStore
     from hostlib.wire import Message
 
@@ -31,13 +31,13 @@ REST: Final = 4
 
 
 class Listing:
-    """`members()` is the newest list of storage nodes; `send(address, LIST, value)` sends the KEYS that
-    answers."""
+    """`joining` knows the newest list of storage nodes and which blocks are fresh; `send(address, LIST,
+    value, fresh)` sends the KEYS that answers."""
 
     def __init__(
-        self, store: BlockStore, members: Callable[[], Members], send: Callable[[str, Message, bytes], None]
+        self, store: BlockStore, joining: Joining, send: Callable[[str, Message, bytes, int], None]
     ) -> None:
-        self._store, self._members, self._send = store, members, send
+        self._store, self._joining, self._send = store, joining, send
         self._places: list[Place] = []
         self._stones: list[tuple[Place, bytes]] = []
         self._asked: dict[tuple[str, int], Message] = {}
@@ -74,17 +74,23 @@ class Listing:
         if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
             self._places = self._store.places()
             cost_s = SORT_S * len(self._places)
-        asker, members = message.homes[0], self._members()
+        members = self._joining.members
+        asker = members.at(address)
+        if asker is None:  # by a list that came since it asked
+            return cost_s
+        number, listed, fresh = asker.number, 0, 0
 
         def wanted(place: Place) -> tuple[int, int] | None:
-            nonlocal cost_s
+            nonlocal cost_s, listed, fresh
             cost_s += LOOK_S
-            if not members.is_home(asker, place.key):
+            found = self._store.find(place) if members.is_home(number, place.key) else None
+            if found is None:
                 return None
-            found = self._store.find(place)
-            return (found[1], fragment_count(found[0])) if found is not None else None
+            fresh |= self._joining.is_fresh(place) << listed
+            listed += 1
+            return found[1], fragment_count(found[0])
 
-        self._send(address, message, make_page(self._places, start, wanted))
+        self._send(address, message, make_page(self._places, start, wanted), fresh)
         return cost_s
 
     def _answer_stones(self, address: str, message: Message, start: Place) -> float:
@@ -93,5 +99,5 @@ class Listing:
         if start == FIRST:
             self._stones = list(self._store.graveyard.stones.records())
             cost_s += SORT_S * len(self._stones)
-        self._send(address, message, make_stones_page(self._stones, start))
+        self._send(address, message, make_stones_page(self._stones, start), 0)
         return cost_s

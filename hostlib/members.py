@@ -28,6 +28,9 @@ _NODE = struct.Struct(">BBI")
 MAX_NODES: Final = (wire.VALUE_BYTES - _HEAD.size) // _NODE.size
 HEARTBEAT_S: Final = 0.1
 """How often a storage node says HELLO; three missing ones make it count as down."""
+REFUSED_S: Final = 5.0
+REFUSED_LISTS: Final = 3
+"""A host that heard so many earlier lists, for so long, and none that is as late as its own, takes one."""
 _ORDERS_KEPT = 65_536
 EPOCHS: Final = 1 << 32
 _NO_KEY: Final = bytes(wire.KEY_BYTES)
@@ -95,8 +98,14 @@ class Members:
 
     def is_home(self, number: int, key: bytes) -> bool:
         """Whether the node holds the key as soon as it is there, whatever is known of its state."""
-        alive = [m.number for m in self.order(key) if m.state is not State.DOWN or m.number == number]
-        return number in alive[: self.replicas]
+        before = 0
+        for member in self.order(key):
+            if member.number == number:
+                return True
+            before += member.state is not State.DOWN
+            if before == self.replicas:
+                return False
+        return False
 
     def at(self, address: str) -> Member | None:
         """The node with this address."""
@@ -132,6 +141,32 @@ def is_later(epoch: int, than: int) -> bool:
     if not than or not epoch:
         return epoch != than and not than
     return 0 < (epoch - than) % EPOCHS < EPOCHS // 2
+
+
+class Refused:
+    """Lists that a host did not take because it knows a later one.
+
+    If nothing else has been heard for some seconds, that one is of a controller that is gone, whose clock was
+    ahead or who believed a liar: it is the controller's word that counts, and a switch lets through nobody
+    else's.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._since_s = 0.0
+
+    def takes(self, epoch: int, known: int, now_s: float) -> bool:
+        """Whether a host that knows a list takes another one that it hears of now."""
+        if is_later(epoch, known) or epoch == known:
+            self._count = 0
+            return epoch != known
+        if not self._count:
+            self._since_s = now_s
+        self._count += 1
+        if self._count < REFUSED_LISTS or now_s - self._since_s < REFUSED_S:
+            return False
+        self._count = 0
+        return bool(epoch)
 
 
 def next_epoch(epoch: int) -> int:

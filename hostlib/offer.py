@@ -32,6 +32,8 @@ class Leg:
     missing: int = 0
     rounds: int = 0
     held: bool = False
+    created: bool = False
+    """Whether the home said that it made its block of this PUT."""
     alone: bool = False
     """Whether it gets packets of its own from the start."""
 
@@ -96,3 +98,8 @@ class Offer:
     def held(self) -> bool:
         """Whether as many homes as were asked for have it."""
         return len(self.legs) == self.replicas and all(leg.held for leg in self.legs)
+
+    @property
+    def unproven(self) -> list[str]:
+        """Addresses of homes that hold the block of somebody else's PUT, as far as they said."""
+        return [leg.member.address for leg in self.legs if not leg.created]

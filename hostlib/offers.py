@@ -31,6 +31,7 @@ WHY = {
     wire.REFUSED_CONTENT: "another write of it is there already",
     wire.REFUSED_UNREADABLE: "its disk gives errors",
     wire.REFUSED_DELETED: "it was deleted",
+    wire.REFUSED_NOT_HOME: "by its list of storage nodes it is no home of the block",
 }
 
 
@@ -55,6 +56,10 @@ class Offers:
             self.stats.overloaded += 1
             raise OverloadedError(block.key, f"{len(self.active)} blocks are being put already")
         members = self._exchange.members
+        if replicas > members.replicas:
+            self.stats.refused += 1
+            why = f"{replicas} homes were asked for; the list of storage nodes has {members.replicas} a block"
+            raise PutRefusedError(block.key, why)
         homes = members.homes(block.key, replicas)
         if len(homes) < replicas and (len(members.nodes) < replicas or not members.epoch):
             self.stats.refused += 1
@@ -182,9 +187,10 @@ class Offers:
         offer = self.active.get(message.key)
         if offer is None or message.tenant != self._seal.tenant or message.content != offer.write:
             return False
-        if any(leg.member.address == address for leg in offer.legs) and (
-            message.generation != wire.REFUSED_BUSY
-        ):
+        not_yet = message.generation == wire.REFUSED_BUSY or (
+            message.generation == wire.REFUSED_NOT_HOME and self._exchange.members.epoch
+        )  # one of the two does not know the newest list of members yet
+        if not not_yet and any(leg.member.address == address for leg in offer.legs):
             self.stats.refused += 1
             why = WHY.get(message.generation, f"reason {message.generation}")
             error = PutRefusedError(message.key, f"{address} refuses it: {why}", message.generation)
@@ -253,6 +259,7 @@ class Offers:
             return
         self._settle(offer, leg, leg.requests[message.fragment], message, now_s)
         if held:
+            leg.created = bool(message.flags & wire.FLAG_CREATED) and message.content == offer.write
             self._on_held(offer, leg)
         elif not leg.missing:
             self._offer_again(offer, leg)

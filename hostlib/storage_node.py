@@ -61,7 +61,7 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
-        self._listing = Listing(store, lambda: self.members, self._on_page)
+        self._listing = Listing(store, self.joining, self._on_page)
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
         """By tenant, for what came last."""
@@ -150,20 +150,30 @@ class StorageNode:
         first = wire.decode(puts[at])
         self._burst_backlog_ms(first.tenant)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        epoch = self.members.epoch & 0xFF
+        if not self.joining.is_home(first.key):
+            self.stats.puts += count
+            self.stats.refused += count
+            flags = first.flags & (_ECHOED_FLAGS | wire.FLAG_RECLAIM)
+            core.encode_acks(puts, at, count, flags, 0, epoch, backlog_ms, replies, wire.REFUSED_NOT_HOME)
+            return count
         if self._is_in_doubt(first):
             return 0
-        is_new = self._is_new(first)
-        received, others, outcome = self._store.put_run(core, first, puts, at, count)
+        place = Place(first.tenant, first.key)
+        is_new = place not in self._store
+        received, others, outcome = self._store.put_run(core, first, address, puts, at, count)
         count = received + others
         if not count:
             return 0
         if begins < count:
             self._successors.seen(address, first.key, first.depth, first.chain_blocks, first.parent)
+        if is_new:
+            self._made(place)
         flags = first.flags & wire.FLAG_RECLAIM
+        is_new = is_new and not flags
         self.stats.puts += count
         self.stats.reclaims += count * bool(flags)
-        epoch = self.members.epoch & 0xFF
-        core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies)
+        core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies, 0)
         if outcome.kept is Kept.REFUSED:
             last = wire.decode(puts[at + received])
             replies.append(wire.encode(self._refuse(last, outcome.reason, backlog_ms)))
@@ -171,7 +181,7 @@ class StorageNode:
             self._hold_ack(address, wire.decode(puts[at + received]), is_new)
         else:
             held = flags | _held(is_new)
-            core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies)
+            core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies, 0)
         return count
 
     def _serve(
@@ -296,10 +306,16 @@ class StorageNode:
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        if not self.joining.is_home(message.key):
+            return self._refuse(message, wire.REFUSED_NOT_HOME, backlog_ms)
         if self._is_in_doubt(message):
             return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
-        is_new = self._is_new(message)
-        kept, write, reason = self._store.put_fragment(message)
+        place = Place(message.tenant, message.key)
+        is_new = place not in self._store
+        kept, write, reason = self._store.put_fragment(message, address)
+        if is_new:
+            self._made(place)
+        is_new = is_new and not flags  # nothing is new that a switch sent
         if kept is Kept.REFUSED:
             return self._refuse(message, reason, backlog_ms)
         if kept is Kept.COMMITTING:
@@ -330,9 +346,10 @@ class StorageNode:
         """Whether the block is here, and may have been deleted while this node was away."""
         return self.joining.in_doubt and Place(message.tenant, message.key) in self._store
 
-    def _is_new(self, put: wire.Message) -> bool:
-        """Whether a block is new if this PUT makes it whole; nothing is that a switch sent."""
-        return not put.flags & wire.FLAG_RECLAIM and Place(put.tenant, put.key) not in self._store
+    def _made(self, place: Place) -> None:
+        """A PUT came for a block that was not here; perhaps it is whole now."""
+        if place in self._store:
+            self.joining.made(place)
 
     def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
         """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
@@ -378,10 +395,10 @@ class StorageNode:
         if not is_later(message.generation, self.members.epoch):
             self._listing.ask(address, message)
 
-    def _on_page(self, address: str, message: wire.Message, page: bytes) -> None:
+    def _on_page(self, address: str, message: wire.Message, page: bytes, fresh: int) -> None:
         flags = message.flags & wire.FLAG_TOMBSTONES
         flags |= wire.FLAG_HELD if flags and not self.joining.in_doubt else 0
-        reply = self._reply(message, wire.OP_KEYS, flags, 0, 0, 0)
+        reply = self._reply(message, wire.OP_KEYS, flags, fresh, 0, 0)
         self._transport.send(address, [wire.encode(reply._replace(value=page))])
 
     def _on_members(self, message: wire.Message) -> None:

@@ -146,10 +146,14 @@ class BlockStore:
                 self._insert(place, block)
 
     def drop(self, place: Place) -> None:
-        """Hold a block in DRAM no longer; for who has no SSD."""
+        """Hold a block no longer."""
         block = self._dram.pop(place, None)
         if block is not None:
             self._dram_used -= _length(block)
+            self._not_asked.discard(place)
+        if self._ssd is not None and place in self._ssd:
+            self._ssd.drop(place)
+        elif block is not None:
             self._tenant_bytes[place.tenant] -= _length(block)
 
     def _first_in_dram(self, lengths: Sequence[int]) -> int:
@@ -201,8 +205,8 @@ class BlockStore:
             return self._ssd.length(place), self._ssd.write_of(place) or derived_write(place.key)
         return None
 
-    def put_fragment(self, message: wire.Message) -> Outcome:
-        """Keep one fragment of a PUT."""
+    def put_fragment(self, message: wire.Message, address: str = "") -> Outcome:
+        """Keep one fragment of a PUT of the host with that address."""
         place = Place(message.tenant, message.key)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
@@ -212,14 +216,14 @@ class BlockStore:
         reason = self._why_not(message, durable)
         if reason:
             return Outcome(Kept.REFUSED, reason=reason)
-        block = self._assembly.add(message)
+        block = self._assembly.add(message, address)
         self.stats.partial_dropped = self._assembly.given_up
         if block is None:
             return RECEIVED
         return self.put(place, block, durable)
 
     def put_run(
-        self, core: Core, message: wire.Message, puts: list[bytes], at: int, count: int
+        self, core: Core, message: wire.Message, address: str, puts: list[bytes], at: int, count: int
     ) -> tuple[int, int, Outcome]:
         """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
         the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
@@ -230,7 +234,7 @@ class BlockStore:
             return 0, 0 if durable else count, self._keep_held(place, durable)
         if self._why_not(message, durable):
             return 0, 0, RECEIVED
-        write = (message.tenant, message.key, message.content)
+        write = (message.tenant, message.key, message.content, address)
         taken, block = self._assembly.add_run(core, write, message.fragments, puts, at, count)
         if block is None:
             return taken, 0, RECEIVED
@@ -258,21 +262,10 @@ class BlockStore:
             tag = self._first_tag(stone.place)
             if tag is not None and not stone.deletes(stone.write, tag):
                 return False
-            self.forget(stone.place)
+            self.drop(stone.place)
             self.stats.deleted += 1
         self.graveyard.bury(stone, age_s)
         return True
-
-    def forget(self, place: Place) -> None:
-        """Hold a block no longer, in DRAM and on SSD."""
-        block = self._dram.pop(place, None)
-        self._not_asked.discard(place)
-        if block is not None:
-            self._dram_used -= _length(block)
-        if self._ssd is not None and place in self._ssd:
-            self._ssd.drop(place)
-        elif block is not None:
-            self._tenant_bytes[place.tenant] -= _length(block)
 
     def tenants(self) -> set[int]:
         """Whose blocks are here."""
@@ -281,7 +274,7 @@ class BlockStore:
     def forget_tenant(self, tenant: int) -> None:
         """Hold none of a tenant's blocks."""
         for place in [place for place in self.places() if place.tenant == tenant]:
-            self.forget(place)
+            self.drop(place)
 
     def _first_tag(self, place: Place) -> bytes | None:
         """Of a block that is here; None if its disk can't give it back, and so it is gone."""
@@ -294,6 +287,18 @@ class BlockStore:
         if isinstance(block, Derived):
             block = self._derive(place, block.length)
         return block.tag(0) if block is not None else None
+
+    def replace(self, place: Place, block: Block, durable: bool) -> bool:
+        """Keep a whole block in place of the one that is here; whether they differ. A disk has the one or the
+        other at any time."""
+        held = self._dram.get(place)
+        if self.graveyard.stones.forbids(place, block.write, block.tag(0)):
+            return False
+        if held == block and (not durable or (self._ssd is not None and place in self._ssd)):
+            return False
+        self.drop(place)
+        self.put(place, block, durable)
+        return True
 
     def when_safe(self, place: Place, done: Callable[[DiskError | None], None]) -> None:
         """Call `done` when the block is on stable storage, or when it is certain that it won't be."""

@@ -97,8 +97,9 @@ REFUSED_LENGTH: Final = 3
 REFUSED_CONTENT: Final = 4
 REFUSED_UNREADABLE: Final = 5
 REFUSED_BUSY: Final = 6
-REFUSED_DELETED: Final = 7
-REFUSED_PROOF: Final = 8
+REFUSED_NOT_HOME: Final = 7
+REFUSED_DELETED: Final = 8
+REFUSED_PROOF: Final = 9
 
 # (name, bits) of kv_t, in order; the struct below is the same layout.
 FIELDS: Final = (

@@ -23,7 +23,7 @@ local MAY_LACK_LENGTH = {
 }
 local REASONS = {
   [1] = "FULL", [2] = "QUOTA", [3] = "LENGTH", [4] = "CONTENT", [5] = "UNREADABLE", [6] = "BUSY",
-  [7] = "DELETED", [8] = "PROOF",
+  [7] = "NOT_HOME", [8] = "DELETED", [9] = "PROOF",
 }
 local STATES = { [0] = "up", [1] = "joining", [2] = "down" }
 local FLAGS = {  -- in the order of their bits

@@ -107,9 +107,9 @@ class Core(Protocol):
 
     def encode_acks(
         self, datagrams: list[bytes], at: int, count: int, flags: int, write: int, epoch: int,
-        backlog_ms: int, replies: list[bytes], /,
+        backlog_ms: int, replies: list[bytes], reason: int, /,
     ) -> None:  # fmt: skip
-        """The PUT_ACKs of a run are appended."""
+        """The PUT_ACKs of a run, or the REFUSEDs if there is a reason, are appended."""
 
     def drop(self, requests: list[Any], /) -> None:
         """Nobody wants requests any more."""

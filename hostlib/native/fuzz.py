@@ -216,7 +216,7 @@ def _puts(core: Core, chance: random.Random, counts: list[int]) -> None:
         run = count if chance.random() < 0.9 else chance.randrange(-1, len(burst) + 1)
         with suppress(ValueError, IndexError):
             counts[3] += core.keep(values, burst, at, run, chance.choice([fragments, fragments, 0, 2**40]))
-            core.encode_acks(burst, at, run, 0, chance.choice([0, 7]), 0, 0, replies)
+            core.encode_acks(burst, at, run, 0, chance.choice([0, 7]), 0, 0, replies, chance.choice([0, 7]))
         at += count or 1
     with suppress(ValueError):
         core.join(values, chance.choice([fragments, fragments, 0, -1, len(values), 2**40]))

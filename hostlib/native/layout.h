@@ -43,6 +43,7 @@ enum {
     OP_VALUE = 2,
     OP_PUT = 4,
     OP_PUT_ACK = 5,
+    OP_REFUSED = 6,
     FLAG_RETRY = 0x0001,
     FLAG_BYPASS = 0x0002,
     FLAG_FROM_POOL = 0x0004,

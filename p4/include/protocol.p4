@@ -55,7 +55,8 @@ const bit<32> REFUSED_LENGTH     = 3;   // not the fragments of this block, or a
 const bit<32> REFUSED_CONTENT    = 4;   // another write of this key is there already
 const bit<32> REFUSED_UNREADABLE = 5;   // it was here; the disk can't give it back
 const bit<32> REFUSED_BUSY       = 6;   // too much waits already
-const bit<32> REFUSED_DELETED    = 7;   // PUT: this write was deleted
-const bit<32> REFUSED_PROOF      = 8;   // DELETE: the proof is not this write's
+const bit<32> REFUSED_NOT_HOME   = 7;   // PUT: by its list of storage nodes the asked one is no home of the block
+const bit<32> REFUSED_DELETED    = 8;   // PUT: this write was deleted
+const bit<32> REFUSED_PROOF      = 9;   // DELETE: the proof is not this write's
 
 #endif

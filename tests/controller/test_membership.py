@@ -303,3 +303,39 @@ def test_a_worker_that_is_held_up_counts_its_hosts_for_nobody_although_others_lo
     for at in range(5):
         membership.look(2.5 + at / 10, mine)
     assert state() is State.DOWN
+
+
+@pytest.mark.parametrize("ahead", [1, 36_000, 1 << 30])
+def test_a_node_that_lives_on_with_a_later_list_hears_of_one_that_is_later_still(ahead: int) -> None:
+    """Controller and all storage nodes were started anew."""
+    world = World()
+    knows = (EPOCH + ahead) % (1 << 32)
+    for _ in range(100):
+        world.beat()
+        world.membership.hello(hello(world.membership, NODE, epoch=knows), world.now_s)
+    assert is_later(world.membership.members.epoch, knows)
+    assert {world.state(store) for store in STORES} == {State.UP}
+
+
+def test_a_node_that_says_so_for_a_moment_is_not_believed() -> None:
+    world = World()
+    for _ in range(20):
+        world.beat()
+        world.membership.hello(hello(world.membership, NODE, epoch=EPOCH + 50), world.now_s)
+        world.beat()
+        world.membership.hello(hello(world.membership, NODE), world.now_s)
+    assert not is_later(world.membership.members.epoch, EPOCH + 50)
+
+
+@pytest.mark.parametrize("liar", [NODE, ONE])
+def test_who_says_to_know_ever_later_lists_is_believed_less_and_less_often(liar: IPv4Address) -> None:
+    world = World()
+    world.beat()
+    followed = 0
+    for _ in range(36_000):
+        world.now_s += HEARTBEAT_S
+        before = world.membership.members.epoch
+        lie = hello(world.membership, liar, epoch=(before + 1_000) % (1 << 32))
+        world.membership.hello(lie, world.now_s)
+        followed += is_later(world.membership.members.epoch, before + 999)
+    assert 0 < followed < 12  # in an hour

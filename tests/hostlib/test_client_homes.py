@@ -11,6 +11,7 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import wire
 from hostlib.block import Place
+from hostlib.client import Client
 from hostlib.client_options import ClientOptions
 from hostlib.content import block_content, sealed_block
 from hostlib.errors import (
@@ -18,6 +19,7 @@ from hostlib.errors import (
 )
 from hostlib.lane import LaneOptions
 from hostlib.members import Members, State
+from hostlib.storage_node import StorageNode
 from hostlib.transport import Receiver
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
@@ -178,6 +180,36 @@ def test_an_older_list_of_members_changes_nothing() -> None:
                 world.network.deliver("10.255.255.254", host, wire.encode(members))
             for known in (world.client.members, *(node.members for node in world.nodes.values())):
                 assert (known.epoch, known.nodes) == (7, MEMBERS.nodes)
+
+    run_virtual(main())
+
+
+def test_whose_list_is_later_than_all_that_are_heard_takes_one_after_a_while() -> None:
+    """Its list is of a controller that is gone, whose clock was ahead."""
+
+    async def main() -> None:
+        world = World()
+        hosts: list[Client | StorageNode] = [world.client, *world.nodes.values()]
+
+        def hear(epoch: int) -> set[int]:
+            members = Members(epoch, 1, MEMBERS.nodes)
+            message = wire.Message(
+                wire.OP_MEMBERS, bytes(16), 0, 0, value=members.encode(), epoch=epoch & 0xFF
+            )
+            for host in (NODE, *HOMES):
+                world.network.deliver("10.255.255.254", host, wire.encode(message))
+            return {host.members.epoch for host in hosts}
+
+        assert hear(1 << 30) == {1 << 30}
+        for _ in range(4):
+            assert hear(7) == {1 << 30}
+            await asyncio.sleep(1)
+        assert hear(1 << 30) == {1 << 30}  # it is not gone after all
+        for _ in range(6):
+            assert hear(7) == {1 << 30}
+            await asyncio.sleep(0.9)
+        assert hear(9) == {9}
+        assert hear(8) == {9}
 
     run_virtual(main())
 

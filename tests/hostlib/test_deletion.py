@@ -67,7 +67,7 @@ def deletes_sent(world: World, by: str = NODE) -> list[wire.Message]:
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_deleted_block_is_nowhere_and_its_neighbours_stay(replicas: int, durable: bool) -> None:
     async def main() -> None:
-        world = World()
+        world = World(replicas=replicas)
         for n in (1, 2):
             await world.client.put(ref(n), content(n), durable=durable, replicas=replicas)
         assert await world.client.delete(ref(1))

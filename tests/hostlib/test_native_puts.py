@@ -152,7 +152,7 @@ def test_what_came_in_runs_and_what_came_alone_make_one_block(compiled: Core, le
     messages = fragments(wire.OP_PUT, key, content)
     tags = b"".join(message.tag for message in messages)
     puts = [wire.encode(message) for message in messages]
-    write = (TENANT, key, WRITE)
+    write = (TENANT, key, WRITE, "")
     for alone in sorted({0, len(puts) // 3, len(puts) // 2, len(puts) - 1}):
         assembly = Assembly(4, core=compiled)
         done = [assembly.add(message) for message in messages[:alone]]
@@ -167,7 +167,7 @@ def test_nothing_is_read_beyond_what_is_there(compiled: Core) -> None:
         with pytest.raises(IndexError):
             compiled.keep({}, [put], at, count, 2)
         with pytest.raises(IndexError):
-            compiled.encode_acks([put], at, count, 0, 0, 0, 0, [])
+            compiled.encode_acks([put], at, count, 0, 0, 0, 0, [], 0)
     with pytest.raises(ValueError, match="no PUT"):
         compiled.keep({}, [put[:-1]], 0, 1, 2)
     with pytest.raises(ValueError, match="not there"):

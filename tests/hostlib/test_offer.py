@@ -27,7 +27,7 @@ UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_when_put_returns_so_many_homes_hold_the_block(replicas: int, durable: bool) -> None:
     async def main() -> None:
-        world = World()
+        world = World(replicas=replicas)
         await world.client.put(ref(1), content(1), durable=durable, replicas=replicas)
         assert sorted(world.holders(1)) == sorted(world.homes(1, replicas))
         safe = [disk for disk in world.disks.values() if list(disk.scan())]
@@ -41,7 +41,7 @@ def test_the_clients_link_carries_replicas_once() -> None:
     async def main() -> dict[int, int]:
         packets = {}
         for replicas in (1, 2, 3):
-            world = World(faults=Faults(min_delay_s=0.001, max_delay_s=0.005), seed=1)
+            world = World(replicas=replicas, faults=Faults(min_delay_s=0.001, max_delay_s=0.005), seed=1)
             await asyncio.gather(
                 *(
                     world.client.put(ref(n), content(n, 16_384), durable=True, replicas=replicas)
@@ -58,7 +58,7 @@ def test_the_clients_link_carries_replicas_once() -> None:
 
 def test_without_switches_that_copy_each_home_gets_its_own() -> None:
     async def main() -> None:
-        world = World(options=ClientOptions(multicast=False))
+        world = World(replicas=2, options=ClientOptions(multicast=False))
         world.network.members = None
         await world.client.put(ref(1), content(1), replicas=2)
         assert sorted(world.holders(1)) == sorted(world.homes(1, 2))
@@ -70,7 +70,7 @@ def test_without_switches_that_copy_each_home_gets_its_own() -> None:
 
 def test_what_one_home_did_not_acknowledge_is_sent_to_it_alone() -> None:
     async def main() -> None:
-        world = World()
+        world = World(replicas=2)
         first, second = world.homes(1, 2)
         world.network.members = None  # the switch copies nothing
         await world.client.put(ref(1), content(1), replicas=2)
@@ -146,7 +146,7 @@ def test_a_home_that_never_holds_what_it_acknowledges_is_an_error_after_a_few_ro
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_full_disk_is_said_so_at_once(replicas: int) -> None:
     async def main() -> None:
-        world = World()
+        world = World(replicas=2)
         world.disks[world.homes(1)[0]].full = True
         loop = asyncio.get_running_loop()
         with pytest.raises(PutRefusedError, match="no room on its disk") as refused:
@@ -171,7 +171,7 @@ def test_a_home_whose_disk_is_behind_is_sent_less() -> None:
 
 def test_more_homes_than_there_are_is_refused() -> None:
     async def main() -> None:
-        world = World(homes=1)
+        world = World(homes=1, replicas=2)
         with pytest.raises(PutRefusedError, match="2 homes were asked for and 1"):
             await world.client.put(ref(1), content(1), replicas=2)
 
@@ -180,7 +180,7 @@ def test_more_homes_than_there_are_is_refused() -> None:
 
 def test_a_dead_home_without_a_controller_is_an_error_after_one_short_timeout() -> None:
     async def main() -> None:
-        world = World()
+        world = World(replicas=2)
         world.network.dead.add(world.homes(1)[0])
         with pytest.raises(TransferTimeoutError, match="does not answer"):
             await world.client.put(ref(1), content(1), replicas=2)
@@ -250,7 +250,7 @@ def test_a_put_waits_for_enough_homes_to_be_up_again_but_not_for_long() -> None:
 
 def test_two_puts_of_one_block_by_one_node_share_the_work() -> None:
     async def main() -> None:
-        world = World()
+        world = World(replicas=2)
         await asyncio.gather(*(world.client.put(ref(1), content(1)) for _ in range(3)))
         assert len(world.sent(NODE, wire.OP_PUT)) == FRAGMENTS
         weak = asyncio.create_task(world.client.put(ref(2), content(2)))
