@@ -77,6 +77,12 @@ class Client:
         """Addresses of homes that do not answer."""
         return self._exchange.health.suspects
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether any home answers, as far as is known."""
+        health = self._exchange.health
+        return not all(health.is_suspected(member.address) for member in health.members.nodes)
+
     def home(self, block: BlockRef) -> str:
         """The address of the home that is asked for a block."""
         homes, _ = self._exchange.health.homes_of(block)
@@ -183,28 +189,36 @@ class Client:
         return FetchedChain(fetched, ended_by)
 
     async def put(
-        self, block: BlockRef, content: wire.Buffer, *, durable: bool = False, replicas: int = 1
+        self,
+        block: BlockRef,
+        content: wire.Buffer,
+        *,
+        durable: bool = False,
+        replicas: int = 1,
+        at_least: int | None = None,
     ) -> None:
         """Store a block at `replicas` homes; returns when each says that it holds it: on disk if `durable`.
 
-        Blocks are immutable: where one is held already, it stays as it is; if `durable`, it is read from
-        there, as whoever knows the key may have put anything. `content`, of bytes, must not change meanwhile.
-        Raises PutRefusedError if a home can't keep it, holds something under its key that no reader would
-        take, or too few are up, TransferTimeoutError if one does not answer, ValueError for content without a
-        byte or longer than 65,535 fragments.
+        Homes that do not answer are left out where no controller names others, as long as `at_least` homes
+        are left (None: all). Blocks are immutable: where one is held already, it stays as it is; if
+        `durable`, it is read from there, as whoever knows the key may have put anything. `content`, of bytes,
+        must not change meanwhile. Raises PutRefusedError if a home can't keep it, holds something under its
+        key that no reader would take, or too few are up, TransferTimeoutError if one does not answer,
+        ValueError for content without a byte or longer than 65,535 fragments.
         """
         view = memoryview(content).cast("B")
         if not 0 < len(view) <= wire.MAX_BLOCK_BYTES:
             raise ValueError(f"a block has 1 to {wire.MAX_BLOCK_BYTES} bytes, not {len(view)}")
         if not 1 <= replicas <= wire.MAX_REPLICAS:
             raise ValueError(f"a block has 1 to {wire.MAX_REPLICAS} homes, not {replicas}")
+        least = replicas if at_least is None else min(at_least, replicas)
         while (offer := self._offers.active.get(block.key)) is not None:
             await asyncio.wait([offer.future])
-            if _covers(offer, durable, replicas) and not offer.future.cancelled():
+            if _covers(offer, durable, replicas, least) and not offer.future.cancelled():
                 offer.future.result()
                 await self._prove(offer, durable)
                 return
-        offer = self._offers.open(block, view, durable, replicas)
+        offer = self._offers.open(block, view, durable, replicas, least)
         try:
             await asyncio.shield(offer.future)
         except asyncio.CancelledError:  # `content` is the caller's again
@@ -267,6 +281,30 @@ class Client:
         """How many of the blocks, from the first on, can be had: as `ask`."""
         return len(await self.ask(blocks))
 
+    async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
+        """Whether each of the blocks can be had; None where no home that may hold it answers within that
+        time.
+
+        A question without an answer stays open, so that a home that is silent for longer than callers wait is
+        noticed. Such questions are bounded: beyond `ClientOptions.max_transfers` they end with the call.
+        """
+        questions = [self._presence.ask(block) for block in blocks]
+        waits = True
+        try:
+            if questions:
+                await asyncio.wait([question.future for question in questions], timeout=within_s)
+            waits = len(self._presence.active) <= self._exchange.options.max_transfers
+            return [question.presence_known() for question in questions]
+        except asyncio.CancelledError:
+            waits = False
+            raise
+        finally:
+            for question in questions:
+                if waits and not question.future.done():
+                    question.askers -= 1
+                else:
+                    self._presence.leave(question)
+
     def close(self) -> None:
         """Give up all transfers; their awaiters are cancelled."""
         self._exchange.close()
@@ -311,9 +349,9 @@ class Client:
             self._fetches.on_refused(message, address, now_s)
 
 
-def _covers(offer: Offer, durable: bool, replicas: int) -> bool:
+def _covers(offer: Offer, durable: bool, replicas: int, least: int) -> bool:
     """Whether what is being done already is at least what is asked for."""
-    return offer.durable >= durable and offer.replicas >= replicas
+    return offer.durable >= durable and offer.replicas >= replicas and offer.least >= least
 
 
 def _copied(block: FetchedBlock, buffer: memoryview) -> FetchedBlock:

@@ -82,6 +82,9 @@ class Offer:
     """The content id of this write."""
     durable: bool
     replicas: int
+    """Homes that shall have it; fewer once a silent home was left out."""
+    least: int
+    """Homes that must have it whoever is silent."""
     future: asyncio.Future[None]
     until_s: float
     """When it has taken as long as it may."""

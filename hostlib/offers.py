@@ -50,7 +50,7 @@ class Offers:
             exchange.encoders[wire.OP_PUT] = partial(self._encode, exchange.core, tag_state)
             exchange.takers[wire.OP_PUT_ACK] = partial(self._take_acks, exchange.core)
 
-    def open(self, block: BlockRef, content: memoryview, durable: bool, replicas: int) -> Offer:
+    def open(self, block: BlockRef, content: memoryview, durable: bool, replicas: int, least: int) -> Offer:
         """Offer a block that is not being offered; a TransferError if that is no use."""
         if len(self.active) >= self._exchange.options.max_transfers:
             self.stats.overloaded += 1
@@ -72,6 +72,7 @@ class Offers:
             self._exchange.options.new_content(),
             durable,
             replicas,
+            least,
             self._exchange.new_future(),
             self._exchange.loop.time() + self._exchange.options.longest_s(len(tags)),
             tags=tags,
@@ -79,7 +80,7 @@ class Offers:
         for at, home in enumerate(homes):
             self._add_leg(offer, home, alone=bool(at) and not self._exchange.options.multicast)
         self.active[block.key] = offer
-        for leg in offer.legs:
+        for leg in tuple(offer.legs):
             if self._exchange.health.is_suspected(leg.member.address):
                 self.silent(leg)
         if len(homes) < replicas:
@@ -148,11 +149,15 @@ class Offers:
         self.finish(offer, TransferTimeoutError(offer.block.key, why))
 
     def silent(self, leg: Leg) -> None:
-        """A home does not answer: the next list of members may name another in its place."""
+        """A home does not answer: the next list of members may name another in its place. Without a
+        controller there is no such list, and the other homes have to do, if they are enough."""
         offer = leg.offer
         why = f"{leg.member.address} does not answer"
         if not self._exchange.members.epoch:
-            self.gave_up(offer, why)
+            if offer.replicas > offer.least:
+                self._leave_out(leg)
+            else:
+                self.gave_up(offer, why)
             return
 
         loop, options, health = self._exchange.loop, self._exchange.options, self._exchange.health
@@ -222,6 +227,21 @@ class Offers:
             if not leg.held:
                 own = [leg.requests[request.fragment] for request in sent]
                 self._exchange.lane(leg.member.address, wire.OP_PUT).launched_run(own, now_s)
+
+    def _leave_out(self, leg: Leg) -> None:
+        """This home need not have it."""
+        offer = leg.offer
+        offer.replicas -= 1
+        offer.legs.remove(leg)
+        self._exchange.drop(leg.requests)
+        self._exchange.askers.pop(leg, None)
+        if offer.held:
+            self.stats.blocks_put += 1
+            self.finish_held(offer)
+            return
+        for other in offer.legs:
+            if not other.held and not other.alone:
+                self._alone(other)
 
     def _too_few(self, offer: Offer) -> None:
         """The next list of members may have enough: who lost a few heartbeats is back soon."""

@@ -43,6 +43,13 @@ class Question:
     """Who waits for the answer."""
     request: Request[Question] | None = None
 
+    def presence_known(self) -> bool | None:
+        """Whether the block is there; None while that is not known, and if a home that may hold it is
+        silent."""
+        if not self.future.done() or self.future.cancelled() or self.future.exception() is not None:
+            return None
+        return self.future.result() is not None
+
     def address(self) -> str:
         """The home that is asked now."""
         return self.homes[0]

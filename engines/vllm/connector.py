@@ -18,7 +18,9 @@ import torch
 from vllm.distributed import get_tensor_model_parallel_rank, get_tp_group
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorRole
 
+from engines.identity import model_identity
 from engines.vllm.jobs import Jobs
+from engines.vllm.keys import EngineKeys
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
 from engines.vllm.worker import WorkerSide
@@ -64,7 +66,10 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
         try:
             if role == KVConnectorRole.SCHEDULER:
                 self._pool.join()
-                self._scheduler = SchedulerSide(self._pool, background)
+                keys = EngineKeys(
+                    layout.space, self._pool.seal, lambda adapter: model_identity(adapter.lora_path)
+                )
+                self._scheduler = SchedulerSide(self._pool, keys, background)
             else:
                 self._worker = WorkerSide(
                     self._pool, layout, background, settings.recompute_ms, _of_all_ranks

@@ -12,8 +12,8 @@ class BlockRun:
     """Neighbouring blocks of one request."""
 
     request_id: str
-    keys: list[list[bytes]]
-    """For each rank, of the request's blocks from its first one on, up to the last of the run."""
+    keys: list[bytes]
+    """Of the request's blocks from its first one on, up to the last of the run."""
     first: int
     """Number of the run's first block in the request."""
     block_ids: list[int]

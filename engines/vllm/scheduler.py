@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from concurrent.futures import Future, TimeoutError
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engines.identity import model_identity
 from engines.vllm.jobs import BlockRun, Jobs
-from hostlib.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,9 +15,8 @@ if TYPE_CHECKING:
     from vllm.v1.core.sched.output import SchedulerOutput
     from vllm.v1.request import Request
 
+    from engines.vllm.keys import EngineKeys, RequestKeys
     from hostlib.engine import BlockingPool
-
-_log = logging.getLogger("weir")
 
 LOOKUP_PAUSE_S = 0.01
 """How long the scheduler waits for an answer before it turns to other requests."""
@@ -32,9 +27,7 @@ class _Tracked:
     """A request that is waiting or running."""
 
     request: Request
-    salt: bytes
-    keys: list[list[bytes]] = field(default_factory=list)
-    """For each rank, of the first blocks."""
+    keys: RequestKeys
     lookup: Future[int] | None = None
     lookup_first: int = -1
     stored: int = 0
@@ -43,21 +36,18 @@ class _Tracked:
 
     def run(self, first: int, end: int) -> BlockRun:
         """Its blocks from number `first` to before `end`."""
-        keys = [chain[:end] for chain in self.keys]
-        return BlockRun(self.request.request_id, keys, first, self.block_ids[:end])
+        return BlockRun(self.request.request_id, self.keys.keys[:end], first, self.block_ids[:end])
 
 
 class SchedulerSide:
     """See the module."""
 
-    def __init__(self, pool: BlockingPool, background: bool) -> None:
-        self._pool, self._background = pool, background
+    def __init__(self, pool: BlockingPool, keys: EngineKeys, background: bool) -> None:
+        self._pool, self._keys, self._background = pool, keys, background
         self._block_tokens = pool.space.block_tokens
-        self._spaces = [replace(pool.space, rank=rank) for rank in range(pool.space.tensor_parallel)]
         self._tracked: dict[str, _Tracked] = {}
         self._loads: list[BlockRun] = []
         self._failures_seen = 0
-        self._said: set[str] = set()
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
         """Tokens that the pool has behind those `computed`; None while it has not answered."""
@@ -66,12 +56,11 @@ class SchedulerSide:
             return 0, False
         first = computed_tokens // self._block_tokens
         usable = (request.num_tokens - 1) // self._block_tokens  # one token at least has to be computed
-        self._extend_keys(tracked, usable)
         if first >= usable:
             return 0, False
+        keys = tracked.keys.extend(usable)
         if tracked.lookup is None or tracked.lookup_first != first:
-            chains = [keys[:usable] for keys in tracked.keys]
-            tracked.lookup = self._pool.begin_exists_of_all(chains, first)
+            tracked.lookup = self._pool.begin_exists(keys[:usable], first)
             tracked.lookup_first = first
         try:
             found = tracked.lookup.result(LOOKUP_PAUSE_S)
@@ -109,7 +98,7 @@ class SchedulerSide:
             block_ids = output.kv_connector_block_state.get_block_ids(request_id)
             if block_ids is None:
                 continue
-            self._extend_keys(tracked, full)
+            tracked.keys.extend(full)
             tracked.block_ids = list(block_ids[0])
             jobs.stores.append(tracked.run(tracked.stored, full))
             tracked.stored = full
@@ -132,37 +121,8 @@ class SchedulerSide:
             tracked.lookup.cancel()
 
     def _track(self, request: Request) -> _Tracked | None:
-        """None for requests whose KV depends on more than what can be named."""
-        if request.prompt_embeds is not None or request.prompt_token_ids is None:
-            return None
+        """None for requests whose KV is not shared."""
         tracked = self._tracked.get(request.request_id)
-        if tracked is None:
-            try:
-                salt = _salt(request)
-            except (KeySpaceError, OSError) as error:
-                if str(error) not in self._said:
-                    self._said.add(str(error))
-                    _log.warning("Requests with this adapter are not shared: %s", error)
-                return None
-            tracked = self._tracked[request.request_id] = _Tracked(request, salt)
+        if tracked is None and (keys := self._keys.of(request)) is not None:
+            tracked = self._tracked[request.request_id] = _Tracked(request, keys)
         return tracked
-
-    def _extend_keys(self, tracked: _Tracked, blocks: int) -> None:
-        if not tracked.keys or len(tracked.keys[0]) < blocks:
-            tokens = list(tracked.request.all_token_ids[: blocks * self._block_tokens])
-            tracked.keys = [
-                list(space.block_keys(self._pool.seal, tokens, tracked.salt)) for space in self._spaces
-            ]
-
-
-def _salt(request: Request) -> bytes:
-    """What the KV depends on besides the tokens: adapter, images, sounds, and what the user wants apart.
-
-    An adapter's name is what one engine calls it: another may have other weights under it.
-    """
-    lora = request.lora_request
-    adapter = [lora.lora_name, model_identity(lora.lora_path)] if lora is not None else None
-    media = [(one.identifier, one.mm_position.offset) for one in request.mm_features]
-    if adapter is None and not media and request.cache_salt is None:
-        return b""
-    return json.dumps([adapter, media, request.cache_salt]).encode()

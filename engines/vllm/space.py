@@ -65,6 +65,8 @@ class Layout:
     layer_bytes: dict[str, int]
     """Of one block."""
     num_blocks: int
+    rank: int = 0
+    """Of the worker whose tensors these are."""
 
 
 def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings, rank: int = 0) -> Layout:
@@ -105,9 +107,8 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         block_tokens=group.kv_cache_spec.block_size,
         object_bytes=tuple(len(part) * page_bytes for part in groups),
         tensor_parallel=parallel.tensor_parallel_size,
-        rank=rank,
     )
-    return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks)
+    return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
 
 
 def _model_name(model: Any) -> str:

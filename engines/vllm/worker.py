@@ -30,8 +30,9 @@ _log = logging.getLogger("weir")
 class _Load:
     """Blocks of one request on their way: all first objects, then all second ones, and so on."""
 
-    def __init__(self, run: BlockRun, memory: KvMemory, pool: BlockingPool, recompute_ms: int) -> None:
-        keys = run.keys[pool.space.rank]
+    def __init__(
+        self, run: BlockRun, memory: KvMemory, pool: BlockingPool, recompute_ms: int, rank: int
+    ) -> None:
         self.failed: set[int] = set()
         """Ids of blocks that did not arrive."""
         self._memory = memory
@@ -43,7 +44,7 @@ class _Load:
         self._given_up = False
         items = []
         for index in range(objects):
-            references = pool.blocks.references(keys, index, recompute_ms)[run.first :]
+            references = pool.blocks.references(run.keys, index, recompute_ms, rank)[run.first :]
             for block_id, reference in zip(run.own_ids, references, strict=True):
                 content = memory.empty(index)
                 self._places.append((block_id, index, content))
@@ -114,7 +115,9 @@ class WorkerSide:
             block_id: report for block_id, report in self._damaged.items() if report > jobs.failures_seen
         }
         for run in jobs.loads:
-            self._loads[run.request_id] = _Load(run, self._memory, self._pool, self._recompute_ms)
+            self._loads[run.request_id] = _Load(
+                run, self._memory, self._pool, self._recompute_ms, self._layout.rank
+            )
 
     def wait_for_layer(self, layer_name: str) -> None:
         """Before a layer's attention: what this forward pass needs of it has arrived, or failed."""
@@ -135,10 +138,10 @@ class WorkerSide:
         for run in jobs.stores:
             if not self._damaged.keys().isdisjoint(run.block_ids):
                 continue  # computed from what did not arrive; the scheduler will have it computed again
-            keys = run.keys[self._pool.space.rank]
             objects: list[list[Item]] = [[] for _ in run.own_ids]
             for index in range(len(self._layout.groups)):
-                references = self._pool.blocks.references(keys, index, self._recompute_ms)[run.first :]
+                named = self._pool.blocks.references(run.keys, index, self._recompute_ms, self._layout.rank)
+                references = named[run.first :]
                 for block_id, reference, items in zip(run.own_ids, references, objects, strict=True):
                     content = self._memory.read(block_id, index)
                     items.append(Item(reference, memoryview(content.numpy())))

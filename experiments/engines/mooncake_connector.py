@@ -50,14 +50,19 @@ class MooncakePool:
         """Mooncake has no handshake: the keys alone keep parameters apart."""
         return True
 
-    def begin_exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> Future[int]:
-        """How many blocks of every chain are there, from number `first` on."""
-        names = [block.key.hex() for block in self.blocks.last_objects(chains, first)]
+    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
+        """How many blocks of a chain are there, of every rank, from number `first` on."""
+        last, ranks = len(self.space.object_bytes) - 1, range(self.space.shard_count)
+        per_rank = [
+            self.blocks.references(block_keys, last, rank=rank * self.space.ranks_of_shard)[first:]
+            for rank in ranks
+        ]
+        names = [one.key.hex() for block in zip(*per_rank, strict=True) for one in block]
 
         def ask() -> int:
             found = self._store.batch_is_exist(names)
             there = next((index for index, one in enumerate(found) if one != 1), len(names))
-            return there // len(chains)
+            return there // len(ranks)
 
         return self._loads.submit(ask)
 

@@ -7,12 +7,13 @@ from hostlib.engine.blocking import BlockingObjects, BlockingPool, open_objects,
 from hostlib.engine.config import PoolConfig
 from hostlib.engine.objects import Item, ObjectPool, PoolStats
 from hostlib.engine.pool import KvPool
-from hostlib.engine.space import KvSpace
+from hostlib.engine.space import KeyChain, KvSpace
 
 __all__ = [
     "BlockingObjects",
     "BlockingPool",
     "Item",
+    "KeyChain",
     "KvPool",
     "KvSpace",
     "ObjectPool",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hostlib.engine.node_client import NodeClient
 from hostlib.engine.objects import Item, ObjectPool, OnMoved
-from hostlib.engine.pool import KvPool
+from hostlib.engine.pool import Block, KvPool
 from hostlib.errors import ConfigError
 from hostlib.seal import Seal
 
@@ -38,8 +38,6 @@ class BlockingObjects:
         self.config, self.space = config, space
         self.seal = Seal(config.tenant, config.secret_bytes())
         self.users = 0
-        self._waiting_bytes = 0
-        self._counting = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="weir", daemon=True)
         self._thread.start()
@@ -79,7 +77,7 @@ class BlockingObjects:
 
     def begin_store(self, items: Sequence[Item]) -> Future[list[bool]]:
         """Offer objects, whose buffers stay as they are until the future is done."""
-        return self._within_bounds(items, self._objects.store, items, [False] * len(items))
+        return self._submit(self._objects.store(items))
 
     def load(self, items: Sequence[Item]) -> list[bool]:
         """Fetch objects into their buffers; which of them arrived."""
@@ -117,6 +115,7 @@ class BlockingObjects:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.get_running_loop().shutdown_default_executor()
 
         self._run(close())
         self._stop_loop()
@@ -128,31 +127,6 @@ class BlockingObjects:
         client = NodeClient(self.config, self.seal)
         await client.open()
         return client, self._make(client)
-
-    def _within_bounds(
-        self,
-        items: Sequence[Item],
-        store: Callable[[Any], Coroutine[Any, Any, Result]],
-        what: Any,
-        refused: Result,
-    ) -> Future[Result]:
-        """Not more than `waiting_bytes` wait to be stored: what comes on top is not stored, and counted."""
-        size = sum(memoryview(item.buffer).nbytes for item in items)
-        with self._counting:
-            has_room = self._waiting_bytes + size <= self.config.waiting_bytes
-            self._waiting_bytes += size if has_room else 0
-        if not has_room:
-            self._objects.stats.not_stored += len(items)
-            done: Future[Result] = Future()
-            done.set_result(refused)
-            return done
-        future = self._submit(store(what))
-        future.add_done_callback(lambda _: self._left(size))
-        return future
-
-    def _left(self, size: int) -> None:
-        with self._counting:
-            self._waiting_bytes -= size
 
     def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -182,17 +156,43 @@ class BlockingPool(BlockingObjects):
         return self._run(self.blocks.join())
 
     def exists(self, block_keys: Sequence[bytes], first: int = 0) -> int:
-        """How many whole blocks of a chain are in the pool, from number `first` on."""
-        return self.begin_exists_of_all([block_keys], first).result()
+        """How many blocks of a chain are in the pool, of every rank, from number `first` on
+        (`KvPool.exists`)."""
+        return self.begin_exists(block_keys, first).result()
 
-    def begin_exists_of_all(self, chains: Sequence[Sequence[bytes]], first: int = 0) -> Future[int]:
-        """How many whole blocks are there of every chain, all of one prompt: one for each rank."""
-        return self._submit(self.blocks.exists_of_all(chains, first))
+    def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
+        """The same, as a future."""
+        return self._submit(self.blocks.exists(list(block_keys), first))
 
-    def begin_store_blocks(self, objects: Sequence[Sequence[Item]]) -> Future[int]:
-        """Offer blocks (`KvPool.store_blocks`), whose buffers stay as they are until the future is done."""
-        items = [item for block in objects for item in block]
-        return self._within_bounds(items, self.blocks.store_blocks, objects, 0)
+    def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
+        """These blocks were found and could not be loaded (`KvPool.failed_to_load`)."""
+        self._loop.call_soon_threadsafe(self.blocks.failed_to_load, list(block_keys))
+
+    def begin_store_blocks(self, blocks: Sequence[Block]) -> Future[int]:
+        """Offer neighbouring blocks of a prompt (`KvPool.store_blocks`); how many from the first one on are
+        held.
+
+        Blocks for which there is room now are read before this returns. The others are read when there is
+        room, in the pool's thread. Buffers stay as they are until the future is done.
+        """
+        ready: list[Block] = []
+        for block in blocks:
+            size = self.blocks.block_size(block)
+            if not self.blocks.queue.take(size):
+                break
+            try:
+                ready.append(self._read(block))
+            except BaseException:
+                for taken in [size, *map(self.blocks.block_size, ready)]:
+                    self._loop.call_soon_threadsafe(self.blocks.queue.give, taken)
+                raise
+        return self._submit(self.blocks.store_blocks([*ready, *blocks[len(ready) :]], len(ready)))
+
+    @staticmethod
+    def _read(block: Block) -> Block:
+        """A block whose objects are copied; one that the engine has taken back says so again later."""
+        items = block() if callable(block) else block
+        return items if items is not None else lambda: None
 
     def _make(self, client: BlockClient) -> ObjectPool:
         return KvPool(client, self.config, self.seal, self.space)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
 from hostlib.errors import ConfigError
+from hostlib.members import MAX_NODES
 from hostlib.seal import PUBLIC_SECRET
 from hostlib.wire import MAX_REPLICAS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class PoolConfig:
     homes: tuple[str, ...]
     """IPv4 addresses of the storage nodes, the same on every node."""
     replicas: int = 1
-    """Homes that each block is stored at."""
+    """Homes that each block is stored at. A home that does not answer is left out, if another one is left."""
     controller: str | None = None
     """IPv4 address of the controller that says which storage nodes live; `homes` are those to begin with."""
     tenant: int = 0
@@ -33,29 +36,37 @@ class PoolConfig:
     """After which a storage node with something to answer counts as dead. An engine that computes may keep
     the client from the CPU for long; with replicas to turn to, shorter is better."""
     lookup_timeout_s: float = 2.0
-    """After which a prompt is computed as if nothing of it were in the pool."""
+    """After which a prompt counts as being in the pool as far as is known by then."""
     transfer_timeout_s: float = 10.0
-    """After which what has not been loaded is recomputed, and what has not been stored is given up."""
+    """After which what has not been loaded is recomputed. What is stored has as long for each object, or part
+    of a large one, from its turn on."""
     retry_s: float = 5.0
-    """How long a pool that did not answer is left alone; longer each time, up to a minute."""
+    """How often at least a storage node that does not answer is asked for a sign of life. A process that has
+    the node's client and does not answer is left alone so long, and longer each time, up to a minute."""
     report: str | None = None
     """File to which the counters are written as JSON when the pool is closed."""
     waiting_bytes: int = 1 << 28
-    """Copies of blocks that wait to be stored; what comes on top is not stored."""
+    """Copies of blocks that wait to be stored; what comes on top is copied when there is room."""
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> PoolConfig:
-        """Check types, names and ranges; ConfigError says what to change."""
-        known = {field.name: field for field in fields(cls)}
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise ConfigError(f"no pool setting {unknown[0]!r} exists; there are {', '.join(known)}")
+    def from_mapping(cls, given: Mapping[str, Any], others: Collection[str] = ()) -> PoolConfig:
+        """Check types, names and ranges; ConfigError says what to change.
+
+        `others` are names of settings that the caller takes beside the pool's: they are not in `given`, but
+        one of them may be what a wrong name was meant to be.
+        """
+        known = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise ConfigError(_no_setting(str(name), [*known, *others]))
         for name in ("address", "homes"):
             if name not in given:
                 raise ConfigError(f"pool setting {name!r} is missing")
         values = dict(given)
         if isinstance(values["homes"], str):
             values["homes"] = [part.strip() for part in values["homes"].split(",") if part.strip()]
+        if not isinstance(values["homes"], list | tuple):
+            raise ConfigError(f"pool setting 'homes' is a list of addresses, not {values['homes']!r}")
         values["homes"] = tuple(values["homes"])
         config = cls(**values)
         config._check()
@@ -66,18 +77,10 @@ class PoolConfig:
         return bytes.fromhex(self.secret)
 
     def _check(self) -> None:
-        if not self.homes:
-            raise ConfigError("pool setting 'homes' names no storage node")
-        for address in (self.address, *self.homes, *([self.controller] if self.controller else [])):
-            try:
-                IPv4Address(address)
-            except ValueError as error:
-                raise ConfigError(f"pool settings: {error}") from None
+        self._check_addresses()
         if not isinstance(self.report, str | None):
             raise ConfigError(f"pool setting 'report' is the name of a file, not {self.report!r}")
-        if self.replicas not in range(1, MAX_REPLICAS + 1):
-            raise ConfigError(f"pool setting 'replicas' is from 1 to {MAX_REPLICAS}, not {self.replicas!r}")
-        if not isinstance(self.tenant, int) or not 0 <= self.tenant <= 0xFFFF:
+        if type(self.tenant) is not int or not 0 <= self.tenant <= 0xFFFF:
             raise ConfigError(f"pool setting 'tenant' is from 0 to 65535, not {self.tenant!r}")
         try:
             secret = self.secret_bytes()
@@ -87,5 +90,36 @@ class PoolConfig:
             raise ConfigError(f"pool setting 'secret' has {len(secret)} bytes; 16 to 64 are needed")
         for name in ("silence_s", "lookup_timeout_s", "transfer_timeout_s", "retry_s", "waiting_bytes"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            if type(value) not in (int, float) or not 0 < value < math.inf:
                 raise ConfigError(f"pool setting {name!r} must be a number above 0, not {value!r}")
+
+    def _check_addresses(self) -> None:
+        if not self.homes:
+            raise ConfigError("pool setting 'homes' names no storage node")
+        for address in (
+            self.address,
+            *self.homes,
+            *([self.controller] if self.controller is not None else []),
+        ):
+            try:
+                IPv4Address(address if isinstance(address, str) else "")
+            except ValueError:
+                raise ConfigError(f"pool settings: {address!r} is no IPv4 address") from None
+        if len(set(self.homes)) < len(self.homes) or self.address in self.homes:
+            raise ConfigError(
+                "pool settings 'homes' and 'address' name one address twice: "
+                "each storage node has its own, and so has this node"
+            )
+        count = len(self.homes)
+        if count > MAX_NODES:
+            raise ConfigError(f"pool setting 'homes' names {count} storage nodes; {MAX_NODES} can be")
+        if type(self.replicas) is not int or not 1 <= self.replicas <= MAX_REPLICAS:
+            raise ConfigError(f"pool setting 'replicas' is from 1 to {MAX_REPLICAS}, not {self.replicas!r}")
+        if self.replicas > count and self.controller is None:
+            raise ConfigError(f"pool setting 'replicas' is {self.replicas}, but 'homes' names {count}")
+
+
+def _no_setting(name: str, known: Sequence[str]) -> str:
+    nearest = get_close_matches(name, known, 1)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(known)}"
+    return f"no pool setting {name!r} exists; {hint}"

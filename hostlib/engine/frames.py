@@ -10,12 +10,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hostlib.errors import ConfigError
+from hostlib.wire import MAX_BLOCK_BYTES
 
 if TYPE_CHECKING:
     import asyncio
 
     from hostlib.wire import Buffer
 
+MAX_LINE_BYTES = 1 << 16
+"""Enough for the longest request: 256 questions."""
 _LENGTHS = struct.Struct("<II")
 _CREDENTIALS = struct.Struct("=iII")
 
@@ -40,6 +43,8 @@ class Channel:
         """The next frame; None at the end of the connection, and where what comes is no frame."""
         try:
             said, body = _LENGTHS.unpack(await self._reader.readexactly(_LENGTHS.size))
+            if said > MAX_LINE_BYTES or body > MAX_BLOCK_BYTES:
+                return None
             line = await self._reader.readexactly(said)
             what = json.loads(line)
             return (what, await self._reader.readexactly(body)) if isinstance(what, dict) else None

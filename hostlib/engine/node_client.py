@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import time
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hostlib.client import Client
 from hostlib.client_options import ClientOptions
 from hostlib.endpoint import UdpEndpoint
 from hostlib.engine.frames import Channel
+from hostlib.engine.reach import Reach
 from hostlib.engine.shared_client import BlockClient, Guest, Host
 from hostlib.errors import ConfigError, TransferTimeoutError
 from hostlib.health import HealthOptions
@@ -23,12 +25,14 @@ from hostlib.members import Members
 from hostlib.wire import KV_PORT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from hostlib.engine.config import PoolConfig
     from hostlib.seal import Seal
     from hostlib.transfer import BlockRef, FetchedBlock
     from hostlib.wire import Buffer
+
+Result = TypeVar("Result")
 
 ATTEMPTS = 200
 PAUSE_S = 0.01
@@ -44,6 +48,8 @@ class NodeClient:
         self._config, self._seal = config, seal
         self._path = f"\0weir {config.address} {KV_PORT}"
         self._opening = asyncio.Lock()
+        self._reach = Reach(config.retry_s)
+        """Of the process that has the client."""
         self._client: BlockClient | None = None
         self._endpoint: UdpEndpoint | None = None
         self._host: Host | None = None
@@ -53,6 +59,20 @@ class NodeClient:
     def is_host(self) -> bool:
         """Whether this process has the client that the node's others use."""
         return self._host is not None
+
+    @property
+    def suspects(self) -> list[str]:
+        """Addresses of storage nodes that do not answer: all, if the process with the client does not."""
+        if not self._reach.allows(time.monotonic()):
+            return list(self._config.homes)
+        return self._client.suspects if self._client is not None else []
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether any storage node answers, as far as this process knows."""
+        if not self._reach.allows(time.monotonic()):
+            return False
+        return self._client is None or self._client.is_answering
 
     def endpoint_report(self) -> dict[str, int]:
         """Counters of the socket; nothing where another process has it."""
@@ -69,22 +89,25 @@ class NodeClient:
 
     async def get(self, block: BlockRef) -> FetchedBlock:
         """As `Client.get`."""
-        return await (await self._current(block)).get(block)
+        return await self._with_client(block, lambda client: client.get(block))
 
     async def get_into(self, block: BlockRef, buffer: memoryview) -> FetchedBlock:
         """As `Client.get_into`."""
-        return await (await self._current(block)).get_into(block, buffer)
+        return await self._with_client(block, lambda client: client.get_into(block, buffer))
 
     async def put(
-        self, block: BlockRef, content: Buffer, *, durable: bool = False, replicas: int = 1
+        self, block: BlockRef, content: Buffer, *, replicas: int = 1, at_least: int | None = None
     ) -> None:
         """As `Client.put`."""
-        client = await self._current(block)
-        await client.put(block, content, durable=durable, replicas=replicas)
+        await self._with_client(
+            block, lambda client: client.put(block, content, replicas=replicas, at_least=at_least)
+        )
 
-    async def exists(self, blocks: Sequence[BlockRef]) -> int:
-        """As `Client.exists`."""
-        return await (await self._current(blocks[0])).exists(blocks) if blocks else 0
+    async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
+        """As `Client.present`."""
+        if not blocks:
+            return []
+        return await self._with_client(blocks[0], lambda client: client.present(blocks, within_s))
 
     def close(self) -> None:
         """Give up all transfers; another process may take over."""
@@ -100,15 +123,29 @@ class NodeClient:
     def _is_open(self) -> bool:
         return self._client is not None and not (isinstance(self._client, Guest) and self._client.is_over)
 
-    async def _current(self, block: BlockRef) -> BlockClient:
-        """Once it was open, whatever prevents it is a pool that does not answer."""
-        if self._is_open():
-            assert self._client is not None
-            return self._client
+    async def _with_client(self, block: BlockRef, ask: Callable[[BlockClient], Awaitable[Result]]) -> Result:
+        """What the client answers. Once it was open, whatever prevents it is a pool that does not answer.
+
+        If another process has the client and says nothing for `silence_s` to a caller that then gives up, it
+        is left alone for a while.
+        """
+        began_s = time.monotonic()
+        if self._host is None and not self._reach.allows(began_s):
+            raise TransferTimeoutError(block.key, self._silent())
         try:
-            return await self.open()
+            return await ask(self._client if self._is_open() and self._client else await self.open())
         except (ConfigError, OSError) as error:
+            self._reach.failed(time.monotonic())
             raise TransferTimeoutError(block.key, str(error)) from None
+        except asyncio.CancelledError:
+            now_s = time.monotonic()
+            if now_s - began_s >= self._config.silence_s and not self._heard_since(began_s):
+                self._reach.failed(now_s)
+            raise
+
+    def _heard_since(self, began_s: float) -> bool:
+        """Whether this process has the client, or the one that has it has said something since then."""
+        return self._host is not None or (isinstance(self._client, Guest) and self._client.heard_s >= began_s)
 
     async def _opened(self) -> BlockClient:
         for _ in range(ATTEMPTS):
@@ -133,7 +170,11 @@ class NodeClient:
             server.close()
             raise
         members = Members.of(config.homes, config.replicas)
-        health = HealthOptions(silence_s=config.silence_s)
+        health = HealthOptions(
+            silence_s=config.silence_s,
+            probe_s=min(HealthOptions().probe_s, config.retry_s),
+            max_probe_s=config.retry_s,
+        )
         options = ClientOptions(health=health, controller=config.controller)
         client = Client(self._endpoint, members, self._seal, options)
         self._host, self._server = Host(client, self._settings()), server
@@ -150,7 +191,7 @@ class NodeClient:
             channel = Channel(*await asyncio.open_unix_connection(self._path))
         except OSError:
             return None
-        guest = Guest(channel)
+        guest = Guest(channel, self._reach.answered)
         try:
             async with asyncio.timeout(ENTER_S):
                 await guest.enter(self._settings())

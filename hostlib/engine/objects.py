@@ -1,34 +1,46 @@
 """Objects of the pool as an engine wants them, in asyncio: which are there, many into and out of buffers.
 
-Nothing here raises because the pool fails: an engine can always compute. Failures are counted, said once, and
-the pool is left alone for a while (`hostlib.engine.reach`).
+Nothing here raises because the pool fails: an engine can always compute. Failures are counted. A storage node
+that does not answer is named once; what lies on the others is found and moved as before.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hostlib.engine.reach import Reach
-from hostlib.errors import TransferError, TransferTimeoutError
-from hostlib.wire import VALUE_BYTES, Buffer
+from hostlib.engine.failed_loads import FailedLoads
+from hostlib.engine.large import MAX_OBJECT_BYTES, LargeObjects
+from hostlib.engine.silence import Silence
+from hostlib.engine.store_queue import StoreQueue
+from hostlib.errors import TransferError
+from hostlib.seal import Seal
+from hostlib.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from hostlib.engine.config import PoolConfig
     from hostlib.engine.shared_client import BlockClient
     from hostlib.transfer import BlockRef, FetchedBlock
 
 OBJECTS_IN_FLIGHT = 64
-"""Of one load or store: enough to fill all homes' windows, few enough to bound what is assembled at once."""
+"""Of one load: enough to fill all homes' windows, few enough to bound what is assembled at once."""
+QUESTIONS_IN_FLIGHT = 256
+"""Of one look-up."""
+LOOKUPS_IN_FLIGHT = 8
+"""More look-ups wait for one of these to end."""
+ANSWER_SHARE = 0.9
+"""Of the time that a look-up has left, how much is given to the questions that it asks next."""
 
 OnMoved = Callable[[int, bool], None]
+Ask = Callable[["Sequence[BlockRef]"], Awaitable[list[bool]]]
 
 _log = logging.getLogger("weir")
 
@@ -39,6 +51,11 @@ class Item(NamedTuple):
     block: BlockRef
     buffer: Buffer
     """Where its bytes go to or come from, contiguous; a load needs a writable one of the object's length."""
+
+    @property
+    def size(self) -> int:
+        """Length of the object in bytes."""
+        return memoryview(self.buffer).nbytes
 
     def check(self, *, writable: bool) -> None:
         """Raise ValueError for a buffer that can't be used as it is."""
@@ -60,8 +77,12 @@ class PoolStats:
     """What one engine moved."""
 
     lookups: int = 0
+    slow_lookups: int = 0
+    """Look-ups that took longer than they may, and answered with what was known until then."""
+    questions: int = 0
+    """Objects that look-ups asked about."""
     found: int = 0
-    """Objects that lookups found."""
+    """Objects that look-ups found; of a look-up for blocks, the blocks."""
     loaded_objects: int = 0
     loaded_bytes: int = 0
     pool_bytes: int = 0
@@ -75,7 +96,7 @@ class PoolStats:
     stored_objects: int = 0
     stored_bytes: int = 0
     not_stored: int = 0
-    """Objects for which there was no room to wait."""
+    """Objects that were not offered: too many waited, or the engine took the block back before its turn."""
     failed: Counter[str] = field(default_factory=Counter)
     """Objects that could not be moved, by error."""
 
@@ -93,35 +114,52 @@ class ObjectPool:
 
     def __init__(self, client: BlockClient, config: PoolConfig) -> None:
         self.stats = PoolStats()
-        self.silence_level = logging.WARNING
-        """At which it is said that the pool fell silent, and that it answers again: where several processes
-        of an engine use the pool, one of them says so."""
+        self.silence = Silence(client)
+        """What is said of storage nodes that do not answer."""
+        self.queue = StoreQueue(int(config.waiting_bytes))
+        """What waits to be stored."""
         self._client, self._config = client, config
-        self._reach = Reach(config.retry_s)
+        self._failed_loads = FailedLoads()
+        seal = Seal(config.tenant, config.secret_bytes())
+        self._large = LargeObjects(client, seal, config.replicas, config.transfer_timeout_s)
+        self._said_not_stored = self._said_length = False
+        self._lookups = asyncio.Semaphore(LOOKUPS_IN_FLIGHT)
+
+    @property
+    def silence_level(self) -> int:
+        """Level of what is logged about storage nodes that do not answer."""
+        return self.silence.level
+
+    @silence_level.setter
+    def silence_level(self, level: int) -> None:
+        self.silence.level = level
 
     @property
     def is_answering(self) -> bool:
-        """Whether the pool is worth asking now."""
-        return self._reach.allows(time.monotonic())
+        """Whether any storage node answers, as far as is known."""
+        return self._client.is_answering
 
     async def prefix(self, blocks: Sequence[BlockRef]) -> int:
-        """How many of the objects are there, from the first on; 0 if the pool can't be asked."""
-        if not blocks or not await self._ready():
-            return 0
-        try:
-            async with asyncio.timeout(self._config.lookup_timeout_s):
-                found = await self._client.exists(blocks)
-        except (TransferError, TimeoutError) as error:
-            self._on_failure(error)
-            return 0
-        self._on_answer()
-        self.stats.lookups += 1
+        """How many of the objects are there, from the first one on, as far as storage nodes say in time."""
+        found = 0
+        async with self._looking_up() as present:
+            for start in range(0, len(blocks), QUESTIONS_IN_FLIGHT):
+                some = blocks[start : start + QUESTIONS_IN_FLIGHT]
+                answers = await present(some)
+                found += answers.index(False) if False in answers else len(answers)
+                if False in answers:
+                    break
         self.stats.found += found
         return found
 
     async def present(self, blocks: Sequence[BlockRef]) -> list[bool]:
-        """Which of the objects are there; none if the pool can't be asked."""
-        return [bool(found) for found in await asyncio.gather(*(self.prefix([block]) for block in blocks))]
+        """Which of the objects are there, as far as storage nodes say in time."""
+        there: list[bool] = []
+        async with self._looking_up() as present:
+            for start in range(0, len(blocks), QUESTIONS_IN_FLIGHT):
+                there += await present(blocks[start : start + QUESTIONS_IN_FLIGHT])
+        self.stats.found += sum(there)
+        return there + [False] * (len(blocks) - len(there))
 
     async def load(self, items: Sequence[Item], on_moved: OnMoved = _ignore) -> list[bool]:
         """Fetch objects into their buffers, the first ones first; which of them are right and complete.
@@ -132,67 +170,25 @@ class ObjectPool:
         """
         for item in items:
             item.check(writable=True)
-        started_s = time.monotonic()
-        loaded = await self._move(items, self._load_one, on_moved)
-        self.stats.load_s += time.monotonic() - started_s
-        return loaded
-
-    async def fetch(self, block: BlockRef) -> memoryview | None:
-        """An object whose length is not known; None if it can't be had."""
-        if not await self._ready():
-            return None
-        started_s = time.monotonic()
-        try:
-            async with asyncio.timeout(self._config.transfer_timeout_s):
-                fetched = await self._client.get(block)
-        except TransferError as error:
-            self._on_failed_object(error)
-            return None
-        except TimeoutError as error:
-            self._on_failure(error)
-            return None
-        self._on_loaded(fetched)
-        self.stats.load_s += time.monotonic() - started_s
-        return memoryview(fetched.content).cast("B")
-
-    async def store(self, items: Sequence[Item]) -> list[bool]:
-        """Offer objects; which of them are held. Objects are immutable: what is there stays.
-
-        Raises ValueError for buffers that can't be used, before anything is moved.
-        """
-        for item in items:
-            item.check(writable=False)
-        return await self._move(items, self._store_one, _ignore)
-
-    def close(self) -> None:
-        """Give up all transfers."""
-        self._client.close()
-
-    async def _ready(self) -> bool:
-        """Whether to ask at all."""
-        return self.is_answering
-
-    async def _move(
-        self, items: Sequence[Item], one: Callable[[Item], Awaitable[bool]], on_moved: OnMoved
-    ) -> list[bool]:
-        """All items through `one`, so many at a time, within the time for a transfer."""
+        started_s = now_s()
         moved: list[bool | None] = [None] * len(items)
         turns = asyncio.Semaphore(OBJECTS_IN_FLIGHT)
 
-        async def move(index: int) -> None:
+        async def load(index: int) -> None:
             async with turns:
-                if self.is_answering:
-                    moved[index] = await one(items[index])
-                    on_moved(index, moved[index] is True)
+                moved[index] = await self._load_one(items[index])
+                on_moved(index, moved[index] is True)
 
         tasks: list[asyncio.Future[None]] = []
         try:
             async with asyncio.timeout(self._config.transfer_timeout_s):
                 if await self._ready():
-                    tasks += [asyncio.ensure_future(move(index)) for index in range(len(items))]
+                    tasks += [asyncio.ensure_future(load(index)) for index in range(len(items))]
                     await asyncio.gather(*tasks)
         except TimeoutError as error:
-            self._on_failure(error)
+            self._on_failed(
+                error, [item.block for item, one in zip(items, moved, strict=True) if one is None]
+            )
         finally:
             for task in tasks:
                 task.cancel()
@@ -200,39 +196,140 @@ class ObjectPool:
             for index, one_moved in enumerate(moved):
                 if one_moved is None:
                     on_moved(index, False)
+        self.stats.load_s += now_s() - started_s
         return [one_moved is True for one_moved in moved]
 
-    async def _load_one(self, item: Item) -> bool:
-        buffer = memoryview(item.buffer).cast("B")
+    async def fetch(self, block: BlockRef) -> memoryview | None:
+        """An object whose length is not known; None if it can't be had."""
+        if not await self._ready():
+            return None
+        started_s = now_s()
         try:
-            fetched = await self._client.get_into(item.block, buffer)
+            async with asyncio.timeout(self._config.transfer_timeout_s):
+                fetched = await self._client.get(block)
+                manifest = self._large.manifest_of(block, fetched.content)
+                if manifest is not None:
+                    fetched = await self._large.load(block, memoryview(bytearray(manifest.length)))
+        except (TransferError, TimeoutError) as error:
+            self._on_failed(error, [block])
+            return None
+        self._on_loaded(block, fetched)
+        self.stats.load_s += now_s() - started_s
+        return memoryview(fetched.content).cast("B")
+
+    async def store(self, items: Sequence[Item]) -> list[bool]:
+        """Offer objects, each when there is room for it (`queue`); which of them are held.
+
+        Objects are immutable: what is there stays. Raises ValueError for buffers that can't be used, before
+        anything is moved.
+        """
+        for item in items:
+            item.check(writable=False)
+        if not await self._ready():
+            return [False] * len(items)
+        held = await self.queue.run(
+            [item.size for item in items], lambda index: self._store_one(items[index])
+        )
+        self._not_stored(held.count(None), sum(item.size for item in items))
+        return [one is True for one in held]
+
+    def close(self) -> None:
+        """Give up all transfers."""
+        self._client.close()
+
+    @asynccontextmanager
+    async def _looking_up(self) -> AsyncIterator[Ask]:
+        """Give a function that asks about objects, within the time for a look-up.
+
+        If the time is up, the body ends without an error: what it knows by then is the answer.
+        """
+        until_s = now_s() + self._config.lookup_timeout_s
+        self.stats.lookups += 1
+        try:
+            async with asyncio.timeout_at(until_s), self._lookups:
+                yield partial(self._ask, until_s=until_s)
+        except TimeoutError:
+            self.stats.slow_lookups += 1
+
+    async def _ask(self, blocks: Sequence[BlockRef], until_s: float) -> list[bool]:
+        """Which of the objects are known to be there, as far as that is known until then."""
+        if not await self._ready():
+            return [False] * len(blocks)
+        within_s = ANSWER_SHARE * (until_s - now_s())
+        gives_up_s = now_s() + within_s
+        try:
+            answers = await self._client.present(blocks, within_s)
         except TransferError as error:
-            self._on_failed_object(error)
+            self._on_failed(error, ())
+            return [False] * len(blocks)
+        self.silence.look()
+        self.stats.questions += len(blocks)
+        if None in answers and now_s() >= gives_up_s:
+            self.stats.slow_lookups += 1
+        return [
+            answer is True and self._can_load(block.key)
+            for block, answer in zip(blocks, answers, strict=True)
+        ]
+
+    def _can_load(self, key: bytes) -> bool:
+        """Whether an object that was found is offered, or failed to load too often."""
+        self._failed_loads.found(key)
+        return not self._failed_loads.rests(key, now_s())
+
+    async def _ready(self) -> bool:
+        """Whether to ask at all."""
+        return self.is_answering
+
+    async def _load_one(self, item: Item) -> bool:
+        block, buffer = item.block, memoryview(item.buffer).cast("B")
+        try:
+            if len(buffer) > MAX_BLOCK_BYTES:
+                fetched = await self._large.load(block, buffer)
+            else:
+                fetched = await self._client.get_into(block, buffer)
+        except TransferError as error:
+            self._on_failed(error, [block])
             return False
-        if len(fetched.content) != len(buffer):
-            self._on_answer()
+        if len(fetched.content) != len(buffer) or self._large.manifest_of(block, buffer) is not None:
             self.stats.failed["length"] += 1
+            self._failed_loads.add(block.key, now_s())
             return False
-        self._on_loaded(fetched)
+        self._on_loaded(block, fetched)
         return True
 
     async def _store_one(self, item: Item) -> bool:
-        content = memoryview(item.buffer).cast("B")
+        block, content = item.block, memoryview(item.buffer).cast("B")
+        if not 0 < len(content) <= MAX_OBJECT_BYTES:
+            self._refuse_length(len(content))
+            return False
         try:
-            await self._client.put(item.block, content)
-        except TransferError as error:
-            self._on_failed_object(error)
+            if len(content) > MAX_BLOCK_BYTES:
+                await self._large.store(block, content)
+            else:
+                async with asyncio.timeout(self._config.transfer_timeout_s):
+                    await self._client.put(block, content, replicas=self._config.replicas, at_least=1)
+        except (TransferError, TimeoutError) as error:
+            self._on_failed(error, ())
             return False
-        except ValueError:  # longer than any block
-            self.stats.failed["length"] += 1
-            return False
-        self._on_answer()
+        self._failed_loads.discard(block.key)
+        self.silence.look()
         self.stats.stored_objects += 1
         self.stats.stored_bytes += len(content)
         return True
 
-    def _on_loaded(self, fetched: FetchedBlock) -> None:
-        self._on_answer()
+    def _refuse_length(self, length: int) -> None:
+        """Count an object that can't be stored whatever happens, and say so once."""
+        self.stats.failed["length"] += 1
+        if not self._said_length:
+            self._said_length = True
+            _log.warning(
+                "An object of %d bytes is not stored: 1 to %d are possible. Use smaller blocks, or more "
+                "objects a block", length, MAX_OBJECT_BYTES,
+            )  # fmt: skip
+
+    def _on_loaded(self, block: BlockRef, fetched: FetchedBlock) -> None:
+        self._failed_loads.discard(block.key)
+        self.silence.look()
         size = len(fetched.content)
         from_pool = min(size, fetched.pool_fragments * VALUE_BYTES)
         self.stats.loaded_objects += 1
@@ -241,20 +338,27 @@ class ObjectPool:
         self.stats.store_bytes += size - from_pool
         self.stats.merged += fetched.merged_fragments
 
-    def _on_failed_object(self, error: TransferError) -> None:
-        """A refusal shows that the pool is there; silence does not."""
-        if isinstance(error, TransferTimeoutError):
-            self._on_failure(error)
-        else:
-            self.stats.failed[type(error).__name__] += 1
-
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failed(self, error: Exception, not_loaded: Sequence[BlockRef]) -> None:
+        """Count a failure, and remember the objects that it kept from being loaded."""
+        self.silence.look()
         self.stats.failed[type(error).__name__] += 1
-        if self._reach.failed(time.monotonic()):
-            why = str(error) or "no answer in time"
-            text = "The pool does not answer (%s): prompts are computed until it does."
-            _log.log(self.silence_level, text, why)
+        for block in not_loaded:
+            self._failed_loads.add(block.key, now_s())
 
-    def _on_answer(self) -> None:
-        if self._reach.answered():
-            _log.log(self.silence_level, "The pool answers again.")
+    def _not_stored(self, objects: int, offered_bytes: int) -> None:
+        """Count objects that were not offered, and say once what to do."""
+        if not objects:
+            return
+        self.stats.not_stored += objects
+        if not self._said_not_stored:
+            self._said_not_stored = True
+            _log.warning(
+                "Not all that this engine computes is stored: the pool takes it more slowly. At once "
+                "%d bytes were offered; pool setting 'waiting_bytes' is %d: raise it if there is memory",
+                offered_bytes, self._config.waiting_bytes,
+            )  # fmt: skip
+
+
+def now_s() -> float:
+    """Time of the event loop that runs."""
+    return asyncio.get_running_loop().time()

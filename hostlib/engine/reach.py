@@ -1,4 +1,4 @@
-"""Whether the pool is worth asking: one that did not answer is left alone for a while. Pure."""
+"""Whether the process with a node's client is worth asking: a silent one is left alone for a while. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class Reach:
     """Open at first. Each failure in a row doubles the rest, up to a minute; an answer ends it."""
 
     def __init__(self, retry_s: float) -> None:
-        self.failures = 0
+        self._failures = 0
         """In a row."""
         self._retry_s = retry_s
         self._until_s = 0.0
@@ -18,16 +18,13 @@ class Reach:
         """Whether to ask at all."""
         return now_s >= self._until_s
 
-    def failed(self, now_s: float) -> bool:
-        """No answer came; whether that is news."""
+    def failed(self, now_s: float) -> None:
+        """No answer came."""
         if now_s < self._until_s:
-            return False  # one of several requests that were under way together
-        self._until_s = now_s + min(LONGEST_REST_S, self._retry_s * 2 ** min(self.failures, 16))
-        self.failures += 1
-        return self.failures == 1
+            return  # one of several requests that were under way together
+        self._until_s = now_s + min(LONGEST_REST_S, self._retry_s * 2 ** min(self._failures, 16))
+        self._failures += 1
 
-    def answered(self) -> bool:
-        """An answer came; whether that is news."""
-        was_silent = self.failures > 0
-        self.failures, self._until_s = 0, 0.0
-        return was_silent
+    def answered(self) -> None:
+        """An answer came."""
+        self._failures, self._until_s = 0, 0.0

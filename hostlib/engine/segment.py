@@ -24,10 +24,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hostlib.engine.objects import Item
-from hostlib.errors import HostlibError
+from hostlib.errors import HostlibError, TransferTimeoutError
 from hostlib.transfer import BlockRef
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hostlib.engine.objects import ObjectPool
     from hostlib.engine.shared_client import BlockClient
     from hostlib.seal import Seal
@@ -42,6 +44,8 @@ STAMP_BITS: Final = 32
 """Random bits of a stamp; the version is above them."""
 PROBED_AT_ONCE: Final = 16
 """Commit records that `refresh` asks for ahead of the newest known."""
+PROBE_S: Final = 45.0
+"""How long `refresh` waits for an answer about them."""
 
 
 class SegmentError(HostlibError):
@@ -102,11 +106,11 @@ class SegmentReader:
         newest = seen
         while True:
             ahead = [self._commit(newest + step) for step in range(1, PROBED_AT_ONCE + 1)]
-            found = await self._client.exists(ahead)
+            found = await self._held(ahead)
             newest += found
             if found < PROBED_AT_ONCE:
                 break
-        if newest == seen and seen and not await self._client.exists([self._commit(seen)]):
+        if newest == seen and seen and not await self._held([self._commit(seen)]):
             raise RolledBackError(f"segment {self._name.decode()!r}: version {seen} was there, and is gone")
         if newest > seen:
             commit = Commit.decode(bytes((await self._client.get(self._commit(newest))).content))
@@ -134,6 +138,16 @@ class SegmentReader:
             )
         start = offset - first * commit.page_bytes
         return bytes(pages[start : start + length])
+
+    async def _held(self, commits: Sequence[BlockRef]) -> int:
+        """How many commit records are there, from the first one on; TransferError if that is not known."""
+        answers = await self._client.present(commits, PROBE_S)
+        for commit, is_there in zip(commits, answers, strict=True):
+            if is_there is None:
+                raise TransferTimeoutError(commit.key, "a home that may hold it does not answer")
+            if not is_there:
+                break
+        return answers.index(False) if False in answers else len(answers)
 
     def _opened(self, offset: int, length: int) -> Commit:
         if self.commit is None:

@@ -13,10 +13,10 @@ pytest.importorskip("vllm", reason="make test-engines")
 import torch
 from vllm.v1.kv_cache_interface import FullAttentionSpec, SlidingWindowSpec
 
-from engines.vllm.scheduler import _salt
 from engines.vllm.space import Settings, make_layout
 from hostlib.engine import KvSpace
 from hostlib.errors import KeySpaceError
+from hostlib.seal import PUBLIC_SECRET, Seal
 
 SETTINGS = Settings.from_extra({"address": "10.0.0.1", "homes": ["10.0.0.3"]})
 SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}
@@ -43,6 +43,10 @@ def space(model: str, spec: Any = None, cache_dtype: str = "auto", **changes: An
     return make_layout(config, cache, SETTINGS).space
 
 
+def chain(space: KvSpace) -> list[bytes]:
+    return list(space.block_keys(Seal(0, PUBLIC_SECRET), range(64)))
+
+
 def test_a_model_of_sliding_windows_alone_is_refused(tmp_path: Path) -> None:
     """vLLM has one group of its layers, whose blocks before the window it gives to others."""
     model = weights(tmp_path / "model", b"weights")
@@ -64,17 +68,4 @@ def test_what_changes_the_kv_of_the_same_weights_is_told_apart(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     model = weights(tmp_path / "model", b"weights")
-    assert space(model, **changes).descriptor != space(model).descriptor
-
-
-def test_adapters_of_one_name_are_told_apart_by_their_weights(tmp_path: Path) -> None:
-    def salt(path: str) -> bytes:
-        adapter = SimpleNamespace(lora_name="sql", lora_path=path)
-        request: Any = SimpleNamespace(lora_request=adapter, mm_features=[], cache_salt=None)
-        return _salt(request)
-
-    one = salt(weights(tmp_path / "one", b"weights"))
-    assert salt(weights(tmp_path / "same", b"weights")) == one
-    assert salt(weights(tmp_path / "other", b"Weights")) != one
-    with pytest.raises(KeySpaceError):
-        salt(str(Path(weights(tmp_path / "empty", b"")).parent))
+    assert chain(space(model, **changes)) != chain(space(model))

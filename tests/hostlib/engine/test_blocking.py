@@ -20,10 +20,12 @@ import hostlib
 from hostlib.content import derivation
 from hostlib.endpoint import UdpEndpoint
 from hostlib.engine import Item, KvSpace, PoolConfig, open_pool, open_pools
+from hostlib.engine.pool import Block, BlockReader
 from hostlib.errors import ConfigError
 from hostlib.seal import PUBLIC_SECRET, Seal
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
+from hostlib.transfer import BlockRef
 from tests.hostlib.loopback import own_address
 
 SPACE = KvSpace(
@@ -108,14 +110,62 @@ def test_a_process_shares_a_pool_and_the_last_to_close_ends_it(config: PoolConfi
     again.close()
 
 
-def test_what_waits_to_be_stored_is_bounded(config: PoolConfig) -> None:
-    pool = open_pool(replace(config, waiting_bytes=3 * 4096), SPACE)
+def test_more_blocks_than_may_wait_are_stored_one_after_the_other_as_room_comes(config: PoolConfig) -> None:
+    """What has no room is not copied: so much memory is never taken."""
+    size, most = SPACE.block_bytes, 3
+    pool = open_pool(replace(config, waiting_bytes=most * size), SPACE)
+    copied = largest = 0
+
+    def reader(block: BlockRef) -> BlockReader:
+        def read() -> list[Item]:
+            nonlocal copied, largest
+            copied += 1
+            largest = max(largest, copied - pool.blocks.stats.stored_objects)
+            return [Item(block, block.key * (size // len(block.key)))]
+
+        return read
+
+    try:
+        keys = list(SPACE.block_keys(pool.seal, range(4 * 50)))
+        blocks = pool.blocks.references(keys, 0)
+        assert pool.begin_store_blocks([reader(block) for block in blocks]).result() == 50
+        assert copied == 50
+        assert largest <= most + 1
+        assert pool.stats()["not_stored"] == 0
+        assert pool.exists(keys) == 50
+    finally:
+        pool.close()
+
+
+def test_what_the_engine_takes_back_before_its_turn_is_not_stored_and_that_is_said_once(
+    config: PoolConfig, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool = open_pool(replace(config, waiting_bytes=SPACE.block_bytes), SPACE)
     try:
         keys = list(SPACE.block_keys(pool.seal, range(16)))
-        blocks = [[Item(block, bytes(4096))] for block in pool.blocks.references(keys, 0)]
-        assert pool.begin_store_blocks(blocks).result() == 0
-        assert pool.stats()["not_stored"] == 4
-        assert pool.begin_store_blocks(blocks[:3]).result() == 3
+        (first, *_) = pool.blocks.references(keys, 0)
+        blocks: list[Block] = [[Item(first, bytes(4096))], lambda: None, lambda: None]
+        for _ in range(2):
+            assert pool.begin_store_blocks(blocks).result() == 1
+        assert pool.stats()["not_stored"] == 2
+        assert pool.exists(keys) == 1
+    finally:
+        pool.close()
+    assert caplog.text.count("pool setting 'waiting_bytes' is 4096") == 1
+
+
+def test_a_block_that_can_not_be_read_gives_its_room_back(config: PoolConfig) -> None:
+    pool = open_pool(replace(config, waiting_bytes=2 * SPACE.block_bytes), SPACE)
+    try:
+        (block,) = pool.blocks.references(list(SPACE.block_keys(pool.seal, range(4))), 0)
+
+        def fails() -> list[Item]:
+            raise OSError("the engine's memory is gone")
+
+        with pytest.raises(OSError, match="is gone"):
+            pool.begin_store_blocks([[Item(block, bytes(4096))], fails])
+        two = [[Item(block, bytes(4096))]]
+        assert [pool.begin_store_blocks(two).result() for _ in range(3)] == [1, 1, 1]
     finally:
         pool.close()
 

@@ -9,15 +9,20 @@ from dataclasses import replace
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib import wire
 from hostlib.client import Client
 from hostlib.content import derivation
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig
+from hostlib.engine.pool import BlockReader
+from hostlib.engine.prefix_search import FIRST_WAVE, WAVE
+from hostlib.engine.store_queue import STORES_AT_ONCE
 from hostlib.errors import KeySpaceError
 from hostlib.members import Members
 from hostlib.storage_node import StorageNode
 from hostlib.store import BlockStore
+from tests.hostlib.engine.pool_world import PoolWorld, blocks_of, keys, play
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
-from tests.hostlib.sealed import SEAL
+from tests.hostlib.sealed import SEAL, place
 
 HOME, NODE, OTHER_NODE = "10.0.0.101", "10.0.0.1", "10.0.0.2"
 CONFIG = PoolConfig.from_mapping(
@@ -35,7 +40,7 @@ class World:
     def __init__(self) -> None:
         self.network = MemoryNetwork()
         self.members = self.network.members = Members.of([HOME])
-        self.store = BlockStore(1 << 24, None, derivation(SEAL))
+        self.store = BlockStore(1 << 26, None, derivation(SEAL))
         self.home = StorageNode(self.network.port(HOME), self.store)
 
     def pool(self, address: str = NODE, space: KvSpace = SPACE, config: PoolConfig = CONFIG) -> KvPool:
@@ -84,6 +89,47 @@ def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
         await pool.store([first, *second])
         assert await pool.exists(KEYS[:1]) == 0
         assert await pool.exists(KEYS, 1) == 1
+
+    run_virtual(play())
+
+
+def test_a_look_up_for_131072_tokens_over_eight_ranks_asks_few_questions() -> None:
+    """All of them, 65,536, take longer than the time for a look-up."""
+    blocks, ranks = 8192, 8
+    space = replace(SPACE, tensor_parallel=ranks)
+    keys = [number.to_bytes(16, "big") for number in range(1, blocks + 1)]
+
+    def asked(world: World) -> int:
+        stats = [data for *_, data in world.network.log if data[1] == wire.OP_STAT]
+        return sum(any(wire.decode(data).key) for data in stats)
+
+    async def play(held: int) -> None:
+        world = World()
+        pool = world.pool(space=space)
+        assert await pool.join()
+        last = len(space.object_bytes) - 1
+        for rank in range(ranks):
+            names = pool.references(keys[:held], last, rank=rank)
+            world.store.preload([place(block.key) for block in names], 700)
+        before = asked(world)
+        assert await pool.exists(keys) == held
+        assert asked(world) - before <= 3 * WAVE + FIRST_WAVE
+        assert pool.stats.questions == asked(world) - before
+        assert await pool.exists(keys, held - 1) == 1
+
+    for held in (4097, blocks):
+        run_virtual(play(held))
+
+
+def test_references_of_a_run_are_those_of_the_whole_prompt() -> None:
+    async def play() -> None:
+        pool = World().pool()
+        whole = pool.references(KEYS, 1)
+        for first in range(len(KEYS)):
+            parent = KEYS[first - 1] if first else None
+            assert pool.run_references(KEYS[first:], 1, first=first, parent=parent) == whole[first:]
+        (far,) = pool.run_references(KEYS[:1], 1, first=1 << 20, parent=KEYS[1])
+        wire.encode(wire.Message(wire.OP_GET, far.key, 0, 0, depth=far.depth, chain_blocks=far.chain_blocks))
 
     run_virtual(play())
 
@@ -176,3 +222,111 @@ def test_a_cancelled_load_writes_nothing_any_more() -> None:
         assert buffer == bytearray(1500)
 
     run_virtual(play())
+
+
+def test_a_block_that_lost_an_object_is_offered_once_and_again_when_it_is_whole() -> None:
+    """A look-up asks for the last object: without memory it would find such a block for ever."""
+
+    async def story() -> None:
+        world = PoolWorld()
+        pool, other = world.pool(), world.pool()
+        prompt = keys(6)
+        assert await other.store_blocks(blocks_of(other, prompt)) == 6
+        assert await pool.exists(prompt) == 6
+        (lost,) = pool.run_references(prompt[2:3], 0, first=2, parent=prompt[1])
+        world.stores[world.home(lost.key)].drop(place(lost.key))
+        assert await pool.exists(prompt) == 6
+        pool.failed_to_load(prompt[2:3])
+        assert await pool.exists(prompt) == 2
+        assert await pool.exists(prompt, first=3) == 3
+        assert await pool.exists(keys(2) + keys(9, first=50)) == 2  # of other prompts, nothing changes
+        assert await other.store_blocks(blocks_of(other, prompt)) == 6
+        assert await pool.exists(prompt) == 6
+
+    play(story)
+
+
+def test_a_block_that_is_whole_and_fails_again_is_left_alone_for_a_while() -> None:
+    async def story() -> None:
+        world = PoolWorld()
+        pool = world.pool()
+        prompt = keys(6)
+        assert await pool.store_blocks(blocks_of(pool, prompt)) == 6
+        for expected in (6, 2, 2):
+            pool.failed_to_load(prompt[2:3])
+            assert await pool.exists(prompt) == expected
+        assert world.asked() < 100
+
+    play(story)
+
+
+def test_blocks_behind_one_that_is_not_held_are_not_offered() -> None:
+    """Nobody could use them before that one is computed again."""
+
+    async def story() -> None:
+        world = PoolWorld()
+        pool = world.pool(transfer_timeout_s=60.0)
+        prompt = keys(400)
+        assert await pool.store_blocks(blocks_of(pool, prompt[:1])) == 1
+        dead = world.homes[2]
+        world.network.dead.add(dead)
+        last = [block.key for block in pool.references(prompt, 1)]
+        first = [block.key for block in pool.references(prompt, 0)]
+        on_dead = [dead in (world.home(a), world.home(b)) for a, b in zip(first, last, strict=True)]
+        whole = on_dead.index(True)
+        read = 0
+
+        def reader(block: list[Item]) -> BlockReader:
+            def copied() -> list[Item]:
+                nonlocal read
+                read += 1
+                return block
+
+            return copied
+
+        for _ in range(2):
+            read = 0
+            held = await pool.store_blocks([reader(block) for block in blocks_of(pool, prompt)])
+            assert held in (whole, whole + 1)  # of the one that fails, only the first object may be missing
+            assert await pool.exists(prompt) == held - (held > whole)
+        assert read <= 2 * STORES_AT_ONCE + whole
+
+    play(story)
+
+
+def test_an_engine_that_starts_while_the_home_of_the_handshake_is_dead_uses_the_others() -> None:
+    async def story() -> None:
+        world = PoolWorld()
+        pool = world.pool()
+        prompt = keys(12)
+        assert await pool.store_blocks(blocks_of(pool, prompt)) == 12
+        home = world.home(SPACE.descriptor_key(SEAL))
+        world.network.dead.add(home)
+        late = world.pool()
+        assert not await late.join()
+        last = [world.home(block.key) for block in late.references(prompt, 1)]
+        assert await late.exists(prompt) == (last.index(home) if home in last else 12)
+        world.network.dead.clear()
+        async with asyncio.timeout(20):
+            while not await late.join():
+                await asyncio.sleep(0.5)
+        assert await late.exists(prompt) == 12
+
+    play(story)
+
+
+def test_parameters_that_differ_are_noticed_when_the_home_of_the_handshake_is_back() -> None:
+    async def story() -> None:
+        world = PoolWorld()
+        assert await world.pool().join()
+        world.network.dead.add(world.home(SPACE.descriptor_key(SEAL)))
+        late = world.pool(replace(SPACE, dtype="bfloat16"), retry_s=0.5)
+        assert await late.exists(keys(3)) == 0
+        world.network.dead.clear()
+        async with asyncio.timeout(20):
+            while await late.store(blocks_of(late, keys(1))[0]) != [False, False]:
+                await asyncio.sleep(0.5)
+        with pytest.raises(KeySpaceError, match="dtype is 'bfloat16' here"):
+            await late.join()
+
+    play(story)

@@ -1,4 +1,4 @@
-"""A pool that does not answer is left alone for longer and longer."""
+"""A process that does not answer is left alone for longer and longer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ def test_rests_double_up_to_a_minute_and_end_with_an_answer() -> None:
     assert reach.allows(now_s)
 
 
-def test_only_the_first_failure_and_the_first_answer_are_news() -> None:
+def test_requests_that_were_under_way_together_fail_once() -> None:
     reach = Reach(5.0)
-    assert not reach.answered()
-    assert reach.failed(0.0)
-    assert not reach.failed(1.0)  # was under way with the first
-    assert not reach.failed(6.0)
-    assert reach.answered()
-    assert not reach.answered()
+    for now_s in (0.0, 1.0, 4.9):
+        reach.failed(now_s)
+    assert not reach.allows(4.9)
+    assert reach.allows(5.0)

@@ -1,0 +1,158 @@
+"""Keys of the KV of an engine's requests: what each block's key depends on, and which requests have none."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hostlib.engine import KeyChain
+from hostlib.errors import KeySpaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vllm.lora.request import LoRARequest
+    from vllm.multimodal.inputs import MultiModalFeatureSpec
+    from vllm.v1.request import Request
+
+    from hostlib.engine import KvSpace
+    from hostlib.seal import Seal
+
+_DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{128}")
+"""What vLLM's hashes of images and sounds look like (blake3, sha256, sha512)."""
+_MAX_REASONS = 64
+"""Number of different reasons that are logged; an adapter's is one."""
+
+_log = logging.getLogger("weir")
+
+
+class RequestKeys:
+    """Keys of one request's blocks, the same for all ranks, derived as the request grows and each once.
+
+    A block's key depends on the tokens so far, the adapter and the cache salt, and on the images and sounds
+    that overlap it or a block before it. Raises KeySpaceError for a request whose KV depends on what has no
+    name.
+    `adapter` names the weights of the request's adapter; None if it has no adapter.
+    """
+
+    def __init__(self, space: KvSpace, seal: Seal, request: Request, adapter: str | None = None) -> None:
+        _check_nameable(request)
+        if (request.lora_request is None) != (adapter is None):
+            raise KeySpaceError("the adapter of a request has no name")
+        self.space = space
+        """The key space, with the weights and the generation that the keys are made for."""
+        self._request, self._block_tokens = request, space.block_tokens
+        self._media = _by_block(request.mm_features, space.block_tokens)
+        salt = b"" if adapter is None and not request.cache_salt else _line([adapter, request.cache_salt])
+        self._chain = KeyChain(space, seal, salt)
+
+    @property
+    def keys(self) -> list[bytes]:
+        """Of the blocks so far, in order; not to be changed."""
+        return self._chain.keys
+
+    def extend(self, blocks: int) -> list[bytes]:
+        """Return `keys`, after deriving those that are missing of the request's first `blocks` blocks.
+
+        ValueError if the request does not have so many whole blocks.
+        """
+        done, size = len(self._chain.keys), self._block_tokens
+        if blocks > done:
+            tokens = list(self._request.all_token_ids[done * size : blocks * size])
+            for number in range(done, blocks):
+                start = (number - done) * size
+                self._chain.extend(tokens[start : start + size], self._media.get(number, b""))
+        return self._chain.keys
+
+
+class EngineKeys:
+    """The keys of all requests of one engine, and the generation of its weights.
+
+    `name_adapter` returns the name of a request's adapter, or raises KeySpaceError or OSError.
+    """
+
+    def __init__(self, space: KvSpace, seal: Seal, name_adapter: Callable[[LoRARequest], str]) -> None:
+        self.space = space
+        """The key space with the current generation."""
+        self._seal, self._name_adapter = seal, name_adapter
+        self._told: set[str] = set()
+
+    def of(self, request: Request) -> RequestKeys | None:
+        """Return the keys of a request, or None if its KV is not shared now; the log says once why."""
+        try:
+            adapter = None if request.lora_request is None else self._name_adapter(request.lora_request)
+            return RequestKeys(self.space, self._seal, request, adapter)
+        except (KeySpaceError, OSError) as error:
+            self._tell(str(error))
+            return None
+
+    def new_generation(self) -> None:
+        """Begin a new generation, as the engine has other weights: nothing stored before is found.
+
+        Keys that were made before stay those of the former weights: their requests must not use them again.
+        """
+        self.space = self.space.new_generation()
+
+    def _tell(self, reason: str) -> None:
+        if reason not in self._told and len(self._told) < _MAX_REASONS:
+            self._told.add(reason)
+            _log.warning("KV is not shared: %s", reason)
+
+
+def _check_nameable(request: Request) -> None:
+    if request.prompt_embeds is not None or request.prompt_token_ids is None:
+        raise KeySpaceError("prompts given as embeddings have no name")
+    if getattr(request, "resumable", False):
+        raise KeySpaceError("the tokens of a streaming session change while it goes on")
+
+
+def _by_block(features: list[MultiModalFeatureSpec], block_tokens: int) -> dict[int, bytes]:
+    """Return for each block the names of images and sounds that overlap it, and where they start in it."""
+    media: dict[int, list[list[Any]]] = {}
+    for feature in features:
+        offset, length = feature.mm_position.offset, feature.mm_position.length
+        name = _media_name(feature)
+        for number in range(offset // block_tokens, (offset + length - 1) // block_tokens + 1):
+            start = offset - number * block_tokens
+            media.setdefault(number, []).append([feature.modality, name, start])
+    return {number: _line(overlapping) for number, overlapping in media.items()}
+
+
+def _media_name(feature: MultiModalFeatureSpec) -> str:
+    """Return the name of an image's or a sound's content.
+
+    That is vLLM's hash of it. What callers call their media, or vLLM where it makes no hashes, is no name:
+    there the content is hashed. Without content, as where another engine encodes, vLLM too goes by the identifier.
+    """
+    identifier = str(feature.mm_hash or feature.identifier)
+    if feature.data is None or _DIGEST.fullmatch(identifier):
+        return identifier
+    content = blake2b(digest_size=32)
+    for name, field in sorted(feature.data.items()):
+        _feed(content, name, field.data)
+    return str(content.hexdigest())
+
+
+def _feed(content: Any, name: str, data: Any) -> None:
+    """Put tensors, also nested ones, and plain numbers into a hash, each with its name, type and shape."""
+    if isinstance(data, torch.Tensor):
+        plain = data.detach().cpu().contiguous()
+        content.update(_line([name, str(plain.dtype), list(plain.shape)]))
+        content.update(plain.reshape(-1).view(torch.uint8).numpy())
+    elif isinstance(data, list | tuple):
+        content.update(_line([name, "list", len(data)]))
+        for one in data:
+            _feed(content, name, one)
+    elif data is None or isinstance(data, bool | int | float | str):
+        content.update(_line([name, data]))
+    else:
+        raise KeySpaceError(f"an image or sound has {type(data).__name__} in {name}, which has no name")
+
+
+def _line(parts: Any) -> bytes:
+    return json.dumps(parts, separators=(",", ":")).encode()

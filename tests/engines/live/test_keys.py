@@ -1,0 +1,166 @@
+"""Keys of vLLM's requests, beside the hashes that vLLM's own prefix cache goes by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="make test-engines")
+pytest.importorskip("vllm", reason="make test-engines")
+
+import torch
+from vllm import SamplingParams
+from vllm.lora.request import LoRARequest
+from vllm.multimodal.inputs import (
+    MultiModalBatchedField,
+    MultiModalFeatureSpec,
+    MultiModalFieldElem,
+    MultiModalKwargsItem,
+    PlaceholderRange,
+)
+from vllm.utils.hashing import sha256
+from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+from vllm.v1.request import Request
+
+from engines.vllm.keys import EngineKeys, RequestKeys
+from hostlib.engine import KvSpace
+from hostlib.errors import KeySpaceError
+from hostlib.seal import PUBLIC_SECRET, Seal
+
+BLOCK = 16
+SPACE = KvSpace(name="m", model="w", layout="l", dtype="float32", block_tokens=BLOCK, object_bytes=(64,))
+SEAL = Seal(0, PUBLIC_SECRET)
+TEXT = list(range(100, 100 + 32 * BLOCK))
+IMAGE = [9] * 4 * BLOCK
+
+init_none_hash(sha256)
+
+
+def image(
+    identifier: str, offset: int, content: torch.Tensor | None = None, length: int = len(IMAGE)
+) -> MultiModalFeatureSpec:
+    data = None
+    if content is not None:
+        data = MultiModalKwargsItem({"pixel_values": MultiModalFieldElem(content, MultiModalBatchedField())})
+    return MultiModalFeatureSpec(
+        data=data, modality="image", identifier=identifier, mm_position=PlaceholderRange(offset, length)
+    )
+
+
+def request(tokens: list[int], images: list[MultiModalFeatureSpec] | None = None, **more: Any) -> Request:
+    return Request(
+        request_id="1", prompt_token_ids=tokens, sampling_params=SamplingParams(max_tokens=4),
+        pooling_params=None, mm_features=images, block_hasher=get_request_block_hasher(BLOCK, sha256), **more,
+    )  # fmt: skip
+
+
+def keys(one: Request, space: KvSpace = SPACE, adapter: str | None = None) -> list[bytes]:
+    return RequestKeys(space, SEAL, one, adapter).extend(one.num_tokens // BLOCK)
+
+
+def common(a: list[Any], b: list[Any]) -> int:
+    """How many blocks from the first on have the same name."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+TURNS = (
+    request(TEXT + list(range(64))),
+    request(TEXT + IMAGE + list(range(40)), [image("A", 512)]),
+    request(TEXT + IMAGE + list(range(40)) + IMAGE + [1] * 20, [image("A", 512), image("B", 616)]),
+    request(TEXT + IMAGE + list(range(40)) + IMAGE + [1] * 20, [image("A", 512), image("C", 616)]),
+    request([7, *TEXT, *IMAGE], [image("A", 513)]),
+    request([9] * 20 * BLOCK, [image("A", 3), image("A", 70)]),
+    request([9] * 20 * BLOCK, [image("A", 3), image("A", 71)]),
+    request([9] * 20 * BLOCK, [image("A", 3, length=40), image("B", 43, length=1), image("A", 70)]),
+)
+
+
+@pytest.mark.parametrize("one", range(len(TURNS)))
+def test_blocks_share_their_name_exactly_where_vllms_own_hashes_do(one: int) -> None:
+    for other in TURNS:
+        assert common(keys(TURNS[one]), keys(other)) == common(TURNS[one].block_hashes, other.block_hashes)
+
+
+def test_an_image_in_a_later_turn_leaves_what_stands_before_it() -> None:
+    assert common(keys(TURNS[0]), keys(TURNS[1])) == 32
+    assert common(keys(TURNS[1]), keys(TURNS[2])) == 38
+
+
+def test_a_feature_within_another_is_part_of_the_name_of_each_block_that_it_overlaps() -> None:
+    """As a video's sound among its pictures."""
+    video = image("video", 0, length=8 * BLOCK)
+    one = request([9] * 8 * BLOCK, [video, image("sound 1", 3 * BLOCK, length=8)])
+    other = request([9] * 8 * BLOCK, [video, image("sound 2", 3 * BLOCK, length=8)])
+    assert common(keys(one), keys(other)) == 3
+
+
+def test_what_a_caller_calls_an_image_is_no_name_of_its_content() -> None:
+    """Callers may give identifiers of their own (multi_modal_uuids); without caches, vLLM gives numbers."""
+    red, blue = torch.zeros(3, 8, 8), torch.ones(3, 8, 8)
+    tokens = TEXT + IMAGE
+    here = keys(request(tokens, [image("req-1-image-0", 512, red)]))
+    assert common(here, keys(request(tokens, [image("req-1-image-0", 512, blue)]))) == 32
+    assert common(here, keys(request(tokens, [image("another name", 512, red)]))) == 36
+    nested: Any = [torch.zeros(3, 8, 4), torch.zeros(3, 8, 4)]
+    assert common(here, keys(request(tokens, [image("req-1-image-0", 512, nested)]))) == 32
+    opaque: Any = object()
+    with pytest.raises(KeySpaceError, match="has object in pixel_values"):
+        keys(request(tokens, [image("req-1-image-0", 512, opaque)]))
+
+
+def test_keys_grow_with_a_request_and_are_those_of_the_whole() -> None:
+    growing = request(TEXT[: 3 * BLOCK + 5])
+    names = RequestKeys(SPACE, SEAL, growing)
+    first = list(names.extend(3))
+    for token in TEXT[3 * BLOCK + 5 :]:
+        growing.append_output_token_ids(token)
+        names.extend(growing.num_tokens // BLOCK)
+    assert names.keys[:3] == first
+    assert names.keys == keys(request(TEXT))
+    with pytest.raises(ValueError, match="a block has 16 tokens"):
+        names.extend(33)
+
+
+def test_adapters_and_salts_are_in_the_name_of_every_block() -> None:
+    lora = LoRARequest("sql", 1, "/adapters/sql")
+    named = [
+        keys(request(TEXT)),
+        keys(request(TEXT, cache_salt="user 1")),
+        keys(request(TEXT, cache_salt="user 2")),
+        keys(request(TEXT, lora_request=lora), adapter="1"),
+        keys(request(TEXT, lora_request=lora), adapter="2"),
+        keys(request(TEXT, lora_request=lora, cache_salt="user 1"), adapter="2"),
+    ]
+    assert len({name for chain in named for name in chain}) == 6 * 32
+    with pytest.raises(KeySpaceError, match="has no name"):
+        keys(request(TEXT, lora_request=lora))
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"prompt_embeds": torch.zeros(len(TEXT), 8)}, "embeddings"),
+        ({"resumable": True}, "streaming session"),
+    ],
+)
+def test_requests_whose_kv_has_no_name_are_not_shared_and_the_log_says_so_once(
+    more: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = EngineKeys(SPACE, SEAL, lambda adapter: "adapter")
+    assert engine.of(request(TEXT, **more)) is None
+    assert engine.of(request(TEXT, **more)) is None
+    assert [why in record.message for record in caplog.records] == [True]
+
+
+def test_a_new_generation_names_everything_anew_and_shares_it_with_nobody() -> None:
+    engine, other = (EngineKeys(SPACE, SEAL, lambda adapter: "adapter") for _ in range(2))
+    said = []
+    for _ in range(3):
+        for one in (engine, other):
+            names = one.of(request(TEXT))
+            assert names is not None
+            said.append(names.extend(32))
+            one.new_generation()
+    assert said[0] == said[1] == keys(request(TEXT))
+    assert len({key for chain in said for key in chain}) == 5 * 32
