@@ -30,6 +30,8 @@ AT_ONCE: Final = 64
 """Blocks that are being deleted; more wait for their turn."""
 PATIENCE_S: Final = 10.0
 """How long a storage node may take for its answer."""
+POOLS_S: Final = 1.0
+"""How long the controller may take to have all switches forget a write."""
 AGAIN_S: Final = 0.1
 MAX_AGAIN_S: Final = 0.5
 """After the first try; each further one waits twice as long, up to this."""
@@ -86,6 +88,7 @@ class Deletions:
                 if self._exchange.loop.time() > until_s:
                     raise TransferTimeoutError(block.key, "the list of storage nodes changes all the time")
                 await self._round(deletion)
+            await self._together(self._tell_controller(deletion, stone) for stone in deletion.stones)
         self._exchange.stats.blocks_deleted += bool(deletion.stones)
         return bool(deletion.stones)
 
@@ -205,20 +208,45 @@ class Deletions:
         if reply.epoch:
             deletion.epochs.add(reply.epoch)
 
+    async def _tell_controller(self, deletion: _Deletion, stone: Tombstone) -> None:
+        """Have the pools of all switches forget a write: those that no storage node's answer passed, too. A
+        controller that does not answer is counted, and not waited for."""
+        controller = self._exchange.options.controller
+        if controller is None or not self._exchange.members.epoch:
+            return
+
+        def takes(reply: wire.Message) -> bool:
+            return (
+                reply.op == wire.OP_DELETED
+                and reply.content == stone.write
+                and bool(reply.flags & wire.FLAG_HELD)
+            )
+
+        def encode(again: int) -> bytes:
+            self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+            return delete_message(stone, deletion.stones[stone], self._sequence)
+
+        try:
+            await self._ask(deletion.block.key, controller, encode, takes, POOLS_S)
+        except TransferTimeoutError:
+            self._exchange.stats.pools_untold += 1
+
     async def _ask(
         self,
         key: bytes,
         node: str,
         encode: Callable[[int], bytes],
         takes: Callable[[wire.Message], bool],
+        patience_s: float = PATIENCE_S,
     ) -> wire.Message | None:
-        """The answer of a storage node; None if the list says by now that it is down."""
+        """The answer of a storage node or the controller; None if the list says by now that it is down."""
         question = _Question(self._exchange.new_future(), takes)
         place = (node, key)
         self._questions.setdefault(place, []).append(question)
-        until_s, wait_s, tries = self._exchange.loop.time() + PATIENCE_S, AGAIN_S, 0
+        until_s, wait_s, tries = self._exchange.loop.time() + patience_s, AGAIN_S, 0
+        controller = self._exchange.options.controller
         try:
-            while node in self._nodes():
+            while node == controller or node in self._nodes():
                 if self._exchange.loop.time() > until_s:
                     self._exchange.stats.timeouts += 1
                     raise TransferTimeoutError(key, f"{node} does not say that it is deleted")

@@ -79,6 +79,10 @@ class BlockingObjects:
         """Offer objects, whose buffers stay as they are until the future is done."""
         return self._submit(self._objects.store(items))
 
+    def begin_delete(self, blocks: Sequence[BlockRef]) -> Future[list[bool]]:
+        """Have objects forgotten; which of them are certain not to be there any more."""
+        return self._submit(self._objects.delete(blocks))
+
     def load(self, items: Sequence[Item]) -> list[bool]:
         """Fetch objects into their buffers; which of them arrived."""
         return self.begin_load(items).result()

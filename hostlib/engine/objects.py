@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 OBJECTS_IN_FLIGHT = 64
 """Of one load: enough to fill all homes' windows, few enough to bound what is assembled at once."""
+DELETES_IN_FLIGHT = 64
 QUESTIONS_IN_FLIGHT = 256
 """Of one look-up."""
 LOOKUPS_IN_FLIGHT = 8
@@ -95,6 +96,7 @@ class PoolStats:
     """Sum over loads, each from its first request to its last object."""
     stored_objects: int = 0
     stored_bytes: int = 0
+    deleted_objects: int = 0
     not_stored: int = 0
     """Objects that were not offered: too many waited, or the engine took the block back before its turn."""
     failed: Counter[str] = field(default_factory=Counter)
@@ -232,6 +234,23 @@ class ObjectPool:
         )
         self._not_stored(held.count(None), sum(item.size for item in items))
         return [one is True for one in held]
+
+    async def delete(self, blocks: Sequence[BlockRef]) -> list[bool]:
+        """Have objects forgotten; which of them are certain not to be there any more, for anybody."""
+        turns = asyncio.Semaphore(DELETES_IN_FLIGHT)
+
+        async def delete(block: BlockRef) -> bool:
+            async with turns:
+                try:
+                    self.stats.deleted_objects += await self._large.delete(block)
+                except TransferError as error:
+                    self._on_failed(error, ())
+                    return False
+                return True
+
+        if not await self._ready():
+            return [False] * len(blocks)
+        return list(await asyncio.gather(*(delete(block) for block in blocks)))
 
     def close(self) -> None:
         """Give up all transfers."""

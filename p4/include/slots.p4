@@ -223,6 +223,10 @@ control slots(
             if (metadata.present && headers.kv.content != 0 && metadata.content == headers.kv.content) {
                 forget_write();
             }
+            if (metadata.role & ROLE_CONTROL != 0 && headers.kv.flags & FLAG_HELD == 0) {
+                metadata.fate = fate_t.RETURN;
+                metadata.outcome = OUTCOME_CONTROL;
+            }
         } else if (headers.kv.op == OP_RECLAIM) {
             if (metadata.filled) {
                 reclaim();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -440,6 +440,32 @@ def test_deletions_at_once_are_bounded_and_all_end() -> None:
         await asyncio.gather(*(world.client.put(ref(n), content(n), replicas=2) for n in range(200)))
         assert all(await asyncio.gather(*(world.client.delete(ref(n)) for n in range(200))))
         assert not any(world.holders(n) for n in range(200))
+
+    run(main)
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_controller_is_asked_for_the_pools_of_all_switches(answers: bool) -> None:
+    async def main() -> None:
+        controller = "10.255.255.254"
+        world = World(replicas=2, options=ClientOptions(controller=controller))
+        world.announce(UP, UP, UP)
+        port = world.network.port(controller)
+
+        def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            for datagram in datagrams:
+                asked = wire.decode(bytes(datagram))
+                if asked.op == wire.OP_DELETE and answers:
+                    assert not world.holders(1)  # the storage nodes were first
+                    done = asked._replace(op=wire.OP_DELETED, flags=wire.FLAG_HELD)
+                    port.send(source, [wire.encode(done)])
+
+        port.set_receiver(answer)
+        await world.client.put(ref(1), content(1), replicas=2)
+        assert await world.client.delete(ref(1))
+        assert world.client.stats.pools_untold == (not answers)
+        told = {to for to, _ in world.sent(NODE, wire.OP_DELETE)}
+        assert told == {controller, *world.stores}
 
     run(main)
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from controller import p4_constants as p4
 from hostlib import wire
 from hostlib.scapy_layer import KV
 from tests.p4.rig import (
@@ -154,6 +155,31 @@ def test_a_put_that_was_under_way_does_not_count_afterwards(rig: Rig) -> None:
         rig.send(OTHER, rig.put(OTHER, KEY, [STORE], fragment))
     rig.send(STORE, rig.put_ack(OTHER, KEY))
     assert served(rig, content=0) is None
+
+
+def test_the_controller_has_a_switch_forget_a_write_that_no_answer_passed(rig: Rig) -> None:
+    rig.install(KEY)
+    fill(rig)
+    rig.send(READER, rig.get(READER, KEY, flags=REPAIR))
+    message = KV(op=wire.OP_DELETED, key=KEY, fragments=FRAGMENTS, content=CONTENT)
+    assert rig.send(p4.CPU_PORT, rig.frame(p4.CPU_PORT, "0.0.0.0", message)) == []
+    ((_, back),) = rig.to_cpu
+    assert (back[KV].op, back[KV].content) == (wire.OP_DELETED, CONTENT)
+    rig.send(STORE, rig.value(READER, KEY, flags=REPAIR))
+    assert [served(rig, fragment) for fragment in ALL] == [None] * FRAGMENTS
+
+
+def test_the_controllers_answer_reaches_who_asked(rig: Rig) -> None:
+    flags = wire.FLAG_HELD
+    message = KV(op=wire.OP_DELETED, key=KEY, fragments=FRAGMENTS, content=CONTENT, flags=flags)
+    assert ports(rig.send(p4.CPU_PORT, rig.frame(p4.CPU_PORT, DELETER, message))) == [DELETER]
+    assert not rig.to_cpu
+
+
+def test_a_node_asks_the_controller(rig: Rig) -> None:
+    message = KV(op=wire.OP_DELETE, key=KEY, fragments=FRAGMENTS, content=CONTENT, tenant=TENANT)
+    assert rig.send(DELETER, rig.frame(DELETER, CONTROLLER_IP, message)) == []
+    assert [packet[KV].op for _, packet in rig.to_cpu] == [wire.OP_DELETE]
 
 
 HOMES = (STORE, OTHER_STORE)

@@ -30,7 +30,7 @@ ALLOWED = {
     NODE: REQUESTS,
     STORE: REQUESTS - {wire.OP_PUT, wire.OP_EXPECT} | REPLIES | {wire.OP_LIST},
     p4.CPU_PORT: REQUESTS
-    | {wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH, wire.OP_MEMBERS},
+    | {wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH, wire.OP_MEMBERS, wire.OP_DELETED},
 }
 
 
