@@ -102,7 +102,10 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         return int(self._loads.event.fileno())
 
     def submit_store_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
-        items = [Item(self._block(key), one.byte_array) for key, one in zip(keys, objects, strict=True)]
+        items = [
+            Item(self._block(key), one.byte_array, key.model_name)
+            for key, one in zip(keys, objects, strict=True)
+        ]
         sizes = [memoryview(item.buffer).nbytes for item in items]
 
         fit = self._fitting(keys, sizes)

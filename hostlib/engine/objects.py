@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostlib.engine.failed_loads import FailedLoads
 from hostlib.engine.large import MAX_OBJECT_BYTES, LargeObjects
+from hostlib.engine.listed import Lists, Notes
 from hostlib.engine.silence import Silence
 from hostlib.engine.store_queue import StoreQueue
 from hostlib.errors import TransferError
@@ -52,6 +53,8 @@ class Item(NamedTuple):
     block: BlockRef
     buffer: Buffer
     """Where its bytes go to or come from, contiguous; a load needs a writable one of the object's length."""
+    name: str = ""
+    """Under which it is written down (`hostlib.engine.listed`); empty for the pool's own."""
 
     @property
     def size(self) -> int:
@@ -124,6 +127,9 @@ class ObjectPool:
         self._failed_loads = FailedLoads()
         seal = Seal(config.tenant, config.secret_bytes())
         self._large = LargeObjects(client, seal, config.replicas, config.transfer_timeout_s)
+        self.listed_as = ""
+        """Name under which objects are written down that have none of their own."""
+        self.notes = Notes(Lists(client, seal, config.replicas)) if config.listed else None
         self._said_not_stored = self._said_length = False
         self._lookups = asyncio.Semaphore(LOOKUPS_IN_FLIGHT)
 
@@ -242,10 +248,11 @@ class ObjectPool:
         async def delete(block: BlockRef) -> bool:
             async with turns:
                 try:
-                    self.stats.deleted_objects += await self._large.delete(block)
+                    there = await self._large.delete(block)
                 except TransferError as error:
                     self._on_failed(error, ())
                     return False
+                self.stats.deleted_objects += there
                 return True
 
         if not await self._ready():
@@ -334,6 +341,8 @@ class ObjectPool:
         self.silence.look()
         self.stats.stored_objects += 1
         self.stats.stored_bytes += len(content)
+        if self.notes is not None and (name := item.name or self.listed_as):
+            self.notes.add(name, block.key, len(content))
         return True
 
     def _refuse_length(self, length: int) -> None:
