@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address
 
 from controller.policies.fate import Fate, fate_of
-from hostlib.gate import Backlogs
+from hostlib.backlogs import Backlogs
 from workload.cost import CostModel
 
 

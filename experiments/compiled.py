@@ -51,6 +51,7 @@ MODULES = (
     *(f"controller.{name}" for name in _POOL.split()),
     *(f"experiments.simulator.{name}" for name in _SIMULATOR.split()),
     *(f"experiments.simulator.emulated.{name}" for name in _EMULATED.split()),
+    "hostlib.backlogs",
     "hostlib.eviction",
     "hostlib.gate",
     "hostlib.homes",

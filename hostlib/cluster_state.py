@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from hostlib.backlogs import Backlogs
 from hostlib.errors import LineError
-from hostlib.gate import Backlogs
 from hostlib.lines import keys_in
 from hostlib.members import Members
 from hostlib.wire import VALUE_FRAME_BYTES, fragment_count

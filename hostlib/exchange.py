@@ -17,9 +17,9 @@ from typing import Any
 
 from hostlib import native, wire
 from hostlib.asker import Asker, Encoder, Handler, Taker
+from hostlib.backlogs import Backlogs
 from hostlib.client_options import ClientOptions, ClientStats
 from hostlib.errors import MalformedError, TransferError
-from hostlib.gate import Backlogs
 from hostlib.health import Health
 from hostlib.lane import Lane, LaneOptions, Request, RoundTrips
 from hostlib.members import Members, Refused, hello

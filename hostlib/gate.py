@@ -22,7 +22,7 @@ Pure: hosts, replays and the simulator ask the same code.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 GATES = ("always", "compare")
@@ -147,18 +147,3 @@ class Gate:
         self.stats.narrowed += 0 < admitted < missing
         self.stats.closed += not admitted
         self.stats.refused_blocks += missing - admitted
-
-
-@dataclass
-class Backlogs:
-    """What homes last said of the work waiting there; as time passes, that work is done."""
-
-    _until_s: dict[Hashable, float] = field(default_factory=dict)
-
-    def report(self, home: Hashable, wait_s: float, now_s: float) -> None:
-        """A home said that so much waits there."""
-        self._until_s[home] = now_s + wait_s
-
-    def wait_s(self, home: Hashable, now_s: float) -> float:
-        """What is left of it; 0 for a home that said nothing."""
-        return max(0.0, self._until_s.get(home, 0.0) - now_s)

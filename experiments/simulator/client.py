@@ -17,7 +17,7 @@ from experiments.simulator.messages import NOWHERE, PROBE, QUESTION, Ask, Block,
 from experiments.simulator.network import Network
 from experiments.simulator.prefix import Prefix
 from experiments.simulator.pushed import PushedParts
-from hostlib.gate import Backlogs
+from hostlib.backlogs import Backlogs
 from hostlib.lane import LaneOptions
 
 

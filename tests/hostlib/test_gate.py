@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostlib.gate import Backlogs, Gate, Load
+from hostlib.gate import Gate, Load
 from workload.cost import make_cost_model
 
 COST = make_cost_model(gpu="h800")
@@ -123,14 +123,3 @@ def test_it_never_admits_what_is_slower_than_computing(
         assert fetch_s <= gpu_s + COST.prefill_s(count * 512, first * 512) + 1e-9
     elif gpu_s > max(waits.values()) + link_s + len(homes) * BLOCK_S:
         pytest.fail("a fetch that the GPU's queue hides was refused")
-
-
-def test_a_report_ages_as_the_queue_it_spoke_of_drains() -> None:
-    backlogs = Backlogs()
-    assert backlogs.wait_s("a", 5.0) == 0
-    backlogs.report("a", 2.0, 10.0)
-    assert backlogs.wait_s("a", 10.0) == pytest.approx(2.0)
-    assert backlogs.wait_s("a", 11.5) == pytest.approx(0.5)
-    assert backlogs.wait_s("a", 100.0) == 0
-    backlogs.report("a", 0.1, 10.5)
-    assert backlogs.wait_s("a", 10.5) == pytest.approx(0.1)

@@ -17,7 +17,7 @@ from experiments.simulator.machine import Machine
 from experiments.simulator.messages import Block
 from experiments.simulator.node import Node
 from experiments.simulator.routing import ClusterParts, SimulatedCluster
-from hostlib.gate import Backlogs
+from hostlib.backlogs import Backlogs
 from workload.conductor import transfer_s
 from workload.trace import Request
 
