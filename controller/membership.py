@@ -14,6 +14,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from controller.flaps import Flaps
 from controller.later_lists import LaterLists
 from controller.operations import Announce
 from hostlib import wire
@@ -58,6 +59,7 @@ class Membership:
         self.members = Members(epoch, replicas, _all_joining(listed))
         self._own_from = epoch
         self._later = LaterLists(epoch)
+        self._flaps = Flaps()
         self._began_s: float | None = None
         self._known: set[str] = set()
         """Who ever said HELLO."""
@@ -89,9 +91,14 @@ class Membership:
             unheard = member.address not in self._known
             self._known.add(member.address)
             misses = not caught_up or (unheard and not self._made(knows_of))
-            if member.state is State.DOWN or (member.state is State.UP and misses):
+            if member.state is State.DOWN:
                 self._set(member, State.JOINING)
-            elif member.state is State.JOINING and caught_up and knows:
+            elif member.state is State.UP and misses:
+                self._flaps.fell(source, now_s)
+                self._set(member, State.JOINING)
+            elif (
+                member.state is State.JOINING and caught_up and knows and self._flaps.may_rise(source, now_s)
+            ):
                 self._set(member, State.UP)
 
     def out_of_sight(self, hosts: Iterable[IPv4Address]) -> None:

@@ -95,12 +95,18 @@ class Header(NamedTuple):
 def encode_record(place: Place, age: int, block: Block | Derived) -> bytes:
     """The record of a block; `age` numbers records in the order in which they were written."""
     if isinstance(block, Derived):
-        kind, write, length, rest = KIND_DERIVED, 0, block.length, b""
+        kind, write, length, tags, content = KIND_DERIVED, 0, block.length, b"", b""
     else:
-        kind, write, length, rest = KIND_WHOLE, block.write, len(block.content), block.tags + block.content
+        kind, write, length = KIND_WHOLE, block.write, len(block.content)
+        tags, content = block.tags, block.content
     head = bytearray(_RECORD.pack(_MAGIC, _VERSION, kind, place.tenant, age, write, length, 0, place.key))
-    _CRC.pack_into(head, _CRC_AT, crc32(rest, crc32(head)))
-    return bytes(head) + rest
+    _CRC.pack_into(head, _CRC_AT, crc32(content, crc32(tags, crc32(head))))
+    return b"".join((head, tags, content))
+
+
+def record_bytes(block: Block | Derived) -> int:
+    """Length of its record."""
+    return _RECORD.size + (0 if isinstance(block, Derived) else len(block.tags) + len(block.content))
 
 
 def read_header(place: Place, record: wire.Buffer) -> Header:
@@ -119,8 +125,11 @@ def read_header(place: Place, record: wire.Buffer) -> Header:
     return Header(kind, age, write, length)
 
 
-def decode_record(place: Place, record: wire.Buffer) -> Block | Derived:
-    """The block in a record; UnreadableError if any bit of it is wrong."""
+def decode_record(
+    place: Place, record: wire.Buffer, copy: Callable[[wire.Buffer], bytes] = bytes
+) -> Block | Derived:
+    """The block in a record, copied from there; UnreadableError if any bit of it is wrong."""
+    record = memoryview(record)
     header = read_header(place, record)
     head = bytearray(record[: _RECORD.size])
     (stored,) = _CRC.unpack_from(head, _CRC_AT)
@@ -130,4 +139,4 @@ def decode_record(place: Place, record: wire.Buffer) -> Block | Derived:
     if header.kind == KIND_DERIVED:
         return Derived(header.length)
     tags_end = _RECORD.size + wire.fragment_count(header.length) * wire.TAG_BYTES
-    return Block(header.write, bytes(record[tags_end:]), bytes(record[_RECORD.size : tags_end]))
+    return Block(header.write, copy(record[tags_end:]), bytes(record[_RECORD.size : tags_end]))

@@ -10,11 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from hostlib.block import encode_record, record_bytes
 from hostlib.errors import DiskError, DiskFullError
 
 if TYPE_CHECKING:
+    from hostlib.block import Block, Derived, Place
     from hostlib.disk import Disk
 
 Done = Callable[[DiskError | None], None]
@@ -34,8 +37,14 @@ class CommitOptions:
 
 @dataclass(slots=True)
 class _Write:
-    record: bytes
+    place: Place
+    age: int
+    block: Block | Derived
+    size: int
     done: list[Done]
+
+    def record(self) -> bytes:
+        return encode_record(self.place, self.age, self.block)
 
 
 class GroupCommit:
@@ -64,11 +73,12 @@ class GroupCommit:
         """How long what is offered now is going to wait, by the rate of the last commits."""
         return self._bytes / self._bytes_per_s if self._bytes_per_s else 0.0
 
-    def put(self, name: bytes, record: bytes) -> None:
-        """Write a record with the next group."""
+    def put(self, place: Place, age: int, block: Block | Derived) -> None:
+        """Write a block's record with the next group."""
+        name = place.name()
         self._deletes.pop(name, None)
-        self._waiting[name] = _Write(record, [])
-        self._bytes += len(record)
+        write = self._waiting[name] = _Write(place, age, block, record_bytes(block), [])
+        self._bytes += write.size
         self._start()
 
     def delete(self, name: bytes) -> None:
@@ -86,10 +96,10 @@ class GroupCommit:
             write.done.append(done)
         return write is not None
 
-    def record(self, name: bytes) -> bytes | None:
-        """A record that is not safe yet."""
+    def block(self, name: bytes) -> Block | Derived | None:
+        """A block whose record is not safe yet."""
         write = self._waiting.get(name) or self._writing.get(name)
-        return write.record if write is not None else None
+        return write.block if write is not None else None
 
     def flush(self) -> None:
         """Write and sync all that waits, now and blocking; DiskError. For a clean stop: nobody is told."""
@@ -100,7 +110,7 @@ class GroupCommit:
             self._threads = None
         left = {**self._writing, **self._waiting}
         self._disk.write([(name, None) for name in self._deletes])
-        self._disk.write([(name, write.record) for name, write in left.items()])
+        self._disk.write([(name, write.record()) for name, write in left.items()])
         self._disk.sync()
 
     def abandon(self) -> None:
@@ -124,12 +134,7 @@ class GroupCommit:
         deletes, self._deletes = self._deletes, {}
         self._writing = self._next_batch()
         gone: list[tuple[bytes, bytes | None]] = [(name, None) for name in deletes]
-        records = [(name, write.record) for name, write in self._writing.items()]
-
-        def work() -> None:
-            self._disk.write([*gone, *records])
-            self._disk.sync()
-
+        work = partial(self._write, gone, list(self._writing.items()))
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         error: DiskError | None = None
@@ -141,9 +146,14 @@ class GroupCommit:
             await self._delete_alone(gone)
         if error is None:
             self.commits += 1
-            self._measure(sum(len(record) for _, record in records), loop.time() - began_s)
+            self._measure(sum(write.size for write in self._writing.values()), loop.time() - began_s)
         writes, self._writing = list(self._writing.values()), {}
         self._finish(writes, error)
+
+    def _write(self, gone: list[tuple[bytes, bytes | None]], writes: list[tuple[bytes, _Write]]) -> None:
+        """Records are made here, in the thread that writes them."""
+        self._disk.write([*gone, *((name, write.record()) for name, write in writes)])
+        self._disk.sync()
 
     async def _delete_alone(self, gone: list[tuple[bytes, bytes | None]]) -> None:
         """What makes room must not fail with what there is no room for."""
@@ -161,10 +171,10 @@ class GroupCommit:
         batch: dict[bytes, _Write] = {}
         size = 0
         for name, write in self._waiting.items():
-            if batch and size + len(write.record) > self._options.max_batch_bytes:
+            if batch and size + write.size > self._options.max_batch_bytes:
                 break
             batch[name] = write
-            size += len(write.record)
+            size += write.size
         for name in batch:
             del self._waiting[name]
         return batch
@@ -176,7 +186,7 @@ class GroupCommit:
 
     def _finish(self, writes: list[_Write], error: DiskError | None) -> None:
         for write in writes:
-            self._bytes -= len(write.record)
+            self._bytes -= write.size
             for done in write.done:
                 done(error)
 

@@ -26,8 +26,6 @@ def home_of(key: bytes, nodes: Sequence[str]) -> str:
 
 def home_order(key: bytes, nodes: Sequence[str]) -> list[str]:
     """All addresses in `nodes`, the highest hash first: a block's R homes are the first R that are up."""
-    return sorted(nodes, key=lambda node: _weight(key, node), reverse=True)
-
-
-def _weight(key: bytes, node: str) -> tuple[bytes, str]:
-    return blake2b(node.encode(), key=key, digest_size=8).digest(), node
+    weighed = [(blake2b(node.encode(), key=key, digest_size=8).digest(), node) for node in nodes]
+    weighed.sort(reverse=True)
+    return [node for _, node in weighed]

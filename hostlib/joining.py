@@ -64,6 +64,8 @@ class Joining:
         self._settled = True
         """Whether it has what others hold for it by the newest list."""
         own = members.at(address)
+        self._number = own.number if own is not None else 0
+        """Its own by the newest list; 0 where it is not in it."""
         self.catch_up = CatchUp(transport, own.number if own else 0, self)
         self.in_doubt = False
         """Whether blocks that are here may have been deleted while this node was away: nobody is given any
@@ -99,6 +101,7 @@ class Joining:
         missed = members.epoch != next_epoch(self.members.epoch)
         self._recent = [(self.members, now_s + SETTLED_S), *self._recent][:MAX_RECENT_LISTS]
         self.members = members
+        self._number = own.number if own is not None else 0
         if own is None:
             return
         self._settled = False
@@ -116,7 +119,7 @@ class Joining:
         know. Who has no peers takes all."""
         if not self._address or not self.members.nodes:
             return True
-        if _is_home(self.members, self._address, key):
+        if self.members.is_home(self._number, key):
             return True
         if not self._recent:
             return False

@@ -61,9 +61,13 @@ class Members:
     epoch: int
     replicas: int
     nodes: tuple[Member, ...]
-    _orders: dict[bytes, tuple[Member, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _orders: dict[bytes, tuple[Member, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _by_address: dict[str, Member] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self._by_address.update((member.address, member) for member in self.nodes)
         if not 1 <= self.replicas <= wire.MAX_REPLICAS:
             raise ValueError(f"a block has 1 to {wire.MAX_REPLICAS} homes, not {self.replicas}")
         if len(self.nodes) > MAX_NODES:
@@ -86,8 +90,8 @@ class Members:
         if order is None:
             if len(self._orders) >= _ORDERS_KEPT:
                 self._orders.clear()
-            by_address = {member.address: member for member in self.nodes}
-            order = tuple(by_address[address] for address in home_order(key, list(by_address)))
+            by_address = self._by_address
+            order = tuple(map(by_address.__getitem__, home_order(key, list(by_address))))
             self._orders[key] = order
         return order
 
@@ -109,7 +113,7 @@ class Members:
 
     def at(self, address: str) -> Member | None:
         """The node with this address."""
-        return next((member for member in self.nodes if member.address == address), None)
+        return self._by_address.get(address)
 
     def is_another(self, epoch_byte: int) -> bool:
         """Whether a message's `epoch`, which is one modulo 256, is of another list than this. Who is far

@@ -4,9 +4,9 @@ promises."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from hostlib.disk import Batch
+from hostlib.disk import Batch, T
 from hostlib.errors import DiskError, DiskFullError, UnreadableError
 
 
@@ -54,11 +54,12 @@ class SimulatedDisk:
         """A record as it would be after a power cut, if nothing else were left."""
         return self._safe.get(name)
 
-    def read(self, name: bytes) -> bytes | None:
+    def read(self, name: bytes, take: Callable[[memoryview], T]) -> T | None:
         """See Disk."""
         if name in self.unreadable:
             raise UnreadableError("simulated unreadable page")
-        return self._seen.get(name)
+        record = self._seen.get(name)
+        return None if record is None else take(memoryview(record))
 
     def scan(self) -> Iterator[tuple[bytes, memoryview]]:
         """See Disk."""

@@ -6,17 +6,23 @@ that is damaged is deleted when that is noticed, at the start or when it is read
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import struct
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hostlib import native, wire
 from hostlib.block import Block, Derived, Header, Place, decode_record, encode_record, read_header
 from hostlib.commit import CommitOptions, Done, GroupCommit, Runner
 from hostlib.errors import DiskError, DiskFullError, UnreadableError
 
 if TYPE_CHECKING:
     from hostlib.disk import Disk
+
+log = logging.getLogger(__name__)
 
 PRELOAD_BATCH = 10_000
 NOTE = b"weir note "
@@ -40,6 +46,7 @@ class SsdTier:
         options: CommitOptions | None = None,
         run: Runner | None = None,
     ) -> None:
+        """`run` carries out what writes and syncs, where `load` reads at once; without, each has a thread."""
         self.dropped = 0
         """Blocks that left to make room."""
         self.damaged = 0
@@ -47,8 +54,10 @@ class SsdTier:
         self.on_gone: Callable[[Place, int], None] = lambda place, length: None
         """Told of each block that is not here any more, and its length."""
         self._disk = disk
+        self._core = native.core()
         self._capacity = capacity_bytes
         self._commit = GroupCommit(disk, options, run)
+        self._reads = ThreadPoolExecutor(1, "read") if run is None else None
         self._bytes = 0
         self._age = 0
         self._entries: dict[Place, _Entry] = {}
@@ -95,16 +104,28 @@ class SsdTier:
         """The block, or None. UnreadableError if it was here and can't be had any more."""
         if place not in self._entries:
             return None
-        name = place.name()
         try:
-            record = self._commit.record(name) or self._disk.read(name)
-            if record is None:
-                raise UnreadableError(f"the record of {place.key.hex()} is not on the disk")
-            return decode_record(place, record)
+            return self._commit.block(place.name()) or self._read(place)
         except UnreadableError:
-            self.damaged += 1
-            self.drop(place)
+            self._is_damaged(place)
             raise
+
+    async def load(self, place: Place) -> Block | Derived | None:
+        """As `get`, read by another thread; None for a block that left or was replaced meanwhile."""
+        entry = self._entries.get(place)
+        if entry is None or self._reads is None:
+            return self.get(place)
+        waiting = self._commit.block(place.name())
+        if waiting is not None:
+            return waiting
+        try:
+            block = await asyncio.get_running_loop().run_in_executor(self._reads, self._read, place)
+        except UnreadableError:
+            if self._entries.get(place) is not entry:
+                return None
+            self._is_damaged(place)
+            raise
+        return block if self._entries.get(place) is entry else None
 
     def keep(self, place: Place, block: Block | Derived, done: Done | None = None) -> None:
         """Put a block on the disk; `done` is told when it is safe there, or that it can't be.
@@ -164,6 +185,8 @@ class SsdTier:
     def close(self) -> None:
         """Release the disk; what waits is not written."""
         self._commit.abandon()
+        if self._reads is not None:
+            self._reads.shutdown(wait=True, cancel_futures=True)
         self._disk.close()
 
     def _admit(self, place: Place, block: Block | Derived, done: Done | None) -> bool:
@@ -175,18 +198,28 @@ class SsdTier:
         self._age += 1
         derived = isinstance(block, Derived)
         self._insert(place, _Entry(length, 0 if isinstance(block, Derived) else block.write, derived))
-        name = place.name()
-        self._commit.put(name, encode_record(place, self._age, block))
+        name, entry = place.name(), self._entries[place]
+        self._commit.put(place, self._age, block)
 
         def committed(error: DiskError | None) -> None:
-            if error is not None and self._commit.record(name) is None:
-                entry = self._entries.pop(place, None)
-                if entry is not None:
-                    self._bytes -= entry.length
-                    self.on_gone(place, entry.length)
+            if error is not None and self._entries.get(place) is entry:
+                del self._entries[place]
+                self._bytes -= entry.length
+                self.on_gone(place, entry.length)
 
         self._commit.when_safe(name, committed)
         return True
+
+    def _read(self, place: Place) -> Block | Derived:
+        copied: Callable[[wire.Buffer], bytes] = bytes if self._core is None else self._core.copy
+        block = self._disk.read(place.name(), lambda record: decode_record(place, record, copied))
+        if block is None:
+            raise UnreadableError(f"the record of {place.key.hex()} is not on the disk")
+        return block
+
+    def _is_damaged(self, place: Place) -> None:
+        self.damaged += 1
+        self.drop(place)
 
     def _make_room(self, length: int) -> bool:
         if length > self._capacity:
@@ -223,4 +256,7 @@ class SsdTier:
             self._age = max(self._age, age)
         self.damaged += len(bad)
         if bad:
-            self._disk.write(bad)
+            try:
+                self._disk.write(bad)
+            except DiskError as error:  # they stay, and are not taken at the next start either
+                log.warning("damaged records could not be deleted: %s", error)

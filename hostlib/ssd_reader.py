@@ -47,7 +47,10 @@ class SsdReader:
         """How much the tenant that waits longest for its turn has read, where turns are counted from."""
         self._ahead: dict[Place, None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        """Of the read that goes on."""
+        """Of the read that goes on, for as long as the modelled device takes."""
+        self._reading: asyncio.Task[None] | None = None
+        """What the machine's own takes."""
+        self._closed = False
 
     def wait_s(self, tenant: int | None = None) -> float:
         """For a block that the tenant asks for now; None: for all that was asked for."""
@@ -82,14 +85,17 @@ class SsdReader:
 
     def close(self) -> None:
         """Read nothing any more."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
 
     def _read_s(self, length: int) -> float:
         return length / self._bytes_per_s if self._bytes_per_s else 0.0
 
     def _start(self) -> None:
-        if self._timer is not None:
+        if self._timer is not None or self._reading is not None or self._closed:
             return
         place = self._next_asked() or next(iter(self._ahead), None)
         if place is not None:
@@ -116,15 +122,19 @@ class SsdReader:
 
     def _finish(self, place: Place) -> None:
         self._timer = None
-        self._ahead.pop(place, None)
-        asked = place in self._asked  # perhaps only since the read began
-        if asked:
-            self._served(place)
+        self._reading = asyncio.get_running_loop().create_task(self._read(place))
+
+    async def _read(self, place: Place) -> None:
         error = None
+        asked = place in self._asked
         try:
-            self._store.read_from_ssd(place, ahead=not asked)
+            await self._store.load(place, ahead=not asked)
         except UnreadableError as reason:
             error = reason
-        if asked:
+        finally:
+            self._reading = None
+        self._ahead.pop(place, None)
+        if place in self._asked:  # perhaps only since the read began
+            self._served(place)
             self._on_read(place, error)
         self._start()

@@ -112,7 +112,9 @@ class StorageProcess(HostProcess):
         self._ssd: SsdTier | None = None
         self._disk: LmdbDisk | None = None
         if config.ssd_dir is not None:
-            self._disk = LmdbDisk(Path(config.ssd_dir), MAP_BYTES_PER_BYTE * config.ssd_bytes)
+            self._disk = LmdbDisk(
+                Path(config.ssd_dir), MAP_BYTES_PER_BYTE * config.ssd_bytes, counts_deaths=True
+            )
             self._ssd = SsdTier(self._disk, config.ssd_bytes)
         content = block_content if config.kv_file is None else KvFile(Path(config.kv_file))
         options = StoreOptions(tenant_bytes=config.tenant_bytes)

@@ -168,7 +168,7 @@ class BlockStore:
         """A complete block; None if it isn't here. UnreadableError if the disk can't give it back."""
         block = self._dram.get(place)
         if block is None:
-            self.read_from_ssd(place, ahead=False)
+            self.read_from_ssd(place)
             block = self._dram.get(place)
             if block is None:
                 self.stats.misses += 1
@@ -329,12 +329,21 @@ class BlockStore:
         """Of a block on SSD, in bytes; 0 if it is not there any more."""
         return self._ssd.length(place) if self._ssd is not None and place in self._ssd else 0
 
-    def read_from_ssd(self, place: Place, ahead: bool) -> None:
-        """Move a block to DRAM, if it is still on SSD only; `ahead`: before anyone asked for it.
-        UnreadableError."""
+    def read_from_ssd(self, place: Place) -> None:
+        """Move a block to DRAM, if it is still on SSD only, blocking. UnreadableError."""
         block = self._ssd.get(place) if self._ssd is not None and place not in self._dram else None
-        if block is None:
+        if block is not None:
+            self._take_from_ssd(place, block, ahead=False)
+
+    async def load(self, place: Place, ahead: bool) -> None:
+        """As `read_from_ssd`, while others go on; `ahead`: before anyone asked for it."""
+        if self._ssd is None or place in self._dram:
             return
+        block = await self._ssd.load(place)
+        if block is not None and place not in self._dram:
+            self._take_from_ssd(place, block, ahead)
+
+    def _take_from_ssd(self, place: Place, block: Block | Derived, ahead: bool) -> None:
         if ahead:
             self.stats.read_ahead += 1
             self._not_asked.add(place)

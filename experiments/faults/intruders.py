@@ -23,10 +23,11 @@ from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
 from experiments.faults.attacks import ATTACKS, FRAGMENTS, INSIDERS, LIARS, frames, sender
 from experiments.faults.children import until_said
 from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
+from experiments.faults.cores import apart, pin
 from experiments.faults.load import RIGHT, WRONG
 from experiments.faults.result import reasons
 from experiments.logs import open_network
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
 from experiments.page import Section, bars, write_report
 from experiments.run.machine import CpuWatch, busy_complaints
 from experiments.run.processes import READY_TIMEOUT_S
@@ -54,6 +55,7 @@ class Options:
     rate_per_s: float
     flood_per_s: int
     seed: int
+    apart: bool
     results: Path
 
 
@@ -63,6 +65,7 @@ _OPTIONS = (
     Option("RATE", number(1, 1000), 25.0, "operations a second and node of those who work"),
     Option("FLOOD", whole(100, 100_000), 2000, "packets a second of the intruder"),
     Option("SEED", whole(0, 2**31), 1, "of load and attacks"),
+    Option("APART", yes_or_no, False, "yes: a core for the intruder, the others for everybody else"),
     Option("RESULTS", Path, ROOT / "results" / "intruders", "folder for summary.json"),
 )
 
@@ -116,6 +119,7 @@ class Intruder:
         running.network.mininet[name].cmd(f"{made} && ip link set {SINK} up && ip link set {SINK}p up")
         self._ways = {way: running.start_flood(name, way) for way in (SINK, f"{name}-eth0")}
         self._link = f"{name}-eth0"
+        self.pids = [generator.process.pid for generator in self._ways.values()]
 
     def flood(self, into_sink: bool, sent: Sequence[str], rate_per_s: int) -> None:
         """Until `rest`."""
@@ -144,6 +148,7 @@ def _run(screen: Screen, options: Options) -> int:
     results = _play(screen, options)
     options.results.mkdir(parents=True, exist_ok=True)
     about = {"engine": Embedded.name, "seed": options.seed, "flood_per_s": options.flood_per_s}
+    about["apart"] = options.apart
     text = json.dumps(
         {**about, "revision": revision(), "attacks": [asdict(one) for one in results]}, indent=1
     )
@@ -161,14 +166,17 @@ def _play(screen: Screen, options: Options) -> list[Result]:
         open_network(screen, fabric, Embedded(), options.results, about) as network,
     ):
         artifacts = compile_program(network, FRAGMENTS)
-        intruder = fabric.nodes[-1]
+        outsider = fabric.nodes[-1]
         for name in options.attacks:
             show(f"attack: {name}")
             insider = name in INSIDERS
-            plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=intruder, insider=insider)
+            plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=outsider, insider=insider)
             port = sender(fabric, name)
             with cluster(network, artifacts, plan, name) as running:
-                results.append(attack(running, Intruder(running, port), name, options))
+                intruder = Intruder(running, port)
+                if options.apart:
+                    _keep_apart(running, intruder)
+                results.append(attack(running, intruder, name, options))
             network.mininet[port].cmd(f"ip link del {SINK}")
             screen.say(f"{name}: {'; '.join(results[-1].missed()) or 'in vain'}")
     return results
@@ -214,11 +222,22 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: Options) ->
     )
 
 
-def _memory_bytes(running: Cluster) -> int:
+def _keep_apart(running: Cluster, intruder: Intruder) -> None:
+    cores = apart()
+    if cores is not None:
+        pin(intruder.pids, cores[0])
+        pin([*_serving(running), *(node.process.pid for node in running.nodes.values())], cores[1])
+
+
+def _serving(running: Cluster) -> list[int]:
+    """Process ids of controller, storage nodes and switches."""
     processes = [running.controller, *running.stores.values()]
-    pids = [one.process.pid for one in processes]
-    pids += [process.pid for process in running.network.switch_processes.values()]
-    return sum(psutil.Process(pid).memory_info().rss for pid in pids)
+    switches = running.network.switch_processes.values()
+    return [one.process.pid for one in processes] + [process.pid for process in switches]
+
+
+def _memory_bytes(running: Cluster) -> int:
+    return sum(psutil.Process(pid).memory_info().rss for pid in _serving(running))
 
 
 def _write_page(options: Options, results: Sequence[Result]) -> Path:
@@ -241,6 +260,7 @@ def _write_page(options: Options, results: Sequence[Result]) -> Path:
     about = {
         "seed": options.seed, "revision": revision(), "engine": Embedded.name,
         "packets a second of the intruder": options.flood_per_s,
+        "a core for the intruder": "yes" if options.apart else "no",
     }  # fmt: skip
     section = Section("What one port does to the others", "attacks", titles, rows, plots, text)
     complaints = busy_complaints({one.attack: one.cpu for one in results})

@@ -9,12 +9,23 @@ from pathlib import Path
 from types import MappingProxyType
 
 from controller.addressing import Mac
-from controller.config import ClientTls, Config, Host, PoolSize, Port, Route, SwitchConfig, config_text
+from controller.config import (
+    ClientTls,
+    Config,
+    Host,
+    PoolSize,
+    Port,
+    Route,
+    SwitchConfig,
+    config_text,
+    limits_of_link,
+)
 from experiments.precedence import BEHIND_COMMAND, put_session_behind
 from experiments.run.processes import Events, LineProcess
 from topologies.certificates import SERVER_NAME, Certificates
 from topologies.engines import Artifacts
-from topologies.fabric import STORE, Endpoint
+from topologies.fabric import STORE, Endpoint, Fabric
+from topologies.fabric import Port as FabricPort
 from topologies.network import Network
 
 
@@ -62,15 +73,7 @@ def _switch(
         p4info=artifacts.p4info,
         device_config=artifacts.device_config,
         controller=_host(fabric.controller(name)),
-        ports=tuple(
-            Port(
-                port.number,
-                STORE if port.peer in fabric.answering else port.peer_kind,
-                _host(fabric.hosts[port.peer]) if port.peer in fabric.hosts else None,
-                tenants=tenants.get(port.peer, ()),
-            )
-            for port in fabric.ports(name)
-        ),
+        ports=tuple(_port(fabric, port, tenants.get(port.peer, ())) for port in fabric.ports(name)),
         routes=tuple(
             Route(IPv4Network(route.destination), route.port, Mac.parse(route.next_hop))
             for route in fabric.routes(name)
@@ -79,6 +82,12 @@ def _switch(
         stores=tuple(fabric.hosts[name].ipv4 for name in fabric.answering),
         tls=_tls(network.certificates),
     )
+
+
+def _port(fabric: Fabric, port: FabricPort, tenants: tuple[int, ...]) -> Port:
+    role = STORE if port.peer in fabric.answering else port.peer_kind
+    host = _host(fabric.hosts[port.peer]) if port.peer in fabric.hosts else None
+    return Port(port.number, role, host, tenants=tenants, limits=limits_of_link(role, port.rate_bit_s))
 
 
 def _tls(made: Certificates | None) -> ClientTls | None:

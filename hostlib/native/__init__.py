@@ -111,6 +111,9 @@ class Core(Protocol):
     ) -> None:  # fmt: skip
         """The PUT_ACKs of a run, or the REFUSEDs if there is a reason, are appended."""
 
+    def copy(self, data: Buffer, /) -> bytes:
+        """The same bytes; other threads go on meanwhile."""
+
     def drop(self, requests: list[Any], /) -> None:
         """Nobody wants requests any more."""
 

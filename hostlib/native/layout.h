@@ -178,6 +178,7 @@ PyObject *weir_put_run(PyObject *module, PyObject *arguments);
 PyObject *weir_keep(PyObject *module, PyObject *arguments);
 PyObject *weir_join(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_acks(PyObject *module, PyObject *arguments);
+PyObject *weir_copy(PyObject *module, PyObject *from);
 PyObject *weir_drop(PyObject *module, PyObject *requests);
 PyObject *weir_launched(PyObject *module, PyObject *arguments);
 PyObject *weir_take(PyObject *module, PyObject *arguments);

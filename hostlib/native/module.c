@@ -16,6 +16,7 @@ static PyMethodDef methods[] = {
     {"keep", weir_keep, METH_VARARGS, NULL},
     {"join", weir_join, METH_VARARGS, NULL},
     {"encode_acks", weir_encode_acks, METH_VARARGS, NULL},
+    {"copy", weir_copy, METH_O, NULL},
     {"drop", weir_drop, METH_O, NULL},
     {"launched", weir_launched, METH_VARARGS, NULL},
     {"take", weir_take, METH_VARARGS, NULL},

@@ -339,3 +339,15 @@ def test_who_says_to_know_ever_later_lists_is_believed_less_and_less_often(liar:
         world.membership.hello(lie, world.now_s)
         followed += is_later(world.membership.members.epoch, before + 999)
     assert 0 < followed < 12  # in an hour
+
+
+def test_who_says_ten_times_a_second_that_it_missed_something_makes_fewer_and_fewer_lists() -> None:
+    world = World()
+    world.beat(20)
+    before = world.membership.members.epoch
+    for _ in range(600):
+        world.membership.hello(hello(world.membership, ONE, held=False), world.now_s)
+        world.beat()
+    assert (world.membership.members.epoch - before) % (1 << 32) < 30
+    world.beat(700)
+    assert {world.state(store) for store in STORES} == {State.UP}

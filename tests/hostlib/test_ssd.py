@@ -287,15 +287,16 @@ def test_a_commit_to_lmdb_is_synced(disks: Callable[[], LmdbDisk]) -> None:
 def test_a_full_lmdb_refuses_and_goes_on(tmp_path: Path) -> None:
     disk = LmdbDisk(tmp_path, 0)
     record = bytes(8 << 20)
+    names = [at(number).name() for number in range(20)]
 
     def fill() -> None:
-        for number in range(20):
-            disk.write([(number.to_bytes(4, "big"), record)])
+        for name in names:
+            disk.write([(name, record)])
 
     with pytest.raises(DiskFullError):
         fill()
-    assert disk.read(bytes(4)) == record
-    disk.write([(bytes(4), None)])
+    assert disk.read(names[0], bytes) == record
+    disk.write([(names[0], None)])
     disk.close()
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
+from collections.abc import Callable
 from hashlib import blake2b
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib.block import Place
+from hostlib import wire
+from hostlib.block import Block, Place
 from hostlib.client import Client
 from hostlib.client_options import ClientOptions
 from hostlib.content import block_content, derivation
+from hostlib.disk import T
 from hostlib.errors import BlockNotFoundError
 from hostlib.lane import LaneOptions
 from hostlib.members import Members
@@ -24,7 +28,7 @@ from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
 from tests.hostlib.network import MemoryNetwork, commit_in_virtual_time
-from tests.hostlib.sealed import SEAL, place
+from tests.hostlib.sealed import SEAL, TENANT, place
 
 HOME = "10.0.0.101"
 BLOCK_BYTES = 1024
@@ -157,7 +161,7 @@ class OnSsd:
     def on_ssd_only(self, where: Place) -> bool:
         return where not in self.read
 
-    def read_from_ssd(self, where: Place, ahead: bool) -> None:
+    async def load(self, where: Place, ahead: bool) -> None:
         self.read.append(where)
 
 
@@ -199,3 +203,81 @@ def test_a_tenant_s_flood_holds_another_s_block_up_by_one_read_each() -> None:
         assert reader.waiting(1) == 0
 
     run_virtual(main())
+
+
+class HeldUp(SimulatedDisk):
+    """A disk whose reads wait until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def read(self, name: bytes, take: Callable[[memoryview], T]) -> T | None:
+        """See Disk."""
+        assert self.go_on.wait(60)
+        return super().read(name, take)
+
+
+def held_up_node() -> tuple[HeldUp, SsdTier, BlockStore, StorageNode, list[wire.Message]]:
+    """Eight blocks on a disk that is slow by itself, none in DRAM but the last."""
+    disk = HeldUp()
+    ssd = SsdTier(disk, 100 * BLOCK_BYTES)
+    store = BlockStore(BLOCK_BYTES, ssd, derivation(SEAL))
+    store.preload([place(ref.key) for ref in REFS], BLOCK_BYTES)
+    network = MemoryNetwork()
+    answers: list[wire.Message] = []
+    asks = network.port("10.0.0.1")
+    asks.set_receiver(lambda address, datagrams: answers.extend(map(wire.decode, datagrams)))
+    node = StorageNode(network.port(HOME), store, StorageOptions())
+    return disk, ssd, store, node, answers
+
+
+def get(number: int) -> bytes:
+    return wire.encode(wire.Message(wire.OP_GET, REFS[number].key, 0, 0, tenant=TENANT))
+
+
+async def until(done: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not done():
+            await asyncio.sleep(0.001)
+
+
+def test_others_are_answered_while_a_block_comes_from_the_disk() -> None:
+    async def main() -> None:
+        disk, ssd, _, node, answers = held_up_node()
+        node._on_datagrams("10.0.0.1", [get(0)])
+        await asyncio.sleep(0.05)
+        node._on_datagrams("10.0.0.1", [get(7)])
+        await until(lambda: answers)
+        assert [answer.key for answer in answers] == [REFS[7].key]
+        disk.go_on.set()
+        await until(lambda: len(answers) == 2)
+        assert answers[1].key == REFS[0].key
+        node.close()
+        ssd.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("by", ["nothing", "another write"])
+def test_a_block_that_left_or_was_replaced_while_it_was_read_does_not_come_back(by: str) -> None:
+    async def main() -> None:
+        disk, ssd, store, node, answers = held_up_node()
+        where = place(REFS[0].key)
+        node._on_datagrams("10.0.0.1", [get(0)])
+        await asyncio.sleep(0.05)
+        if by == "nothing":
+            store.drop(where)
+        else:
+            store.replace(where, Block(77, bytes(512), bytes(16)), durable=True)
+        disk.go_on.set()
+        await until(lambda: answers)
+        (answer,) = answers
+        assert (answer.op, answer.content) == (
+            (wire.OP_NOT_FOUND, 0) if by == "nothing" else (wire.OP_VALUE, 77)
+        )
+        assert (where in store) == (by != "nothing")
+        node.close()
+        ssd.close()
+
+    asyncio.run(main())
