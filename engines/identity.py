@@ -1,50 +1,164 @@
-"""Which weights a model folder holds: KV cache of other weights is wrong even where every size agrees."""
+"""What a model or an adapter is: the whole content of its files, because KV cache of other weights is wrong.
+
+Hashing reads every byte once, on all cores at low priority. The result for each file is kept on disk under
+its inode, size, times and path (`engines.digests`), so that the next start takes no time.
+"""
 
 from __future__ import annotations
 
 import json
-from hashlib import blake2b
+import os
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from engines.digests import FileState, digest_of
 from hostlib.errors import KeySpaceError
 
-WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
-SAMPLE_BYTES = 1 << 16
-SAMPLES = 16
-"""Of each file, evenly spread: fine-tuning changes them everywhere, and reading all would take minutes."""
-INDIFFERENT = ("_name_or_path", "transformers_version", "use_cache")
-"""Parts of a configuration that do not change what the weights compute."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HARMLESS_FILES: Final = (
+    "tokenizer*", "vocab.*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "chat_template*",
+    "generation_config.json", "*.md", "LICENSE*", "NOTICE*", "USE_POLICY*", "*.png", "*.jpg", "*.jpeg",
+    "*.svg", "*.gif", "*.pdf", "trainer_state.json", "training_args.bin", "optimizer.bin", "optimizer.pt",
+    "scheduler.pt", "scaler.pt", "rng_state*.pth",
+)  # fmt: skip
+"""Files that do not change the KV of given tokens, by their names. All others count."""
+HARMLESS_FOLDERS: Final = ("__pycache__", "original")
+"""Folders that engines don't load from, as hidden ones: Llama's `original` holds the same weights again."""
+INDIFFERENT: Final = ("_name_or_path", "transformers_version", "use_cache", "base_model_name_or_path")
+"""Entries of a configuration file that do not change what the weights compute."""
+CONFIGURATIONS: Final = ("config.json", "adapter_config.json")
+MAX_FILES: Final = 100_000
+MAX_LINKS: Final = 40
+MAX_CONFIGURATION_BYTES: Final = 64 << 20
 
 
-def model_identity(model: str, revision: str | None = None) -> str:
-    """A name for the weights: name and revision for a model of a hub; for a folder from samples of them and
-    their configuration, as the same weights have other KV under another rope scaling."""
-    folder = Path(model)
-    if not folder.is_dir():
-        return f"{model}@{revision or 'main'}"
-    files = sorted(path for pattern in WEIGHTS for path in folder.glob(pattern))
-    if not files:
-        raise KeySpaceError(f"{folder}: no weights found ({', '.join(WEIGHTS)})")
-    seen = blake2b(_configuration(folder), digest_size=16)
-    for path in files:
-        size = path.stat().st_size
-        seen.update(f"{path.name}:{size}\n".encode())
-        with path.open("rb") as weights:
-            for sample in range(SAMPLES):
-                weights.seek(sample * max(0, size - SAMPLE_BYTES) // (SAMPLES - 1))
-                seen.update(weights.read(SAMPLE_BYTES))
-    return f"weights:{seen.hexdigest()}"
+def model_identity(model: str | Path) -> str:
+    """Return a name for the content of a model's or an adapter's folder, or of a file of weights.
+
+    Raises KeySpaceError for what is no file or folder on this machine, holds nothing, or changes meanwhile.
+    """
+    return ModelFiles.of(model).identity()
 
 
-def _configuration(folder: Path) -> bytes:
-    """What a model's or an adapter's configuration says, in whatever order and spacing."""
-    said = []
-    for path in (folder / "config.json", folder / "adapter_config.json"):
+def process_start_s() -> float:
+    """Return the time at which this process started, on the clock of files' times."""
+    stat = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
+    ticks = int(stat.rpartition(")")[2].split()[19])
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age_s
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files that decide about a model's KV, as they were when they were listed."""
+
+    root: Path
+    states: tuple[tuple[str, FileState], ...]
+    """Of each file, by its path within the root, in order."""
+    links: tuple[tuple[str, FileState], ...]
+    """Of each link on the way to a file, and of each folder from the root on."""
+    above: tuple[Path, ...]
+    """The folders above the root and above what links lead to."""
+
+    @classmethod
+    def of(cls, model: str | Path) -> ModelFiles:
+        """List them. Raises KeySpaceError for what is no file or folder on this machine, or holds nothing."""
+        root = Path(model)
         try:
-            given = json.loads(path.read_bytes()) if path.exists() else {}
-        except (ValueError, RecursionError) as error:
-            raise KeySpaceError(f"{path} can't be read: {error}") from None
-        if isinstance(given, dict):
-            given = {name: value for name, value in given.items() if name not in INDIFFERENT}
-        said.append(given)
-    return json.dumps(said, sort_keys=True).encode()
+            if root.is_dir():
+                found = sorted(_decisive(root))
+            elif root.is_file():
+                found = [root]
+            else:
+                raise KeySpaceError(f"{model} is no file or folder on this machine")
+            if not found:
+                raise KeySpaceError(f"{root} holds no files of a model")
+            names = [str(path.relative_to(root)) if path != root else "" for path in found]
+            states = tuple((name, FileState.of(path)) for name, path in zip(names, found, strict=True))
+            return cls(root, states, *_way(root, found))
+        except OSError as error:
+            raise KeySpaceError(f"{root} can't be read: {error}") from None
+
+    def changed_after(self, time_s: float) -> str | None:
+        """Return what may have changed after `time_s`, or None if nothing has."""
+        for name, state in (*self.states, *self.links):
+            if state.changed_s >= time_s:
+                return str(self.root / name) if name else str(self.root)
+        for folder in self.above:
+            state = FileState.of(folder)
+            # Entries that come or go change both times of a folder; moving it changes one.
+            if state.changed_s >= time_s and state.ctime_ns != state.mtime_ns:
+                return str(folder)
+        return None
+
+    def identity(self) -> str:
+        """Return the name of their content. Raises KeySpaceError if anything changes while it is read."""
+        content = sha256()
+        for name, state in self.states:
+            path = self.root / name
+            digest = _configuration(path) if path.name in CONFIGURATIONS else digest_of(path, state)
+            content.update(f"{len(name)}:{name}:{digest}\n".encode())
+        now = ModelFiles.of(self.root)
+        if (now.states, now.links) != (self.states, self.links):
+            raise KeySpaceError(f"{self.root} changes while it is read")
+        return f"content:{content.hexdigest()[:32]}"
+
+
+def _decisive(folder: Path) -> Iterator[Path]:
+    """All files in a folder but those that are known to be harmless."""
+    count = 0
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in HARMLESS_FOLDERS]
+        count += len(names) + len(folders)
+        if count > MAX_FILES:
+            raise KeySpaceError(f"{folder} holds more than {MAX_FILES} files: give the folder of one model")
+        for name in names:
+            if not name.startswith(".") and not any(fnmatch(name, pattern) for pattern in HARMLESS_FILES):
+                yield Path(parent) / name
+
+
+def _way(root: Path, files: list[Path]) -> tuple[tuple[tuple[str, FileState], ...], tuple[Path, ...]]:
+    """What leads to the files: links and the model's own folders with their states; folders above."""
+    links: dict[str, FileState] = {}
+    above: set[Path] = set()
+    inside = {parent for file in files for parent in file.parents if parent == root or root in parent.parents}
+    for path in {*files, *inside}:
+        _follow(path.absolute(), links, above, MAX_LINKS)
+    own = {f"{folder}/": FileState.of(folder) for folder in inside}
+    above -= {folder.resolve() for folder in inside} | {folder.absolute() for folder in inside}
+    return tuple(sorted((links | own).items(), key=lambda one: one[0])), tuple(sorted(above))
+
+
+def _follow(path: Path, links: dict[str, FileState], above: set[Path], left: int) -> None:
+    """Note each link on the way to `path`, also those that links lead over, and the folders above."""
+    if not left:
+        raise KeySpaceError(f"{path} leads over too many links")
+    for part in (*reversed(path.parents), path):
+        if str(part) in links:
+            continue
+        if part.is_symlink():
+            links[str(part)] = FileState.of(part, follow=False)
+            _follow(part.parent / part.readlink(), links, above, left - 1)
+        elif part != path:
+            above.add(part)
+
+
+def _configuration(path: Path) -> str:
+    """The digest of what a configuration says, in whatever order and spacing."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_CONFIGURATION_BYTES + 1)
+        if len(content) > MAX_CONFIGURATION_BYTES:
+            raise KeySpaceError(f"{path} is no configuration: it has over {MAX_CONFIGURATION_BYTES} bytes")
+        given = json.loads(content)
+    except (OSError, ValueError, RecursionError) as error:
+        raise KeySpaceError(f"{path} can't be read: {error}") from None
+    if isinstance(given, dict):
+        given = {name: value for name, value in given.items() if name not in INDIFFERENT}
+    return sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()

@@ -58,6 +58,7 @@ def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> Dynam
     items = [Item(block, memoryview(one.numpy())) for block, one in zip(blocks, contents, strict=True)]
     arrived = pool.load(items)
     whole = arrived.index(False) if False in arrived else len(arrived)
+    pool.failed_to_load(keys[whole : whole + 1])
     cache = DynamicCache(config=model.config)
     if whole:
         kv = torch.cat([_shaped(one, model, pool.space) for one in contents[:whole]], dim=3)

@@ -18,11 +18,13 @@ import torch
 from vllm.distributed import get_tensor_model_parallel_rank, get_tp_group
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorRole
 
-from engines.identity import model_identity
+from engines.vllm.adapters import AdapterNames
 from engines.vllm.jobs import Jobs
 from engines.vllm.keys import EngineKeys
+from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
+from engines.vllm.weights import begin_naming
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
 
@@ -67,7 +69,11 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
             if role == KVConnectorRole.SCHEDULER:
                 self._pool.join()
                 keys = EngineKeys(
-                    layout.space, self._pool.seal, lambda adapter: model_identity(adapter.lora_path)
+                    layout.space,
+                    self._pool.seal,
+                    resolve(vllm_config, kv_cache_config),
+                    begin_naming(vllm_config),
+                    AdapterNames(),
                 )
                 self._scheduler = SchedulerSide(self._pool, keys, background)
             else:

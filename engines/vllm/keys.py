@@ -5,30 +5,37 @@ from __future__ import annotations
 import json
 import logging
 import re
+from concurrent.futures import Future, wait
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import torch
+from vllm.logger import init_logger
 
 from hostlib.engine import KeyChain
+from hostlib.engine.space import UNNAMED
 from hostlib.errors import KeySpaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from vllm.lora.request import LoRARequest
     from vllm.multimodal.inputs import MultiModalFeatureSpec
     from vllm.v1.request import Request
 
+    from engines.vllm.adapters import AdapterNames
+    from engines.vllm.resolved import Resolved
     from hostlib.engine import KvSpace
     from hostlib.seal import Seal
 
 _DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{128}")
 """What vLLM's hashes of images and sounds look like (blake3, sha256, sha512)."""
-_MAX_REASONS = 64
+START_PAUSE_S = 10.0
+"""How long an engine's start waits for the name of its weights, so that its first requests are shared."""
+MAX_REASONS = 64
 """Number of different reasons that are logged; an adapter's is one."""
 
 _log = logging.getLogger("weir")
+_info = init_logger("vllm.weir")
+"""vLLM shows what its own loggers say at this level."""
 
 
 class RequestKeys:
@@ -42,8 +49,11 @@ class RequestKeys:
 
     def __init__(self, space: KvSpace, seal: Seal, request: Request, adapter: str | None = None) -> None:
         _check_nameable(request)
-        if (request.lora_request is None) != (adapter is None):
+        lora = request.lora_request
+        if (lora is None) != (adapter is None):
             raise KeySpaceError("the adapter of a request has no name")
+        self.adapter = None if lora is None or adapter is None else (int(lora.lora_int_id), adapter)
+        """vLLM's number of the request's adapter, and the name that the keys have it under."""
         self.space = space
         """The key space, with the weights and the generation that the keys are made for."""
         self._request, self._block_tokens = request, space.block_tokens
@@ -71,23 +81,47 @@ class RequestKeys:
 
 
 class EngineKeys:
-    """The keys of all requests of one engine, and the generation of its weights.
+    """The keys of all requests of one engine: of its weights, its configuration, and its generation.
 
-    `name_adapter` returns the name of a request's adapter, or raises KeySpaceError or OSError.
+    `weights` is the name of the weights when it is known; until then no request has keys. If it is a
+    KeySpaceError, the engine shares with no other, as it does if a part of `settings` has no name.
     """
 
-    def __init__(self, space: KvSpace, seal: Seal, name_adapter: Callable[[LoRARequest], str]) -> None:
-        self.space = space
-        """The key space with the current generation."""
-        self._seal, self._name_adapter = seal, name_adapter
+    def __init__(
+        self, space: KvSpace, seal: Seal, settings: Resolved, weights: Future[str], adapters: AdapterNames
+    ) -> None:
+        self._seal, self._settings, self._weights, self._adapters = seal, settings, weights, adapters
         self._told: set[str] = set()
+        self._space = replace(space, settings=settings.digest)
+        if settings.nameless:
+            self._share_with_nobody(f"its configuration has no name: {'; '.join(settings.nameless)}")
+        wait([weights], START_PAUSE_S)
+        if self.space.model == UNNAMED:
+            self._tell("the model's files are being hashed; it is shared as soon as they are")
+            _info.info("%s", self.health())
+
+    @property
+    def space(self) -> KvSpace:
+        """The key space with the current generation; its model is `UNNAMED` until the weights have a name."""
+        if self._space.model == UNNAMED and self._weights.done():
+            try:
+                name = self._weights.result()
+            except KeySpaceError as error:
+                name = "weights without a name"
+                self._share_with_nobody(str(error))
+            self._space = self._space.named(name)
+            _info.info("%s", self.health())
+        return self._space
 
     def of(self, request: Request) -> RequestKeys | None:
         """Return the keys of a request, or None if its KV is not shared now; the log says once why."""
+        space = self.space
+        if space.model == UNNAMED:
+            return None
         try:
-            adapter = None if request.lora_request is None else self._name_adapter(request.lora_request)
-            return RequestKeys(self.space, self._seal, request, adapter)
-        except (KeySpaceError, OSError) as error:
+            adapter = self._adapters.name(request.lora_request) if request.lora_request is not None else None
+            return RequestKeys(space, self._seal, request, adapter)
+        except KeySpaceError as error:
             self._tell(str(error))
             return None
 
@@ -96,12 +130,30 @@ class EngineKeys:
 
         Keys that were made before stay those of the former weights: their requests must not use them again.
         """
-        self.space = self.space.new_generation()
+        self._space = self._space.new_generation()
+        _info.info("%s", self.health())
+
+    def health(self) -> str:
+        """Return one line that says what is shared with whom."""
+        space = self._space
+        what = (
+            f"Key space {space.name!r}, weights {space.model or 'not named yet'}, settings {space.settings}"
+        )
+        if space.generation:
+            return f"{what}: KV is shared with no other engine (generation {space.generation})."
+        if space.model == UNNAMED:
+            return f"{what}: KV is not shared yet."
+        return f"{what}: KV is shared with the engines of tenant {self._seal.tenant} that say the same."
+
+    def _share_with_nobody(self, reason: str) -> None:
+        if not self._space.generation:
+            self._space = self._space.new_generation()
+        self._tell(f"with other engines: {reason}")
 
     def _tell(self, reason: str) -> None:
-        if reason not in self._told and len(self._told) < _MAX_REASONS:
+        if reason not in self._told and len(self._told) < MAX_REASONS:
             self._told.add(reason)
-            _log.warning("KV is not shared: %s", reason)
+            _log.warning("KV is not shared: %s.", reason)
 
 
 def _check_nameable(request: Request) -> None:
@@ -127,7 +179,8 @@ def _media_name(feature: MultiModalFeatureSpec) -> str:
     """Return the name of an image's or a sound's content.
 
     That is vLLM's hash of it. What callers call their media, or vLLM where it makes no hashes, is no name:
-    there the content is hashed. Without content, as where another engine encodes, vLLM too goes by the identifier.
+    there the content is hashed. Without content, as where another engine encodes, vLLM too goes by the
+    identifier.
     """
     identifier = str(feature.mm_hash or feature.identifier)
     if feature.data is None or _DIGEST.fullmatch(identifier):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +11,8 @@ import vllm
 from vllm.platforms import current_platform
 from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
 
-from engines.identity import model_identity
 from hostlib.engine import KvSpace, PoolConfig
+from hostlib.engine.space import UNNAMED
 from hostlib.errors import ConfigError, KeySpaceError
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
     model = config.model_config
     space = KvSpace(
         name=settings.key_space or Path(model.model).name,
-        model=_model_name(model),
+        model=UNNAMED,
         layout=_layout_name(config, group.kv_cache_spec, len(names)),
         dtype=str(group.kv_cache_spec.dtype).removeprefix("torch."),
         block_tokens=group.kv_cache_spec.block_size,
@@ -109,17 +108,6 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         tensor_parallel=parallel.tensor_parallel_size,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
-
-
-def _model_name(model: Any) -> str:
-    """The weights, and what else decides about the KV that they make of a token."""
-    name = model_identity(model.model, model.revision)
-    changed = model.hf_overrides
-    if callable(changed):
-        name += f", changed by {getattr(changed, '__qualname__', type(changed).__qualname__)}"
-    elif changed:
-        name += f", with {json.dumps(changed, sort_keys=True, default=str)}"
-    return f"{name}, quantized by {model.quantization}" if model.quantization else name
 
 
 def _layout_name(config: VllmConfig, spec: Any, layers: int) -> str:

@@ -276,6 +276,7 @@ class ObjectPool:
                 yield partial(self._ask, until_s=until_s)
         except TimeoutError:
             self.stats.slow_lookups += 1
+            self.silence.look()
 
     async def _ask(self, blocks: Sequence[BlockRef], until_s: float) -> list[bool]:
         """Which of the objects are known to be there, as far as that is known until then."""

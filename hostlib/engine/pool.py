@@ -1,4 +1,4 @@
-"""Blocks of one key space in the pool: a handshake first, then the longest prefix, load and store."""
+"""Blocks of one key space in the pool: a handshake, the longest prefix, load and store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _log = logging.getLogger("weir")
 
 
 class KvPool(ObjectPool):
-    """See the module: nothing is asked for or offered before the handshake has passed."""
+    """See the module. If the handshake finds other parameters, nothing is asked for or offered any more."""
 
     def __init__(self, client: BlockClient, config: PoolConfig, seal: Seal, space: KvSpace) -> None:
         super().__init__(client, config)
@@ -51,13 +51,16 @@ class KvPool(ObjectPool):
     async def join(self) -> bool:
         """Compare parameters with whoever else uses the key space's name; False if that can't be done now.
 
-        The first to come writes them down. Raises KeySpaceError where they differ, then and ever after.
+        The first to come writes them down. After a failure it is tried again after `retry_s`, and later each
+        time. Raises KeySpaceError where they differ, then and ever after.
         """
         async with self._joining:
             if self._refused is not None:
                 raise self._refused
             if self._joined:
                 return True
+            if not self._handshake.allows(now_s()):
+                return False  # another caller has just tried
             try:
                 async with asyncio.timeout(self._config.lookup_timeout_s):
                     there = await self._descriptor()
@@ -229,7 +232,7 @@ class KvPool(ObjectPool):
         """
         if self._refused is not None or not self.is_answering:
             return False
-        if not self._joined and self._handshake.allows(now_s()):
+        if not self._joined:
             try:
                 await self.join()
             except KeySpaceError:

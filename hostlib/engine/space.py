@@ -38,9 +38,9 @@ _NOT_COMPARED = ("model", "settings", "generation")
 class KvSpace:
     """Parameters under which KV blocks are interchangeable.
 
-    Sharers compare what shapes the bytes: all but `model`, `settings` and `generation`, which a running engine
-    may learn later or change. These are part of every key, so that engines in which they differ find nothing of
-    one another.
+    Sharers compare what shapes the bytes: all but `model`, `settings` and `generation`, which a running
+    engine may learn later or change. These are part of every key, so that engines in which they differ find
+    nothing of one another.
     """
 
     name: str

@@ -264,6 +264,29 @@ def test_how_much_of_a_chain_exists_is_known_without_moving_it(replicas: int) ->
     run_virtual(main())
 
 
+def test_of_each_block_is_said_whether_it_is_there_and_of_a_silent_home_nothing() -> None:
+    async def main() -> None:
+        world = World(held=6)
+        chain = refs(12)
+        assert await world.client.present(chain, 5.0) == [True] * 6 + [False] * 6
+        assert await world.client.present([], 5.0) == []
+        assert world.client.is_answering
+        world.network.dead.add(HOMES[0])
+        there = [world.homes(block.key)[0] != HOMES[0] or None for block in chain]
+        expected = [known and held for known, held in zip(there, [True] * 6 + [False] * 6, strict=True)]
+        assert await world.client.present(chain, 0.05) == expected
+        assert world.client.suspects == []
+        await asyncio.sleep(1.0)  # the questions are open still, and so the home's silence is noticed
+        assert world.client.suspects == [HOMES[0]]
+        assert await world.client.present(chain, 5.0) == expected
+        assert world.client._presence.active == {}
+        world.network.dead.add(HOMES[1])
+        assert await world.client.present(chain, 5.0) == [None] * 12
+        assert not world.client.is_answering
+
+    run_virtual(main())
+
+
 def test_what_nobody_wants_to_know_any_more_is_not_asked_on() -> None:
     async def main() -> None:
         world = World(held=1)

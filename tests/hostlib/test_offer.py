@@ -189,6 +189,32 @@ def test_a_dead_home_without_a_controller_is_an_error_after_one_short_timeout() 
     run_virtual(main())
 
 
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("dead", [0, 1, 2])
+@pytest.mark.parametrize("dies_after_s", [0.0, 0.0015])
+def test_who_is_content_with_fewer_homes_is_not_kept_from_the_others_by_a_dead_one(
+    dead: int, durable: bool, dies_after_s: float
+) -> None:
+    async def main() -> None:
+        world = World()
+
+        async def put(number: int) -> None:
+            await world.client.put(ref(number), content(number), durable=durable, replicas=3, at_least=2)
+
+        puts = [asyncio.create_task(put(number)) for number in range(10)]
+        await asyncio.sleep(dies_after_s)
+        silent = world.members.nodes[dead].address
+        world.network.dead.add(silent)
+        await asyncio.gather(*puts)
+        for number in range(10):
+            assert set(world.holders(number)) >= set(world.disks) - {silent}
+        world.network.dead.add(world.members.nodes[(dead + 1) % 3].address)
+        with pytest.raises(TransferTimeoutError, match="does not answer"):
+            await put(11)
+
+    run_virtual(main())
+
+
 @pytest.mark.parametrize("place_of_the_dead", [0, 1])
 def test_a_home_that_dies_in_mid_put_is_replaced_by_the_next_list(place_of_the_dead: int) -> None:
     async def main() -> None:

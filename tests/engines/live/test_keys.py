@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,14 +25,19 @@ from vllm.utils.hashing import sha256
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.request import Request
 
+from engines.vllm import keys as keys_module
+from engines.vllm.adapters import AdapterNames
 from engines.vllm.keys import EngineKeys, RequestKeys
+from engines.vllm.resolved import Resolved
 from hostlib.engine import KvSpace
+from hostlib.engine.space import UNNAMED
 from hostlib.errors import KeySpaceError
 from hostlib.seal import PUBLIC_SECRET, Seal
 
 BLOCK = 16
 SPACE = KvSpace(name="m", model="w", layout="l", dtype="float32", block_tokens=BLOCK, object_bytes=(64,))
 SEAL = Seal(0, PUBLIC_SECRET)
+SETTINGS = Resolved("settings", (), ())
 TEXT = list(range(100, 100 + 32 * BLOCK))
 IMAGE = [9] * 4 * BLOCK
 
@@ -57,6 +64,14 @@ def request(tokens: list[int], images: list[MultiModalFeatureSpec] | None = None
 
 def keys(one: Request, space: KvSpace = SPACE, adapter: str | None = None) -> list[bytes]:
     return RequestKeys(space, SEAL, one, adapter).extend(one.num_tokens // BLOCK)
+
+
+def engine_keys(weights: Future[str] | None = None, settings: Resolved = SETTINGS) -> EngineKeys:
+    """Those of an engine whose weights are named "w" if nothing else is said."""
+    if weights is None:
+        weights = Future()
+        weights.set_result("w")
+    return EngineKeys(SPACE.named(UNNAMED), SEAL, settings, weights, AdapterNames())
 
 
 def common(a: list[Any], b: list[Any]) -> int:
@@ -147,14 +162,14 @@ def test_adapters_and_salts_are_in_the_name_of_every_block() -> None:
 def test_requests_whose_kv_has_no_name_are_not_shared_and_the_log_says_so_once(
     more: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = EngineKeys(SPACE, SEAL, lambda adapter: "adapter")
+    engine = engine_keys()
     assert engine.of(request(TEXT, **more)) is None
     assert engine.of(request(TEXT, **more)) is None
     assert [why in record.message for record in caplog.records] == [True]
 
 
 def test_a_new_generation_names_everything_anew_and_shares_it_with_nobody() -> None:
-    engine, other = (EngineKeys(SPACE, SEAL, lambda adapter: "adapter") for _ in range(2))
+    engine, other = (engine_keys(), engine_keys())
     said = []
     for _ in range(3):
         for one in (engine, other):
@@ -162,5 +177,59 @@ def test_a_new_generation_names_everything_anew_and_shares_it_with_nobody() -> N
             assert names is not None
             said.append(names.extend(32))
             one.new_generation()
-    assert said[0] == said[1] == keys(request(TEXT))
+    assert said[0] == said[1] == keys(request(TEXT), replace(SPACE, settings="settings"))
     assert len({key for chain in said for key in chain}) == 5 * 32
+
+
+def test_until_the_weights_have_a_name_nothing_is_shared(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(keys_module, "START_PAUSE_S", 0.0)
+    weights: Future[str] = Future()
+    engine = engine_keys(weights)
+    assert engine.of(request(TEXT)) is None
+    assert engine.of(request(TEXT)) is None
+    assert "KV is not shared yet" in engine.health()
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
+        "KV is not shared: the model's files are being hashed; it is shared as soon as they are."
+    ]
+    weights.set_result("w")
+    named = engine.of(request(TEXT))
+    assert named is not None
+    assert named.extend(32) == engine_keys().of(request(TEXT)).extend(32)  # type: ignore[union-attr]
+    assert "weights w, settings settings: KV is shared with the engines of tenant 0" in engine.health()
+
+
+def test_weights_replaced_before_they_had_a_name_are_shared_with_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keys_module, "START_PAUSE_S", 0.0)
+    weights: Future[str] = Future()
+    engine = engine_keys(weights)
+    engine.new_generation()
+    weights.set_result("w")
+    names = engine.of(request(TEXT))
+    assert names is not None
+    assert not set(names.extend(32)) & set(keys(request(TEXT), replace(SPACE, settings="settings")))
+
+
+@pytest.mark.parametrize("what", ["weights", "settings"])
+def test_an_engine_of_which_something_has_no_name_shares_with_itself_alone(
+    what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def made() -> EngineKeys:
+        if what == "settings":
+            return engine_keys(settings=Resolved("settings", (), ("hf_overrides is code of its own",)))
+        weights: Future[str] = Future()
+        weights.set_exception(KeySpaceError("the weights are random"))
+        return engine_keys(weights)
+
+    one, other = made(), made()
+    here, again, there = one.of(request(TEXT)), one.of(request(TEXT)), other.of(request(TEXT))
+    assert here is not None
+    assert again is not None
+    assert there is not None
+    assert here.extend(32) == again.extend(32)
+    assert not set(here.keys) & set(there.extend(32))
+    assert "KV is shared with no other engine" in one.health()
+    assert sum("not shared: with other engines" in record.message for record in caplog.records) == 2

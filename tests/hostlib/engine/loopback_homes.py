@@ -29,7 +29,7 @@ class Home:
 
 
 @contextmanager
-def storage_nodes(count: int, store_bytes: int = 1 << 26) -> Iterator[list[Home]]:
+def storage_nodes(count: int, store_bytes: int = 1 << 28) -> Iterator[list[Home]]:
     """So many storage nodes that serve until the end."""
     seal = Seal(0, PUBLIC_SECRET)
     homes = [Home(own_address(), BlockStore(store_bytes, None, derivation(seal))) for _ in range(count)]

@@ -6,18 +6,24 @@ import json
 import sys
 from typing import Any
 
-from hostlib.engine import BlockingPool, Item, KvSpace, PoolConfig, open_pool
+from hostlib.engine import BlockingPool, Item, KvSpace, PoolConfig, large, objects, open_pool
 from hostlib.errors import HostlibError
 from hostlib.transfer import BlockRef
 
 
 def content(number: int, size: int) -> bytes:
     """As the test's."""
-    return bytes((number + place) % 251 for place in range(size))
+    cycle = bytes((number + place) % 251 for place in range(251))
+    return (cycle * (size // len(cycle) + 1))[:size]
+
+
+LONGEST_BLOCK, PART = 200_000, 65_536
+"""In place of what is possible, so that long objects are quickly made."""
 
 
 def opened(command: dict[str, Any]) -> tuple[BlockingPool | None, dict[str, Any]]:
     """The pool, or why there is none."""
+    objects.MAX_BLOCK_BYTES, large.PART_BYTES = LONGEST_BLOCK, PART  # type: ignore[attr-defined, misc]
     space = command["space"]
     space["object_bytes"] = tuple(space["object_bytes"])
     try:
@@ -34,9 +40,12 @@ def obey(pool: BlockingPool, command: dict[str, Any]) -> Any:
         return pool.exists(seven)
     if "stats" in command:
         return pool.stats()
+    (block,) = pool.blocks.references(seven, 0)
     if "store" in command:
-        (block,) = pool.blocks.references(seven, 0)
         return pool.store([Item(block, content(7, command["store"]))])
+    if "load_stored" in command:
+        room = bytearray(command["load_stored"])
+        return pool.load([Item(block, room)]) == [True] and room == content(7, len(room))
     count = command["exists"] if "exists" in command else command["load"]
     keys = list(pool.space.block_keys(pool.seal, range(4 * count)))
     if "exists" in command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
@@ -17,15 +16,11 @@ import numpy as np
 import pytest
 
 import hostlib
-from hostlib.content import derivation
-from hostlib.endpoint import UdpEndpoint
-from hostlib.engine import Item, KvSpace, PoolConfig, open_pool, open_pools
+from hostlib.engine import Item, KvSpace, PoolConfig, open_objects, open_pool, open_pools
 from hostlib.engine.pool import Block, BlockReader
 from hostlib.errors import ConfigError
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
 from hostlib.transfer import BlockRef
+from tests.hostlib.engine.loopback_homes import storage_nodes
 from tests.hostlib.loopback import own_address
 
 SPACE = KvSpace(
@@ -37,25 +32,10 @@ ROOM = Path(hostlib.__file__).parent
 @pytest.fixture
 def config() -> Iterator[PoolConfig]:
     """Of a node whose home serves in another thread."""
-    home, node = own_address(), own_address()
-    ready, stop = threading.Event(), threading.Event()
-
-    async def serve() -> None:
-        endpoint = UdpEndpoint(home)
-        served = StorageNode(endpoint, BlockStore(1 << 24, None, derivation(Seal(0, PUBLIC_SECRET))))
-        ready.set()
-        await asyncio.to_thread(stop.wait)
-        served.close()
-        endpoint.close()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(60)
-    try:
-        yield PoolConfig.from_mapping({"address": node, "homes": [home], "lookup_timeout_s": 60})
-    finally:
-        stop.set()
-        thread.join()
+    with storage_nodes(1) as (home,):
+        yield PoolConfig.from_mapping(
+            {"address": own_address(), "homes": [home.address], "lookup_timeout_s": 60}
+        )
 
 
 def test_arrays_go_in_and_come_out_by_the_buffer_protocol(config: PoolConfig) -> None:
@@ -92,6 +72,21 @@ def test_a_buffer_that_can_not_be_used_is_refused_before_anything_moves(config: 
         with pytest.raises(ValueError, match="can't be written to, as a load has to"):
             pool.load([fine])
         assert pool.stats()["stored_objects"] == 0
+    finally:
+        pool.close()
+
+
+def test_an_object_longer_than_a_block_goes_in_and_comes_out(config: PoolConfig) -> None:
+    """An LMCache chunk of Llama-3.1-8B has 512 bytes more than the longest block."""
+    pool = open_objects(replace(config, silence_s=60.0, transfer_timeout_s=600.0))
+    try:
+        chunk = BlockRef(bytes(range(16)))
+        stored = np.random.default_rng(1).integers(0, 256, 33_554_432, dtype=np.uint8)
+        assert pool.store([Item(chunk, stored.data)]) == [True]
+        assert pool.begin_present([chunk]).result() == [True]
+        loaded = np.zeros_like(stored)
+        assert pool.load([Item(chunk, loaded.data)]) == [True]
+        assert np.array_equal(stored, loaded)
     finally:
         pool.close()
 

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from hostlib import wire
 from hostlib.block import Block, Place
 from hostlib.client import Client
+from hostlib.client_options import ClientOptions
 from hostlib.content import derivation
 from hostlib.engine import Item, ObjectPool, PoolConfig, large, objects
 from hostlib.engine.large import MANIFEST_BYTES, MAX_OBJECT_BYTES, SLOTS, Manifest
+from hostlib.health import HealthOptions
 from hostlib.members import Members
 from hostlib.seal import Seal
 from hostlib.storage_node import StorageNode
@@ -49,9 +51,11 @@ class World:
     def pool(self) -> ObjectPool:
         self._hosts += 1
         address = f"10.0.0.{self._hosts}"
-        given = {"address": address, "homes": HOMES, "secret": bytes(range(32)).hex(), "silence_s": 0.3}
-        config = PoolConfig.from_mapping(given)
-        return ObjectPool(Client(self.network.port(address), self.members, SEAL), config)
+        given = {"address": address, "homes": HOMES, "secret": bytes(range(32)).hex()}
+        patient = {"lookup_timeout_s": 60.0, "transfer_timeout_s": 60.0}
+        options = ClientOptions(health=HealthOptions(silence_s=30.0))
+        client = Client(self.network.port(address), self.members, SEAL, options)
+        return ObjectPool(client, PoolConfig.from_mapping(given | patient))
 
     def held(self) -> dict[bytes, str]:
         """Home of each block."""
@@ -239,7 +243,7 @@ def test_what_is_too_long_is_refused_and_that_is_said_once(
     assert MAX_OBJECT_BYTES == 1 << 30
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.binary(max_size=100), st.integers(0, MANIFEST_BYTES - 1), st.integers(1, 255))
 def test_anything_may_lie_where_a_manifest_should(stored: bytes, at: int, by: int) -> None:
     assert Manifest.decode(SEAL, KEY.key, stored) is None

@@ -1,0 +1,124 @@
+"""Which adapter a request is computed with: the content of its files when vLLM loaded them.
+
+vLLM loads an adapter in its workers, when the first request needs it, and again after others took its place.
+The scheduler names it by its files as they are when a request comes; a worker compares that with what it has
+loaded, and neither loads nor stores KV of an adapter that it has loaded with other content.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from vllm.lora.worker_manager import WorkerLoRAManager
+
+from engines.identity import ModelFiles
+from hostlib.errors import KeySpaceError
+
+if TYPE_CHECKING:
+    from vllm.lora.request import LoRARequest
+
+MAX_ADAPTERS: Final = 1024
+"""Number of states of adapters' files whose names are remembered."""
+
+_log = logging.getLogger("weir")
+
+
+class AdapterNames:
+    """The scheduler's side: names of adapters by their files, hashed in the background."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[tuple[Any, ...], Future[str]] = OrderedDict()
+        self._hashing = ThreadPoolExecutor(1, "weir adapters")
+
+    def name(self, adapter: LoRARequest) -> str:
+        """Return the name of what an adapter's files hold now. Raises KeySpaceError while it is not known."""
+        files = ModelFiles.of(adapter.lora_path)
+        state = (files.states, files.links)
+        named = self._names.get(state)
+        if named is None:
+            named = self._names[state] = self._hashing.submit(files.identity)
+            if len(self._names) > MAX_ADAPTERS:
+                self._names.popitem(last=False)[1].cancel()
+        self._names.move_to_end(state)
+        if not named.done():
+            raise KeySpaceError(f"the files of adapter {adapter.lora_name!r} are being hashed")
+        try:
+            return _with_form(named.result(), adapter)
+        except KeySpaceError:
+            del self._names[state]
+            raise
+
+
+class LoadedAdapters:
+    """A worker's side: names of the adapters that vLLM has loaded in this process."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[int, str]] = set()
+        _watch_loading()
+
+    def is_loaded(self, number: int, name: str) -> bool:
+        """Return whether vLLM loaded its adapter of this number from files of this name; if not, say so."""
+        with _changing:
+            loaded = _loaded.get(number)
+        if loaded == name:
+            return True
+        if (number, name) not in self._told and len(self._told) < MAX_ADAPTERS:
+            self._told.add((number, name))
+            _log.warning(
+                "KV of adapter number %d is not shared: its files have changed since vLLM loaded it. "
+                "Load it again (load_inplace, or under another number).",
+                number,
+            )
+        return False
+
+
+_loaded: dict[int, str | None] = {}
+"""Name of the content that each adapter was loaded from; None where the files changed meanwhile."""
+_changing = threading.Lock()
+
+
+def _watch_loading() -> None:
+    """Have vLLM's loader of adapters, of which each worker has one, note what it loads."""
+    load = WorkerLoRAManager._load_adapter
+    if hasattr(load, "notes_for_weir"):
+        return
+
+    def load_and_note(self: WorkerLoRAManager, lora_request: LoRARequest) -> Any:
+        before = _files_of(lora_request)
+        loaded = load(self, lora_request)
+        name = _name_of_unchanged(before, lora_request)
+        with _changing:
+            _loaded[lora_request.lora_int_id] = name
+            while len(_loaded) > MAX_ADAPTERS:
+                del _loaded[next(iter(_loaded))]
+        return loaded
+
+    load_and_note.notes_for_weir = True  # type: ignore[attr-defined] # of functions
+    WorkerLoRAManager._load_adapter = load_and_note
+
+
+def _files_of(adapter: LoRARequest) -> ModelFiles | None:
+    try:
+        return ModelFiles.of(adapter.lora_path)
+    except (KeySpaceError, AttributeError, TypeError):
+        return None  # in memory, on a hub: it has no name
+
+
+def _name_of_unchanged(before: ModelFiles | None, adapter: LoRARequest) -> str | None:
+    """The name of files that have not changed since `before`."""
+    if before is None:
+        return None
+    try:
+        return _with_form(before.identity(), adapter)
+    except KeySpaceError as error:
+        _log.warning("KV of adapter %r is not shared: %s.", adapter.lora_name, error)
+        return None
+
+
+def _with_form(name: str, adapter: LoRARequest) -> str:
+    """The name of an adapter's content, and how vLLM is to read it."""
+    return f"{name}, 3D" if getattr(adapter, "is_3d_lora_weight", False) else name

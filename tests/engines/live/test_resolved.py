@@ -1,0 +1,271 @@
+"""vLLM's resolved configuration, field by field: what changes the KV of given tokens changes the digest."""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="make test-engines")
+pytest.importorskip("vllm", reason="make test-engines")
+
+import torch
+from transformers import LlamaConfig, Phi3Config
+from vllm.config import VllmConfig
+from vllm.engine.arg_utils import EngineArgs
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
+
+from engines.vllm import resolved
+from engines.vllm.resolved import HARMLESS, resolve
+
+SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}
+PLAIN: dict[str, Any] = {
+    "skip_tokenizer_init": True, "dtype": "float32", "enforce_eager": True, "max_model_len": 512,
+    "block_size": 32,
+}  # fmt: skip
+
+
+def cache(**changes: Any) -> KVCacheConfig:
+    spec = FullAttentionSpec(**{"dtype": torch.float32, **SHAPE, **changes})
+    return KVCacheConfig(8, [], [KVCacheGroupSpec(["layer.0", "layer.1"], spec)])
+
+
+def model_folder(path: Path, config: Any) -> Path:
+    config.architectures = [f"{type(config).__name__.removesuffix('Config')}ForCausalLM"]
+    config.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = LlamaConfig(
+        vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=2, max_position_embeddings=4096,
+    )  # fmt: skip
+    return model_folder(tmp_path_factory.mktemp("models") / "llama", config)
+
+
+@pytest.fixture(scope="module")
+def phi3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose rotary embedding vLLM chooses by the longest prompt that it is to take."""
+    rope = {
+        "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16,
+        "original_max_position_embeddings": 512,
+    }  # fmt: skip
+    config = Phi3Config(
+        vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=2, max_position_embeddings=4096, original_max_position_embeddings=512,
+        rope_parameters=rope, pad_token_id=0,
+    )  # fmt: skip
+    return model_folder(tmp_path_factory.mktemp("models") / "phi3", config)
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}.items():
+        monkeypatch.setenv(name, value)
+
+
+def configured(model: Path, **options: Any) -> VllmConfig:
+    return EngineArgs(model=str(model), **{**PLAIN, **options}).create_engine_config()
+
+
+@pytest.fixture(scope="module")
+def plain(llama: Path) -> VllmConfig:
+    os.environ["VLLM_CPU_KVCACHE_SPACE"] = "1"
+    return configured(llama)
+
+
+def digest(config: VllmConfig, kv_cache: KVCacheConfig | None = None) -> str:
+    return resolve(config, kv_cache or cache()).digest
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gpu_memory_utilization": 0.3},
+        {"max_num_seqs": 3},
+        {"max_num_batched_tokens": 4096},
+        {"num_gpu_blocks_override": 77},
+        {"seed": 7},
+        {"served_model_name": "another"},
+        {"enable_prefix_caching": False},
+        {"disable_log_stats": True},
+        {"max_model_len": 1024},  # of a model whose rotary embedding does not depend on it
+        {"async_scheduling": False},
+        {"kv_cache_memory_bytes": 1 << 28},
+        {"max_logprobs": 5},
+        {"distributed_executor_backend": "uni"},
+        {"data_parallel_rpc_port": 29999},
+        {"speculative_config": {"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_max": 3}},
+        {"otlp_traces_endpoint": None},
+        {"scheduling_policy": "priority"},
+        {"long_prefill_token_threshold": 64},
+        {"load_format": "auto"},
+        {"download_dir": "/tmp"},
+    ],
+)
+def test_plain_engines_with_harmless_differences_share(
+    llama: Path, plain: VllmConfig, options: dict[str, Any]
+) -> None:
+    here, there = resolve(plain, cache()), resolve(configured(llama, **options), cache())
+    assert set(here.entries) ^ set(there.entries) == set()
+    assert here.digest == there.digest
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dtype": "bfloat16"},
+        {"kv_cache_dtype": "fp8"},
+        {"hf_overrides": {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 10000.0,
+                                              "original_max_position_embeddings": 2048}}},
+        {"hf_overrides": {"rms_norm_eps": 1e-3}},
+        {"attention_backend": "CPU_ATTN"},
+        {"model_impl": "transformers"},
+        {"additional_config": {"anything": 1}},
+        {"enable_lora": True, "max_lora_rank": 8},
+        {"trust_remote_code": True},
+        {"load_format": "safetensors"},
+        {"block_size": 64},
+    ],
+)  # fmt: skip
+def test_engines_with_other_options_do_not_share(
+    llama: Path, plain: VllmConfig, options: dict[str, Any]
+) -> None:
+    assert digest(configured(llama, **options)) != digest(plain)
+
+
+def test_the_rotary_embedding_that_a_longest_prompt_chooses_is_told_apart(phi3: Path) -> None:
+    short, long = configured(phi3, max_model_len=512), configured(phi3, max_model_len=2048)
+    assert digest(short) != digest(long)
+    assert digest(short) == digest(configured(phi3, max_model_len=512, max_num_seqs=3))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"sliding_window": 64}, {"num_kv_heads": 1}, {"head_size": 32}, {"dtype": torch.bfloat16}]
+)
+def test_the_kv_cache_itself_counts(plain: VllmConfig, changes: dict[str, Any]) -> None:
+    assert digest(plain, cache(**changes)) != digest(plain)
+
+
+def test_layers_in_another_order_do_not_share(plain: VllmConfig) -> None:
+    spec = cache().kv_cache_groups[0].kv_cache_spec
+    turned = KVCacheConfig(8, [], [KVCacheGroupSpec(["layer.1", "layer.0"], spec)])
+    assert digest(plain, turned) != digest(plain)
+
+
+def fields(config: VllmConfig) -> Iterator[tuple[Any, str]]:
+    """Every field of a configuration and of those that it consists of."""
+    for name, one in vars(config).items():
+        yield config, name
+        if type(one).__module__.startswith("vllm.config") and isinstance(
+            getattr(one, "__dict__", None), dict
+        ):
+            yield from ((one, within) for within in vars(one))
+
+
+def test_each_field_counts_unless_it_is_known_to_be_harmless(plain: VllmConfig) -> None:
+    config = copy.deepcopy(plain)
+    right, counted, harmless = digest(config), 0, 0
+    for owner, name in list(fields(config)):
+        kind, former = type(owner).__name__, getattr(owner, name)
+        is_harmless = any(fnmatch(name, pattern) for pattern in HARMLESS.get(kind, ())) or (
+            kind == "ModelConfig" and name in resolved.LENGTHS
+        )
+        if name in ("hf_config", "model_config", "speculative_config"):  # which say what else is harmless
+            continue
+        object.__setattr__(owner, name, "something else")
+        try:
+            changed = digest(config) != right
+        finally:
+            object.__setattr__(owner, name, former)
+        within_harmless = any(
+            kind == type(getattr(config, one, None)).__name__ for one in HARMLESS["VllmConfig"]
+        )
+        assert changed == (not is_harmless and not within_harmless), (kind, name)
+        counted, harmless = counted + changed, harmless + (not changed)
+    assert digest(config) == right
+    assert counted > 100
+    assert harmless > 100
+
+
+def test_a_field_that_a_later_vllm_adds_counts(plain: VllmConfig) -> None:
+    config = copy.deepcopy(plain)
+    object.__setattr__(config.cache_config, "a_new_switch", 1)
+    assert digest(config) != digest(plain)
+
+
+@pytest.mark.parametrize(
+    "name", ["VLLM_BATCH_INVARIANT", "VLLM_FLOAT32_MATMUL_PRECISION", "VLLM_KV_CACHE_LAYOUT"]
+)
+def test_switches_in_the_environment_count(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    right = digest(plain)
+    value = {"VLLM_FLOAT32_MATMUL_PRECISION": "high", "VLLM_KV_CACHE_LAYOUT": "HND"}.get(name, "1")
+    monkeypatch.setenv(name, value)
+    assert digest(plain) != right
+
+
+@pytest.mark.parametrize(
+    "name", ["VLLM_PORT", "VLLM_LOGGING_LEVEL", "VLLM_CPU_KVCACHE_SPACE", "VLLM_HOST_IP"]
+)
+def test_what_the_environment_says_of_the_machine_does_not(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    right = digest(plain)
+    monkeypatch.setenv(name, {"VLLM_LOGGING_LEVEL": "DEBUG"}.get(name, "2"))
+    assert digest(plain) == right
+
+
+def own_override(config: Any) -> Any:
+    return config
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("hf_overrides", lambda config: config, "is code of its own"),
+        ("hf_overrides", own_override, "is code of its own"),
+        ("hf_overrides", {"a": object()}, "is a builtins.object"),
+    ],
+)
+def test_what_no_other_process_would_name_alike_is_said(
+    plain: VllmConfig, field: str, value: Any, why: str
+) -> None:
+    config = copy.deepcopy(plain)
+    object.__setattr__(config.model_config, field, value)
+    (said,) = resolve(config, cache()).nameless
+    assert why in said
+    assert field in said
+    assert resolve(plain, cache()).nameless == ()
+
+
+IN_ANOTHER_PROCESS = """
+import sys
+from pathlib import Path
+from tests.engines.live.test_resolved import configured, digest
+print("digest", digest(configured(Path(sys.argv[1]))))
+"""
+
+
+def test_another_process_elsewhere_gives_the_same_digest(
+    llama: Path, plain: VllmConfig, tmp_path: Path
+) -> None:
+    elsewhere = shutil.copytree(llama, tmp_path / "elsewhere" / "renamed")
+    root = Path(__file__).resolve().parents[3]
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_PROCESS, str(elsewhere)],
+        env={**os.environ, "PYTHONPATH": str(root), "PYTHONHASHSEED": "77", "HOME": str(tmp_path)},
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert f"digest {digest(plain)}" in ran.stdout, ran.stderr[-2000:]
