@@ -162,7 +162,7 @@ class SsdTier:
     def note(self, name: bytes, record: bytes, done: Done | None = None) -> None:
         """Keep a small record that is no block's, by a name that begins with NOTE; `done` as in `keep`.
         When it is safe, so is all that was dropped before."""
-        self._commit.put(name, record)
+        self._commit.note(name, record)
         if done is not None:
             self._commit.when_safe(name, done)
 
