@@ -117,6 +117,19 @@ def test_a_guest_gets_what_the_client_gets(play: Play) -> None:
     play(story)
 
 
+def test_what_a_guest_deletes_is_gone_for_all(play: Play) -> None:
+    async def story(house: House) -> None:
+        async with house.guest() as guest:
+            one, other = await house.stored(2)
+            assert await guest.delete(one) is True
+            assert await guest.delete(one) is False
+            assert await guest.present([one, other], 30.0) == [False, True]
+            with pytest.raises(BlockNotFoundError):
+                await house.client.get(one)
+
+    play(story)
+
+
 def test_a_guest_is_told_which_homes_are_silent(play: Play) -> None:
     async def story(house: House) -> None:
         async with house.guest() as guest:
