@@ -42,7 +42,8 @@ class Settings:
     @classmethod
     def from_extra(cls, extra: dict[str, Any]) -> Settings:
         """Raises ConfigError that names what is wrong."""
-        pool = PoolConfig.from_mapping({name: value for name, value in extra.items() if name not in _OWN})
+        given = {name: value for name, value in extra.items() if name not in _OWN}
+        pool = PoolConfig.from_mapping(given, others=_OWN)
         loading = extra.get("loading", LOADING[0])
         if loading not in LOADING:
             raise ConfigError(f"loading is {' or '.join(LOADING)}, not {loading!r}")

@@ -34,7 +34,7 @@ MAX_OBJECT_BYTES: Final = 1 << 30
 PART_BYTES: Final = 1 << 22
 """Small enough to spread an object over all homes, large enough for few keys."""
 PARTS_AT_ONCE: Final = 8
-"""Of one object."""
+"""Of one object that is loaded, and of all that are stored."""
 SLOTS: Final = 3
 _PART: Final = b"weir part"
 _MANIFEST: Final = b"weir manifest"
@@ -87,6 +87,8 @@ class LargeObjects:
         """`part_timeout_s` is how long storing one part may take."""
         self._client, self._seal, self._replicas = client, seal, replicas
         self._part_timeout_s = part_timeout_s
+        self._turns = asyncio.Semaphore(PARTS_AT_ONCE)
+        """Of all stores together, so that a part's time does not pass while many others are sent."""
 
     def manifest_of(self, block: BlockRef, content: Buffer) -> Manifest | None:
         """The manifest that was loaded in place of an object; None if it is an object's content."""
@@ -196,7 +198,7 @@ class LargeObjects:
         )
 
     async def _put(self, block: BlockRef, content: Buffer) -> None:
-        async with asyncio.timeout(self._part_timeout_s):
+        async with self._turns, asyncio.timeout(self._part_timeout_s):
             await self._client.put(block, content, replicas=self._replicas, at_least=1)
 
     def _slot(self, block: BlockRef, slot: int) -> BlockRef:

@@ -198,10 +198,15 @@ class KvPool(ObjectPool):
         for item in items:
             item.check(writable=False)
         *others, last = items
-        held = await asyncio.gather(*(self._store_one(item) for item in others))
-        is_next = all(held) and await before
+        is_next = await self._store_all(others) and await before
         after.set_result(is_next)
         return is_next and await self._store_one(last)
+
+    async def _store_all(self, items: Sequence[Item]) -> bool:
+        """Offer objects at the same time; whether all are held."""
+        if len(items) == 1:  # as usual, and a task for it takes CPU
+            return await self._store_one(items[0])
+        return all(await asyncio.gather(*map(self._store_one, items)))
 
     def _last_object(self, keys: Sequence[bytes], number: int, first: int, shard: int) -> BlockRef:
         """What is asked about one shard of a block."""
