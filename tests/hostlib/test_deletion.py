@@ -486,9 +486,9 @@ def test_over_a_bad_network_what_is_deleted_stays_away(seed: int, faults: Faults
     async def main() -> None:
         options = ClientOptions(health=PATIENT)
         world = World(replicas=replicas, faults=faults, seed=seed, options=options)
-        for n in range(4):
-            await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
         try:
+            for n in range(4):
+                await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
             for n in range(3):
                 await world.client.delete(ref(n))
         except TransferError as error:
